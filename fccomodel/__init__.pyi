@@ -1,4 +1,5 @@
-"""A modelling language and compiler for finite-sum coupled compositional stochastic optimisation: its interface.
+"""The interface of a modelling language and compiler for finite-sum coupled compositional
+stochastic optimisation.
 
 Written by ``fccomodel.app.python.stub``; a test holds it to the library.
 """

@@ -26,6 +26,7 @@ def subproblem(F, w, at, J, step, count, L):
         push, pull = (at.push, at.pull)
 
     def G(z):
+        """The gradient of the linearised composition plus the proximal term at z."""
         s, direct = F.slope(z, at.value + push(z - w))
         return pull(s) + direct + (z - w) / step
 

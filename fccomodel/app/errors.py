@@ -1,4 +1,4 @@
-"""F0001, F0810, F0813 - F0816 and arguments: what the commands and the Python interface refuse."""
+"""F0001, F0813 - F0816 and arguments: what the commands and the Python interface refuse."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from fccomodel.core.errors import ARGUMENT, NO_SUCH_FILE, OUTPUT
 from fccomodel.data.sources.errors import PACKAGE
 
 INTERNAL = Code("F0001", "internal")
-RESULT = Code("F0810", "result")
 NAMES = Code("F0813", "names of entries")
 ROWS = Code("F0814", "new rows")
 EXPORT = Code("F0815", "export")
 ESTIMATOR = Code("F0816", "estimator")
-AGAIN = "Solve again, or take the whole folder from where it was kept."
 
 
 def defect(error: Exception, debug: str) -> Diagnostic:
@@ -403,70 +401,4 @@ def score_of_classifier(name: str, classes: int) -> Diagnostic:
         fix="Score each class, def score(x) = W @ x, with var W[C, d]; or give the target two values, "
         "and each class is solved "
         "against the rest.",
-    )
-
-
-# ------------------------------------------------------------------------------------------ results
-def no_result_folder(folder: Path) -> Diagnostic:
-    """A result is a folder."""
-    return RESULT.error(f"`{folder}` is not a folder", fix="Name the folder that `solve --out` wrote.")
-
-
-def not_a_result(path: Path, error: Exception) -> Diagnostic:
-    """A result holds what a solve wrote."""
-    return RESULT.error(f"`{path}` is not the result of a solve: {type(error).__name__} {error}")
-
-
-def format_of_result(path: Path, written: Any, supported: Any) -> Diagnostic:
-    """A result has this version's format."""
-    return RESULT.error(f"`{path}` has format {written}; this version reads format {supported}")
-
-
-def changed_record(path: Path) -> Diagnostic:
-    """A result is read as it was written."""
-    return RESULT.error(f"`{path}` is damaged, or was changed after it was written", fix=AGAIN)
-
-
-def mixed_folder(path: Path, record: Path) -> Diagnostic:
-    """The files of a result are those that were written together."""
-    return RESULT.error(
-        f"`{path}` is not the file that was written with `{record}`",
-        reason="Its SHA-256 is another.",
-        fix=AGAIN,
-    )
-
-
-def other_model(path: Path, stored: Any, read: str, version: Any) -> Diagnostic:
-    """A result's model is the one that was solved."""
-    return RESULT.error(
-        f"`{path}`: the model's text now reads as another model ({read}) than the one that was solved "
-        f"({stored})",
-        reason=f"fccomodel {version} wrote it.",
-        fix=AGAIN,
-    )
-
-
-def unreadable_variables(path: Path, error: Exception) -> Diagnostic:
-    """The variables of a result can be read."""
-    return RESULT.error(f"`{path}` cannot be read: {error}")
-
-
-def variable_not_stored(path: Path, name: str) -> Diagnostic:
-    """A result has every variable of its model."""
-    return RESULT.error(f"`{path}` has no `{name}`", reason=f"The model declares `var {name}`.")
-
-
-def stored_not_numbers(path: Path, name: str) -> Diagnostic:
-    """What an answer is made of are finite numbers."""
-    return RESULT.error(
-        f"`{name}` in `{path}` is not of finite real numbers",
-        fix="Take the folder as the solve wrote it, or solve the model again.",
-    )
-
-
-def stored_shape(name: str, solved: tuple[int, ...], asked: tuple[int | None, ...]) -> Diagnostic:
-    """A stored variable has the size that the data ask for."""
-    return RESULT.error(
-        f"`{name}` was solved with shape {solved}, and this data gives it {asked}",
-        fix="Bind data with the same features.",
     )

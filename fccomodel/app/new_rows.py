@@ -24,7 +24,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.execution import errors
 from fccomodel.execution.run import Progress
 from fccomodel.execution.run.machine import interruptible
-from fccomodel.pipeline import routes
+from fccomodel.pipeline import conic_form
 from fccomodel.report.new_rows import margins, population
 from fccomodel.report.new_rows.intervals import FEWEST, deviations, difference, student, values
 from fccomodel.report.new_rows.intervals import GROUPS as REPLICATED
@@ -128,13 +128,17 @@ def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | N
     """The variables that solve a problem on other rows; None where there are none, or not in time."""
     from fccomodel import conic
 
-    route = routes.interior(pipeline.on(planned, bound))
+    route = conic_form.planned_form(pipeline.on(planned, bound))
     if route is not None:
         found = conic.solve(route, seconds=seconds)
-        return None if isinstance(found, str) else found.variables
+        if isinstance(found, str):
+            return None
+        return found.variables
     again = pipeline.plan(planned.compiled, planned.binding, planned.given, bound=bound)
     solution = pipeline.run(again, until=time.perf_counter() + seconds)[2]
-    return None if solution.failure is not None else solution.variables
+    if solution.failure is not None:
+        return None
+    return solution.variables
 
 
 def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float:
@@ -162,7 +166,9 @@ def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float
 
 
 def _sign(planned: pipeline.Planned) -> float:
-    return 1.0 if planned.problem.objective.sense == "minimize" else -1.0
+    if planned.problem.objective.sense == "minimize":
+        return 1.0
+    return -1.0
 
 
 def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Population:

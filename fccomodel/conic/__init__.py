@@ -1,9 +1,9 @@
-"""Convex problems of moderate size by an interior-point method: what ends a run that its own finish
-does not bring to the end.
+"""An interior-point method for convex problems of moderate size. It finishes runs that their own
+method cannot.
 
-It needs no step size and no smoothing, and kinks, degenerate and redundant constraints do not slow
-it; it needs every row at once, and the functions must be known to be conic. The report judges its
-answer as any other.
+It needs no step size and no smoothing; kinks, degenerate and redundant constraints do not slow it.
+It does need every row at once and functions that are known to be conic. The report judges its
+answer like any other.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from scipy import sparse
 
 from fccomodel.conic import rays, scaling, sides
 from fccomodel.conic.affine import NotConic as NotConic
-from fccomodel.conic.cones import MOST_NUMBERS
+from fccomodel.conic.cones import MAX_NUMBERS
 from fccomodel.conic.model import conic, relaxed
 from fccomodel.conic.program import Conic as Conic
-from fccomodel.conic.scaling import Found as Found
+from fccomodel.conic.scaling import Outcome as Outcome
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.failure import Failure
@@ -31,38 +31,44 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.library.atoms import Interval
 from fccomodel.numerics.cone_programs import ConeProgram, solved
 
-#: Accuracy that is asked for, of gap and residuals, what is taken where no more is reached, and the
-#: share of the way to the boundary that a step takes: at first, and where that ends without
-#: progress.
-FIRST, SECOND = (1e-11, 1e-7, 0.99), (1e-9, 1e-5, 0.9)
-#: The same of the method for few variables and many rows; where it has less, the other one follows.
-OWN = (1e-11, 1e-8)
+# Accuracies of gap and residuals: what is asked for, what is accepted if no more is reached, and
+# the share of the way to the boundary that a step takes.
+#: For the first attempts.
+FIRST = (1e-11, 1e-7, 0.99)
+#: After an attempt that ended without progress.
+SECOND = (1e-9, 1e-5, 0.9)
+#: For the method for few variables and many rows (no share). Clarabel follows if it reaches less.
+FEW_COLUMNS = (1e-11, 1e-8)
 SOLVED = ("Solved", "AlmostSolved")
-#: In what units Clarabel tries a program, and with what accuracy: as it is (None), in units in
-#: which its numbers are near 1, and with these around the exponentials' values; the same of a
-#: program whose numbers are not near 1.
+#: Clarabel's attempts as (units, accuracy). The units are those of the program (None), those in
+#: which its numbers are near 1, or these around the exponentials' values at the point reached.
 ATTEMPTS = ((None, FIRST), (None, SECOND), ("near 1", FIRST), ("exponentials", FIRST))
+#: The attempts for a program whose numbers are far from 1.
 ODD_ATTEMPTS = (("near 1", FIRST), ("exponentials", FIRST), (None, FIRST), (None, SECOND))
-#: Shares of the largest multiplier, from which constraints are named in a conflict: the first with
-#: which they still conflict.
-SHARES = (0.1, 1e-2, 1e-3)
-#: The most constraints in a conflict that are left out one by one to see whether the others still conflict.
-MOST_TRIED = 6
-#: The most rows of a program for that.
-MOST_THINNED = 1000
-#: Time limit by the clock, in seconds, where hardly any is left.
-LEAST_S = 0.1
-#: What a problem without an optimum is, by the status of a method that claims it.
+#: Shares of the largest multiplier above which a conflict names constraints. The first share is
+#: used whose constraints are still infeasible.
+CONFLICT_SHARES = (0.1, 1e-2, 1e-3)
+#: The largest conflict from which constraints are removed one by one.
+MAX_REMOVED = 6
+#: The largest number of rows of a program whose conflicts are reduced.
+MAX_REDUCED_ROWS = 1000
+#: The shortest time limit, in seconds by the clock.
+MIN_LIMIT_S = 0.1
+#: The kind of a problem without an optimum, by the status that claims it.
 ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
-#: Weights of entropies below this size are taken from the duals, where these differ from them by no
-#: more than this.
-SMALL, ABSOLUTE = 1e-3, 1e-7
+#: Entropy weights below this are computed from the duals.
+SMALL_WEIGHT = 1e-3
+#: The largest difference between such a weight and the one that Clarabel found.
+WEIGHT_ACCURACY = 1e-7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """The optimum: variables by name, multipliers by label, the objective in the model's sense, the
-    number of iterations, and the paper of the method."""
+    """The optimum.
+
+    Variables are given by name, multipliers by label, the objective in the model's sense; ``paper``
+    is the key of the method's paper.
+    """
 
     variables: dict[str, np.ndarray]
     multipliers: dict[str, float]
@@ -72,31 +78,36 @@ class Answer:
 
 
 def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
-    """The problem as a conic program, None where it is none that is known, or a large one; ``where``:
-    an interval that holds each entry of an expression's value."""
+    """The problem as a conic program, or None if no conic form is known or it is too large.
+
+    ``where``: an interval that holds each entry of an expression's value.
+    """
     try:
         with np.errstate(all="ignore"):
             built = conic(bound, where)
     except (NotConic, ArithmeticError, FccoError):  # what is not defined is said by those who evaluate it
         return None
-    if built.finite and built.program.P.nnz + built.program.A.nnz <= MOST_NUMBERS:
+    if built.finite and built.program.P.nnz + built.program.A.nnz <= MAX_NUMBERS:
         return built
     return None
 
 
 def cost(built: Conic) -> float:
-    """Seconds of one core that ``solve`` takes, foreseen by counts."""
+    """Predicted seconds of one core that ``solve`` takes, from counts."""
     return built.seconds
 
 
 def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
-    """The optimum, or why there is none, by a ray that is checked (``infeasible``, ``unbounded``), or
-    ``unknown``."""
+    """The optimum, or the reason why there is none.
+
+    The reason is ``infeasible`` or ``unbounded`` if a checked ray proves it, else ``unknown``.
+    """
     began = time.perf_counter()
-    result: Found | str = "unknown"
+    result: Outcome | str = "unknown"
     paper = "mehrotra-1992"
 
     def left() -> float | None:
+        """The seconds that are left, or None without a limit."""
         if seconds is None:
             return None
         return seconds - (time.perf_counter() - began)
@@ -105,17 +116,15 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
         from fccomodel.numerics.few_columns import barrier
 
         with one_thread():
-            found = barrier.minimised(built.parts, OWN, seconds)
-        if found.status in SOLVED:
-            result = Found(*found)
-        else:
-            result = "unknown"
+            reached = barrier.minimised(built.parts, FEW_COLUMNS, seconds)
+        if reached.status in SOLVED:
+            result = Outcome(*reached)
     if isinstance(result, str):
         result, paper = _tried(built, left), "clarabel-2024"
     if isinstance(result, str):
         return result
-    z, duals = result.x, result.z
-    z = sharpened(built.program, z, duals)
+    duals = result.z
+    z = sharpened(built.program, result.x, duals)
     variables = {
         name: z[first : first + int(np.prod(shape))].reshape(shape)
         for name, (first, shape) in built.layout.items()
@@ -128,88 +137,103 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     )
 
 
-def _tried(built: Conic, left: Callable[[], float | None]) -> Found | str:
-    """The first optimum or checked ray that Clarabel finds: of the program as it is, with shorter
-    steps, in units in which its numbers are near 1, and there around the exponentials' values at
-    the point reached. Where the numbers are not near 1, those units come first."""
+def _tried(built: Conic, left: Callable[[], float | None]) -> Outcome | str:
+    """The first optimum or checked ray that Clarabel finds.
+
+    The attempts are ATTEMPTS, or ODD_ATTEMPTS if the program's numbers are far from 1.
+    """
     odd = scaling.odd(built.program)
-    close: Found | None = None
-    near: np.ndarray | None = None
+    almost: Outcome | None = None  # solved, but not to the accuracy that was asked for
+    near: np.ndarray | None = None  # the last point reached
     for scale, accuracy in ODD_ATTEMPTS if odd else ATTEMPTS:
         remaining = left()
-        if (near is not None or close is not None) and remaining is not None and remaining <= 0:
+        if (near is not None or almost is not None) and remaining is not None and remaining <= 0:
             break
-        if scale is None:
-            units, found = None, minimised(built.program, accuracy, remaining)
-        elif scale == "exponentials" and (near is None or not scaling.exponentials(built.program).size):
+        if scale == "exponentials" and (near is None or not scaling.exponentials(built.program).size):
             continue
+        if scale is None:
+            units = None
+            outcome = minimised(built.program, accuracy, remaining)
         else:
             units = scaling.scaled(built.program, near if scale == "exponentials" else None)
-            found = minimised(units.program, accuracy, remaining)
-        if found.status in ENDED:
-            claims = [found.status]
-        else:
-            claims = []
-        if (
-            found.status not in SOLVED and len(built.program.b) <= MOST_THINNED
-        ):  # rays are tried whatever the status
-            claims = [*ENDED]
-        for claim in claims:
-            if _checked(built, found._replace(status=claim), units):
-                return ENDED[claim]
-        if found.status in ENDED:
+            outcome = minimised(units.program, accuracy, remaining)
+        reason = _proved(built, outcome, units)
+        if reason is not None:
+            return reason
+        if outcome.status in ENDED:
             continue
         if units is None:
-            whole = found
+            whole = outcome
         else:
-            whole = units.whole(sides.exact(units.program, found))
-        if found.status == "Solved" or found.status in SOLVED and not odd:
+            whole = units.whole(sides.exact(units.program, outcome))
+        solved_well = outcome.status == "Solved" or (outcome.status in SOLVED and not odd)
+        if solved_well:
             return whole
         if np.isfinite(whole.x).all():
             near = whole.x
-        if found.status in SOLVED and close is None:
-            close = whole
-        if found.status == "MaxTime":
+        if outcome.status in SOLVED and almost is None:
+            almost = whole
+        if outcome.status == "MaxTime":
             break
-    return close or "unknown"
+    return almost or "unknown"
 
 
-def _checked(built: Conic, found: Found, units: scaling.Scaled | None) -> bool:
-    """Whether a ray proves that there is no optimum; what it proves is kept."""
+def _proved(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> str | None:
+    """The proved reason why there is no optimum, or None.
+
+    A small program's rays are tried whatever the status is.
+    """
+    claims: list[str] = []
+    if outcome.status not in SOLVED and len(built.program.b) <= MAX_REDUCED_ROWS:
+        claims = [*ENDED]
+    elif outcome.status in ENDED:
+        claims = [outcome.status]
+    for claim in claims:
+        if _checked(built, outcome._replace(status=claim), units):
+            return ENDED[claim]
+    return None
+
+
+def _checked(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> bool:
+    """Whether a ray proves that there is no optimum; the proof is stored."""
     program = built.program if units is None else units.program
-    if found.status == "DualInfeasible":
-        if not rays.falls(program, found.x):
+    if outcome.status == "DualInfeasible":
+        if not rays.falls(program, outcome.x):
             return False
         if units is None:
-            built.proofs["unbounded"] = found.x
+            built.proofs["unbounded"] = outcome.x
         else:
-            built.proofs["unbounded"] = units.point(found.x)
+            built.proofs["unbounded"] = units.point(outcome.x)
         return True
-    proof = rays.conflict(program, found.z, *_units(built, units))
+    proof = rays.conflict(program, outcome.z, *_units(built, units))
     if proof is None:
         return False
     known = built.proofs.get("infeasible")
     if known is None or known.radius < proof.radius:
-        if units is None:
-            built.proofs["infeasible"] = proof
-        else:
-            built.proofs["infeasible"] = replace(proof, y=units.duals(proof.y))
+        if units is not None:
+            proof = replace(proof, y=units.duals(proof.y))
+        built.proofs["infeasible"] = proof
     return math.isinf(proof.radius)
 
 
 def _units(built: Conic, units: scaling.Scaled | None) -> tuple[np.ndarray, np.ndarray]:
-    """Which columns are the model's variables, and what their entries are in the model's units."""
+    """Which columns are the model's variables, and the factor from their entries to the model's
+    units."""
     own = np.zeros(len(built.program.q), dtype=bool)
     for first, shape in built.layout.values():
         own[first : first + int(np.prod(shape))] = True
-    return own, np.ones(len(own)) if units is None else units.columns * units.size
+    if units is None:
+        return own, np.ones(len(own))
+    return own, units.columns * units.size
 
 
 def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
-    """Multipliers of constraints whose weighted sum no point meets (J. Farkas, 1902), or none within
-    ``radius`` where that is finite; None where there is no such proof, or they cannot be told from
-    others, those of constraints that are no rows of the program. Constraints without which the
-    proof holds are left out."""
+    """Multipliers that prove that no point satisfies the constraints (J. Farkas, 1902), or None.
+
+    If ``radius`` is finite, the proof holds for points within that radius. None is also returned if
+    the proof uses constraints that are no rows of the program. Constraints that the proof does not
+    need are left out.
+    """
     if "infeasible" not in built.proofs:
         _tried(built, lambda: seconds)
     proof = built.proofs.get("infeasible")
@@ -220,23 +244,39 @@ def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
     weights = {label: float(sizes[row]) for label, (row, _) in built.rows.items()}
     ordered = dict(sorted(weights.items(), key=lambda pair: -pair[1]))
     largest = max(weights.values(), default=0.0)
-    kept = {label: weight for label, weight in ordered.items() if weight > SHARES[-1] * largest}
-    for share in SHARES[:-1] if len(built.program.b) <= MOST_THINNED else ():
-        fewer = {label: weight for label, weight in ordered.items() if weight > share * largest}
-        if len(fewer) < len(kept) and _still(built, fewer, proof.radius, seconds):
-            kept = fewer
-            break
-    for label in reversed(kept) if len(kept) <= MOST_TRIED and len(built.program.b) <= MOST_THINNED else ():
-        fewer = {other: weight for other, weight in kept.items() if other != label}
-        if fewer and _still(built, fewer, proof.radius, seconds):
-            kept = fewer
+    kept = {label: weight for label, weight in ordered.items() if weight > CONFLICT_SHARES[-1] * largest}
+    if len(built.program.b) <= MAX_REDUCED_ROWS:
+        kept = _reduced(built, ordered, kept, proof.radius, seconds)
     if kept:
         return Failure(kind="infeasible", conflict=kept, proved=True, nearest=math.inf, radius=proof.radius)
     return None
 
 
+def _reduced(
+    built: Conic,
+    ordered: Mapping[str, float],
+    kept: dict[str, float],
+    radius: float,
+    seconds: float | None,
+) -> dict[str, float]:
+    """The constraints of a conflict without those that the proof does not need."""
+    largest = max(ordered.values(), default=0.0)
+    for share in CONFLICT_SHARES[:-1]:
+        fewer = {label: weight for label, weight in ordered.items() if weight > share * largest}
+        if len(fewer) < len(kept) and _still(built, fewer, radius, seconds):
+            kept = fewer
+            break
+    if len(kept) > MAX_REMOVED:
+        return kept
+    for label in reversed(kept):
+        fewer = {other: weight for other, weight in kept.items() if other != label}
+        if fewer and _still(built, fewer, radius, seconds):
+            kept = fewer
+    return kept
+
+
 def _still(built: Conic, kept: Mapping[str, float], radius: float, seconds: float | None) -> bool:
-    """Whether no point meets these constraints and the sets alone."""
+    """Whether these constraints and the sets alone can still be proved infeasible."""
     program = built.program
     held = np.ones(len(program.b))
     held[[row for label, (row, _) in built.rows.items() if label not in kept]] = 0.0
@@ -247,7 +287,8 @@ def _still(built: Conic, kept: Mapping[str, float], radius: float, seconds: floa
 
 
 def empty(built: Conic) -> Failure | None:
-    """Multipliers of constraints that no point meets, whatever the objective; None where none are found."""
+    """Multipliers that prove infeasibility, whatever the objective, or None if there is no such
+    proof."""
     program = replace(built.program, P=0.0 * built.program.P, q=0.0 * built.program.q)
     return conflict(replace(built, program=program, proofs={}))
 
@@ -255,21 +296,27 @@ def empty(built: Conic) -> Failure | None:
 def disproved(
     bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float], seconds: float
 ) -> Failure | None:
-    """Multipliers of constraints that no point meets, by those constraints alone that are conic (see
-    ``walk.relaxed``); None where there is no such proof in this time."""
+    """Multipliers that prove infeasibility from the conic constraints alone (see
+    ``model.relaxed``), or None.
+
+    None is also returned if the proof is expected to take longer than ``seconds``.
+    """
     try:
         with np.errstate(all="ignore"):
             built = relaxed(bound, where, sides)
     except (NotConic, ArithmeticError, FccoError):
         return None
-    if not built.finite or built.program.A.nnz > MOST_NUMBERS or cost(built) > seconds:
+    if not built.finite or built.program.A.nnz > MAX_NUMBERS or cost(built) > seconds:
         return None
     return conflict(built, seconds)
 
 
 def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
-    """A feasible point, and that the objective falls for ever from there: along a ray of all the
-    constraints' directions of recession on which it falls; None where either is not found."""
+    """A feasible point and a direction along which the objective falls for ever, or None if either
+    is missing.
+
+    The direction is a ray of all constraints' recession directions.
+    """
     if "unbounded" not in built.proofs:
         _tried(built, lambda: None)
     ray = built.proofs.get("unbounded")
@@ -287,17 +334,17 @@ def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     moved = point + (1 + np.linalg.norm(point)) / np.linalg.norm(ray) * ray
     k = int(np.abs(steepest).argmax())
     shape = built.layout[name][1]
+    entry = name
     if shape:
         places = ", ".join(str(int(i) + 1) for i in np.unravel_index(k, shape))
-    else:
-        places = ""
-    along = (f"{name}[{places}]" if places else name, bool(steepest[k] > 0))
+        entry = f"{name}[{places}]"
+    along = (entry, bool(steepest[k] > 0))
     variables = {n: moved[part].reshape(built.layout[n][1]) for n, part in parts.items()}
     return variables, Failure(kind="unbounded", along=along, proved=True)
 
 
 def _feasible(built: Conic) -> np.ndarray | None:
-    """A point that meets all conditions of the program."""
+    """A point that satisfies all conditions of the program, or None."""
     program = replace(built.program, P=0.0 * built.program.P, q=0.0 * built.program.q)
     inside = minimised(program)
     if inside.status in SOLVED:
@@ -310,11 +357,11 @@ def _feasible(built: Conic) -> np.ndarray | None:
 
 
 def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
-    """Small weights of entropies to relative accuracy, by the duals, where the weights have absolute
-    accuracy alone.
+    """The point with small entropy weights computed from the duals, to relative accuracy.
 
-    With (u, v, w) dual to y exp(x / y) <= c at a point where both are tight, y = c exp(v / u - 1).
-    The multiplier of a condition y >= 0, which the cone implies, is part of v.
+    Clarabel gives the weights only to absolute accuracy. With (u, v, w) dual to y exp(x / y) <= c
+    at a point where both are tight, y = c exp(v / u - 1). The multiplier of a condition y >= 0,
+    which the cone implies, is part of v.
     """
     sizes = np.array([size for _, size, _ in program.cones], dtype=int)
     starts = np.cumsum(sizes) - sizes
@@ -335,7 +382,7 @@ def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndar
     with np.errstate(all="ignore"):
         slope = (duals[first + 1] + bounded[at] / factor) / duals[first]
         known = program.b[first + 2] * np.exp(slope - 1) / factor
-    kept = np.isfinite(known) & (np.abs(known - z[at]) <= ABSOLUTE) & (known < SMALL)
+    kept = np.isfinite(known) & (np.abs(known - z[at]) <= WEIGHT_ACCURACY) & (known < SMALL_WEIGHT)
     z = z.copy()
     z[at[kept]] = known[kept]
     return z
@@ -343,29 +390,37 @@ def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndar
 
 def minimised(
     program: ConeProgram, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None
-) -> Found:
-    """Clarabel's solution to an accuracy: what is asked for, what is accepted, and the share of the
-    way that a step takes."""
+) -> Outcome:
+    """Clarabel's solution.
+
+    ``accuracy`` is what is asked for, what is accepted, and the share of the way to the boundary
+    that a step takes.
+    """
     wanted, accepted, step = accuracy
     if seconds is None:
         limit = None
     else:
-        limit = max(seconds, LEAST_S)
+        limit = max(seconds, MIN_LIMIT_S)
     turn = unrotated(program)
     if turn is None:
         stated = program
     else:
         stated = _with_norms(program, turn)
-    found = solved(stated, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
-    if turn is None:
-        z = np.asarray(found.z)
-    else:
-        z = turn.T @ np.asarray(found.z)
-    return Found(str(found.status), np.asarray(found.x), z, float(found.obj_val), int(found.iterations))
+    solution = solved(stated, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
+    z = np.asarray(solution.z)
+    if turn is not None:
+        z = turn.T @ z
+    return Outcome(
+        status=str(solution.status),
+        x=np.asarray(solution.x),
+        z=z,
+        obj_val=float(solution.obj_val),
+        iterations=int(solution.iterations),
+    )
 
 
 def _with_norms(program: ConeProgram, turn: sparse.csr_matrix) -> ConeProgram:
-    """The program with cones of norms in place of those of ``t y >= |u|^2``."""
+    """The program with second-order cones in place of those of ``t y >= |u|^2``."""
     cones = [
         ("second_order" if kind == "rotated" else kind, size, power) for kind, size, power in program.cones
     ]
@@ -375,15 +430,19 @@ def _with_norms(program: ConeProgram, turn: sparse.csr_matrix) -> ConeProgram:
 
 
 def unrotated(program: ConeProgram) -> sparse.csr_matrix | None:
-    """The matrix that makes (t + y, 2u, t - y) of the rows (t, y, u) of ``t y >= |u|^2``, other rows
-    as they are; None where there are no such rows."""
+    """The matrix that turns the rows (t, y, u) of ``t y >= |u|^2`` into (t + y, 2u, t - y), or
+    None.
+
+    Other rows stay as they are. None means that there are no such rows.
+    """
     sizes = np.array([size for _, size, _ in program.cones], dtype=int)
-    first = (np.cumsum(sizes) - sizes)[[kind == "rotated" for kind, *_ in program.cones]]
+    rotated = [kind == "rotated" for kind, *_ in program.cones]
+    first = (np.cumsum(sizes) - sizes)[rotated]
     if not len(first):
         return None
-    last = first + sizes[[kind == "rotated" for kind, *_ in program.cones]] - 1
+    last = first + sizes[rotated] - 1
     count = int(sizes.sum())
-    inside = np.repeat([kind == "rotated" for kind, *_ in program.cones], sizes)
+    inside = np.repeat(rotated, sizes)
     middle = inside.copy()
     middle[first] = middle[first + 1] = False
     whole, u = np.flatnonzero(~inside), np.flatnonzero(middle)

@@ -1,9 +1,8 @@
-"""Arrays of affine functions of a conic program's variables, which take the linear operations of a
-torch tensor.
+"""Arrays of affine functions of a conic program's variables, with the linear operations of a torch
+tensor.
 
-Evaluation walks a model with these in place of tensors: what it does to the layout of a value
-(reshape, select, spread along axes) moves references to rows, and only sums and products make new
-ones.
+The evaluator walks a model with these arrays in place of tensors. Changes of layout (reshape,
+select, spread along axes) move references to rows; only sums and products make new rows.
 """
 
 from __future__ import annotations
@@ -16,16 +15,19 @@ import numpy as np
 import torch
 from scipy import sparse
 
-#: How a row stands to the value that it is for: itself, an upper estimate, a lower one, neither.
-EXACT, OVER, UNDER, NEITHER = 0, 1, -1, 2
+# The relation of a row to the value that it stands for. Multiplying a row by -1 negates it.
+EXACT = 0  # the value itself
+OVER = 1  # an upper estimate of a convex function
+UNDER = -1  # a lower estimate of a concave function
+NEITHER = 2  # a mixture, on which no condition is allowed
 
 
 class NotConic(Exception):
-    """The model is no conic program by these rules; the message says what is in the way."""
+    """The model has no conic program by these rules; the message is the obstacle."""
 
 
 def number(value: Any) -> np.ndarray:
-    """A constant as float64."""
+    """A constant as a float64 array."""
     if isinstance(value, torch.Tensor):
         return value.detach().to(torch.float64).numpy()
     return np.asarray(value, dtype=np.float64)
@@ -34,9 +36,9 @@ def number(value: Any) -> np.ndarray:
 class Affine:
     """An array of functions ``rows z + const`` of all variables z.
 
-    index   for each entry of the array, its row              rows, const   csr of (m, n) and (m,)
-    kind    for each row, whether it estimates a convex (OVER) or concave (UNDER) function, which it
-            may leave behind
+    index        for each entry of the array, its row
+    rows, const  a csr matrix (m, n) and an array (m,)
+    kind         for each row EXACT, OVER, UNDER or NEITHER
     """
 
     __array_ufunc__ = None
@@ -47,41 +49,50 @@ class Affine:
     # --------------------------------------------------------------------------------------- layout
     @property
     def shape(self) -> torch.Size:
+        """The shape of the array."""
         return torch.Size(self.index.shape)
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self.index.ndim
 
     def dim(self) -> int:
+        """The number of dimensions."""
         return self.index.ndim
 
     def numel(self) -> int:
+        """The number of entries."""
         return self.index.size
 
     def __len__(self) -> int:
         return len(self.index)
 
     def size(self, dim: int) -> int:
+        """The length of a dimension."""
         return self.index.shape[dim]
 
     def laid(self, index: np.ndarray) -> Affine:
-        """The same rows in another array."""
+        """An array with the same rows and another index."""
         return Affine(self.rows, self.const, self.kind, index)
 
     def reshape(self, *shape: Any) -> Affine:
+        """The entries in another shape."""
         return self.laid(self.index.reshape(_given(shape)))
 
     def flatten(self, start: int = 0, end: int = -1) -> Affine:
+        """The dimensions from ``start`` to ``end`` merged into one."""
         first, last = start % self.ndim, end % self.ndim
         shape = self.index.shape
         return self.reshape((*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Affine:
+        """One dimension split into several."""
         dim %= self.ndim
         return self.reshape((*self.index.shape[:dim], *sizes, *self.index.shape[dim + 1 :]))
 
     def expand(self, *shape: Any) -> Affine:
+        """The array repeated along dimensions of length 1 (-1: keep the length)."""
         sizes = _given(shape)
         old = (1,) * (len(sizes) - self.ndim) + self.index.shape
         return self.laid(
@@ -89,24 +100,30 @@ class Affine:
         )
 
     def expand_as(self, other: Any) -> Affine:
+        """The array expanded to the shape of another."""
         return self.expand(tuple(other.shape))
 
     def unsqueeze(self, dim: int) -> Affine:
+        """The array with a new dimension of length 1."""
         return self.laid(np.expand_dims(self.index, dim))
 
     def squeeze(self, dim: int) -> Affine:
+        """The array without a dimension, if its length is 1."""
         if self.index.shape[dim] == 1:
             return self.laid(self.index.squeeze(dim))
         return self
 
     def permute(self, *dims: Any) -> Affine:
+        """The dimensions in another order."""
         return self.laid(self.index.transpose(_given(dims)))
 
     def movedim(self, source: int, destination: int) -> Affine:
+        """One dimension moved to another place."""
         return self.laid(np.moveaxis(self.index, source, destination))
 
     @property
     def mT(self) -> Affine:
+        """The last two dimensions exchanged."""
         return self.laid(np.swapaxes(self.index, -1, -2))
 
     def __getitem__(self, key: Any) -> Affine:
@@ -117,18 +134,23 @@ class Affine:
         return self.laid(self.index[tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in keys)])
 
     def select(self, dim: int, at: int) -> Affine:
+        """One slice along a dimension."""
         return self.laid(self.index.take(at, dim))
 
     def narrow(self, dim: int, start: int, length: int) -> Affine:
+        """``length`` slices along a dimension."""
         return self.laid(self.index.take(np.arange(start, start + length), dim))
 
     def index_select(self, dim: int, at: torch.Tensor) -> Affine:
+        """The slices at these places along a dimension."""
         return self.laid(self.index.take(at.numpy(), dim))
 
     def to(self, *_: Any, **__: Any) -> Affine:
+        """The array itself: rows have no type or device."""
         return self
 
     def new_zeros(self, *shape: Any) -> torch.Tensor:
+        """A constant array of zeros."""
         return torch.zeros(_given(shape), dtype=torch.float64)
 
     # -------------------------------------------------------------------------------------- entries
@@ -140,16 +162,16 @@ class Affine:
         return self.rows[at], self.const[at], self.kind[at]
 
     def upper(self) -> Affine:
-        """The same as estimates from above."""
+        """The array, with its rows marked as estimates from above."""
         return Affine(self.rows, self.const, np.full_like(self.kind, OVER), self.index)
 
     def lower(self) -> Affine:
-        """The same as estimates from below."""
+        """The array, with its rows marked as estimates from below."""
         return Affine(self.rows, self.const, np.full_like(self.kind, UNDER), self.index)
 
     @property
     def exact(self) -> bool:
-        """No entry is an estimate."""
+        """Whether no entry is an estimate."""
         return not self.kind[self.index].any()
 
     # ----------------------------------------------------------------------------------- arithmetic
@@ -211,8 +233,11 @@ class Affine:
         raise NotConic("a quotient by a function of the variables")
 
     def sum(self, dim: Any = None, keepdim: bool = False) -> Affine:
-        given = range(self.ndim) if dim is None else dim if isinstance(dim, tuple) else (dim,)
-        dims = tuple(d % self.ndim for d in given)
+        """Sums along one or several dimensions, or over all."""
+        if dim is None:
+            dims = tuple(range(self.ndim))
+        else:
+            dims = tuple(d % self.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
         kept = [1 if d in dims else n for d, n in enumerate(self.index.shape)]
         places = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), self.index.shape)
         if keepdim:
@@ -222,11 +247,12 @@ class Affine:
         return self.gathered(places.ravel(), math.prod(kept)).reshape(shape)
 
     def mean(self, dim: Any = None) -> Affine:
+        """Means along one or several dimensions, or over all."""
         total = self.sum(dim)
         return total * (total.numel() / self.numel())
 
     def gathered(self, places: np.ndarray, count: int) -> Affine:
-        """Sums of the entries, in order, by place."""
+        """Sums of the entries, taken in order, by place."""
         at = self.index.ravel()
         sums = sparse.csr_matrix((np.ones(len(at)), (places, at)), shape=(count, len(self.const)))
         kinds = [sums @ (self.kind == kind) > 0 for kind in (OVER, UNDER, NEITHER)]
@@ -238,7 +264,8 @@ class Affine:
         return _fresh(sums @ self.rows, sums @ self.const, kind.astype(np.int8), (count,))
 
     def transformed(self, matrix: Any) -> Affine:
-        """Of an exact array (m, n) the product of each row with a sparse matrix (k, n): an array (m, k)."""
+        """The product of each row of an exact array (m, n) with a sparse matrix (k, n): an array
+        (m, k)."""
         rows, const, kind = self.entries()
         count = self.shape[0]
         whole = sparse.csr_matrix(sparse.kron(sparse.eye_array(count), matrix))
@@ -263,39 +290,40 @@ class Affine:
 
 
 def level(a: sparse.csr_matrix, b: sparse.csr_matrix) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Two matrices with the columns of the wider one."""
+    """Two matrices, both with the number of columns of the wider one."""
     columns = max(a.shape[1], b.shape[1])
     return widened(a, columns), widened(b, columns)
 
 
 def widened(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
-    """With as many columns as there are variables by now."""
+    """The matrix with one column for each variable that exists by now."""
     if rows.shape[1] == columns:
         return rows
     return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))
 
 
 def stacked(parts: Sequence[Affine]) -> Affine:
-    """Arrays of one shape along a new last dim."""
+    """Arrays of one shape, side by side along a new last dimension."""
     shape = np.broadcast_shapes(*(part.index.shape for part in parts))
     return _united(parts, lambda places: np.stack([np.broadcast_to(place, shape) for place in places], -1))
 
 
 def constant(values: np.ndarray) -> Affine:
-    """Numbers as functions of no variable."""
+    """Numbers as functions that use no variable."""
     flat = np.asarray(values, dtype=np.float64).ravel()
     rows = sparse.csr_matrix((len(flat), 0), dtype=np.float64)
     return _fresh(rows, flat, np.zeros(len(flat), dtype=np.int8), np.shape(values))
 
 
 def joined(parts: Sequence[Any], dim: int = 0) -> Affine:
-    """Arrays one after the other along a dim."""
+    """Arrays one after the other along a dimension."""
     arrays = [part if isinstance(part, Affine) else constant(number(part)) for part in parts]
     return _united(arrays, lambda places: np.concatenate(places, dim))
 
 
 def _united(parts: Sequence[Affine], laid: Callable[[list[np.ndarray]], np.ndarray]) -> Affine:
-    """Arrays as one, ``laid`` out by the places of their rows; rows that several share are there once."""
+    """Arrays joined into one; ``laid`` joins their indices. Rows that several share are stored
+    once."""
     different = {(id(part.rows), id(part.const), id(part.kind)): part for part in parts}
     starts = dict(
         zip(different, np.cumsum([0, *(len(part.const) for part in different.values())]), strict=False)
@@ -314,25 +342,25 @@ def _fresh(rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, shape: 
 
 
 def _given(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes that are given one by one, or as one sequence."""
+    """Sizes that are given one by one or as one sequence."""
     if len(shape) == 1 and not isinstance(shape[0], int):
         return tuple(shape[0])
     return tuple(shape)
 
 
 def _spread(left: Affine, right: np.ndarray) -> tuple[Affine, np.ndarray]:
-    """Both in their common shape."""
+    """Both arrays in their common shape."""
     shape = np.broadcast_shapes(left.index.shape, right.shape)
     return left.laid(np.broadcast_to(left.index, shape)), np.broadcast_to(right, shape)
 
 
 def _turned(kind: np.ndarray, sign: Any) -> np.ndarray:
-    """Kinds of rows times numbers of these signs."""
+    """The kinds of rows that are multiplied by numbers of these signs."""
     return np.where(kind == NEITHER, np.abs(sign) * NEITHER, kind * sign).astype(np.int8)
 
 
 def _product(left: Any, right: Any) -> Affine:
-    """A matrix product, of whichever is constant and the other."""
+    """A matrix product with one constant factor, on either side."""
     if isinstance(left, Affine) and isinstance(right, Affine):
         raise NotConic("a product of two functions of the variables")
     if isinstance(right, Affine) and right.ndim == 1 and left.dim() == 2 and right.exact:
@@ -361,7 +389,7 @@ def _product(left: Any, right: Any) -> Affine:
 
 
 def _index_add(zero: torch.Tensor, dim: int, at: torch.Tensor, part: Affine) -> Affine:
-    """Sums of slices along a dim, by place."""
+    """Sums of slices along a dimension, by place."""
     moved = part.movedim(dim, 0)
     shape = (zero.shape[dim], *moved.shape[1:])
     width = math.prod(shape[1:])

@@ -1,6 +1,7 @@
-"""A conic program under construction: variables, and what its affine functions must satisfy.
+"""A conic program under construction: its variables, and the cones in which affine functions must
+lie.
 
-minimise  q.z + sum_k c_k |u_k(z)|^2   s.t.   affine functions of z in cones
+minimise q.z + sum_k c_k |u_k(z)|^2 s.t. affine functions of z in cones
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from scipy import sparse
 from fccomodel.conic.affine import EXACT, OVER, UNDER, Affine, NotConic, constant, joined, stacked, widened
 from fccomodel.numerics.cone_programs import ConeProgram
 
-#: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a
-#: semidefinite matrix's triangle.
-MOST_NUMBERS, MOST_CURVED, MOST_TRIANGLE = 6_000_000, 60_000, 3_240
-#: Exponents that are fractions of so many parts at most need no cones of their own.
-MOST_PARTS = 16
+#: The largest number of nonzero entries of a program's matrices.
+MAX_NUMBERS = 6_000_000
+#: The largest number of cones that are not symmetric.
+MAX_CURVED = 60_000
+#: The largest number of entries in the triangle of a semidefinite matrix.
+MAX_TRIANGLE = 3_240
+#: The largest denominator of exponents that second-order cones state.
+MAX_DENOMINATOR = 16
 #: Kinds of cones that are not symmetric.
 CURVED = ("exponential", "power")
 
@@ -31,9 +35,9 @@ class Block:
     """Rows of affine functions in one kind of cone: as many cones of ``size`` rows each.
 
     kind   zero, nonneg, second_order, rotated (t y >= |u|^2 for rows t, y, u), exponential, power
-           (with ``power``: its
-           exponent), semidefinite (the upper triangles, column by column, what is beside the
-           diagonal times sqrt 2)
+           or semidefinite (the upper triangles, column by column, with entries beside the diagonal
+           times sqrt 2)
+    power  the exponent of power cones
     """
 
     kind: str
@@ -45,7 +49,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Powers:
-    """t_k >= |u_k|_p^p for the rows u_k, of ``size`` entries, of an array: ``first`` is t's first column."""
+    """The conditions t_k >= |u_k|_p^p for the rows u_k, of ``size`` entries, of an array.
+
+    ``first`` is the first column of t.
+    """
 
     first: int
     count: int
@@ -56,11 +63,11 @@ class Powers:
 
     @property
     def columns(self) -> np.ndarray:
-        """Of every t."""
+        """The columns of all t."""
         return np.arange(self.first, self.first + self.count)
 
     def of(self, columns: np.ndarray, weights: np.ndarray) -> Affine:
-        """Every u_k of some columns, times w^(1/p), one after the other."""
+        """The rows u_k of these columns, times w^(1/p), one after the other."""
         places = ((columns - self.first)[:, None] * self.size + np.arange(self.size)).ravel()
         part = Affine(
             self.rows[places],
@@ -72,9 +79,9 @@ class Powers:
 
 
 class Cones:
-    """What atoms, reductions and sets state of their arguments (see ``library.cones``).
+    """The program to which atoms, reductions and sets add their conditions (see ``library.cones``).
 
-    Raises NotConic as soon as there is more than the largest programs have.
+    NotConic is raised as soon as the program exceeds the limits on size.
     """
 
     def __init__(self) -> None:
@@ -85,7 +92,7 @@ class Cones:
 
     # ------------------------------------------------------------------------------------ variables
     def variable(self, shape: Sequence[int]) -> Affine:
-        """New variables."""
+        """Add variables of this shape."""
         count = math.prod(shape)
         place = np.arange(count)
         rows = sparse.csr_matrix(
@@ -96,27 +103,30 @@ class Cones:
 
     # ----------------------------------------------------------------------------------- conditions
     def nonneg(self, u: Affine) -> int:
-        """u >= 0, entry by entry; where u is an estimate, it is a lower one. Gives the place of the block."""
+        """State u >= 0, entry by entry, and return the place of the block. An estimate must be a
+        lower one."""
         return self._add("nonneg", u, UNDER)
 
     def zero(self, u: Affine) -> int:
-        """u == 0; u is exact."""
+        """State u == 0 for an exact u."""
         return self._add("zero", u, EXACT)
 
     def second_order(self, t: Any, u: Affine) -> int:
-        """t >= |u|_2 along u's last dim."""
+        """State t >= |u|_2 along u's last dimension."""
         parts = [_affine(t), *(u.select(-1, k) for k in range(u.shape[-1]))]
         return self._cone("second_order", parts, (UNDER, *[EXACT] * u.shape[-1]))
 
     def exponential(self, x: Any, y: Any, z: Any) -> int:
-        """y exp(x / y) <= z, y > 0."""
+        """State y exp(x / y) <= z, y > 0."""
         return self._cone("exponential", [_affine(x), _affine(y), _affine(z)], (OVER, EXACT, UNDER))
 
     def power(self, x: Any, y: Any, z: Any, exponent: float) -> int:
-        """x^a y^(1-a) >= |z| for an exponent a in (0, 1); by second-order cones where a is a fraction,
-        which are symmetric."""
+        """State x^a y^(1-a) >= |z| for an exponent a in (0, 1).
+
+        If a is a fraction, second-order cones state it, because these are symmetric.
+        """
         x, y, z = _affine(x), _affine(y), _affine(z)
-        fraction = Fraction(exponent).limit_denominator(MOST_PARTS)
+        fraction = Fraction(exponent).limit_denominator(MAX_DENOMINATOR)
         if abs(float(fraction) - exponent) > 1e-14:
             return self._cone("power", [x, y, z], (UNDER, UNDER, EXACT), exponent)
         w = self.variable(np.broadcast_shapes(x.index.shape, y.index.shape, z.index.shape))
@@ -127,7 +137,7 @@ class Cones:
         return self._tower(w, [(self._below(x), a), (self._below(y), b - a), (w, whole - b)], whole)
 
     def _below(self, u: Affine) -> Affine:
-        """New variables below a lower estimate; what is exact itself."""
+        """New variables below a lower estimate; an exact array is returned as it is."""
         if u.exact:
             return u
         fresh = self.variable(u.shape)
@@ -135,9 +145,11 @@ class Cones:
         return fresh
 
     def _tower(self, w: Affine, parts: list[tuple[Affine, int]], whole: int) -> int:
-        """w^n is at most the product of the parts, each as often as it is counted, n = ``whole`` in
-        all, a power of 2: means of pairs, and means of these (F. Alizadeh, D. Goldfarb,
-        Second-order cone programming, 2003)."""
+        """State that w^n is at most the product of the parts, each as often as its count says.
+
+        n = ``whole`` is a power of 2. The condition uses means of pairs, and means of these (F.
+        Alizadeh, D. Goldfarb, Second-order cone programming, 2003).
+        """
         while True:
             once = [u for u, count in parts if count % 2]
             parts = [(u, count // 2) for u, count in parts if count > 1]
@@ -150,22 +162,22 @@ class Cones:
             whole //= 2
 
     def quotient(self, t: Any, y: Any, u: Any) -> int:
-        """t y >= u^2, y >= 0."""
+        """State t y >= u^2, y >= 0."""
         return self._cone("rotated", [_affine(t), _affine(y), _affine(u)], (UNDER, UNDER, EXACT))
 
     def semidefinite(self, u: Affine) -> int:
-        """Symmetric matrices, of u's last two dims, without a negative eigenvalue."""
+        """State that symmetric matrices (last two dimensions of u) have no negative eigenvalue."""
         n = u.shape[-1]
         j, i = np.tril_indices(n)
         triangle = u[..., i, j] * np.where(i == j, 1.0, 2**0.5)
-        if len(i) > MOST_TRIANGLE:
+        if len(i) > MAX_TRIANGLE:
             raise NotConic("a larger semidefinite matrix than an interior-point method takes")
         rows, const, kinds = triangle.entries()
         _check(kinds, EXACT)
         return self._append(Block("semidefinite", rows, const, len(i)))
 
     def squares(self, u: Affine) -> Affine:
-        """Upper estimates of |u|^2 along the last dim."""
+        """Upper estimates of |u|^2 along the last dimension."""
         if not u.exact:
             raise NotConic("the square of an estimate")
         t = self.variable(u.shape[:-1])
@@ -184,8 +196,8 @@ class Cones:
         return t.upper()
 
     def norm_of(self, u: Affine, p: float = 2.0) -> Affine | None:
-        """The roots u^(1/p) of sums c + sum_k c_k |u_k|^p without negative c, from above; None of
-        anything else."""
+        """Upper estimates of u^(1/p) for sums u = c + sum_k c_k |u_k|^p without negative
+        coefficients, or None."""
         rows, const, _ = u.entries()
         rows.eliminate_zeros()
         if (const < 0).any() or (rows.data < 0).any():
@@ -211,7 +223,7 @@ class Cones:
         return t.upper().reshape(u.shape)
 
     def dual(self, kind: str, y: Affine, power: float = 0.5) -> None:
-        """Rows of an array in the cones dual to those of a kind."""
+        """State that the rows of an array lie in the dual cones of a kind."""
         if kind == "nonneg":
             self.nonneg(y)
         elif kind == "second_order":
@@ -231,7 +243,7 @@ class Cones:
             self._append(Block(kind, rows, const, y.shape[-1]))
 
     def norm(self, t: Affine, u: Affine, p: float) -> None:
-        """t >= |u|_p along u's last dim: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
+        """State t >= |u|_p along u's last dimension: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
         if p == 2:
             self.second_order(t, u)
             return
@@ -240,7 +252,7 @@ class Cones:
         self.nonneg(t - r.sum(-1))
 
     def stated(self, powers: Powers) -> None:
-        """Powers as cones."""
+        """The powers as cones."""
         t = Affine(
             _unit(powers.columns),
             np.zeros(powers.count),
@@ -255,12 +267,13 @@ class Cones:
             self.power(t, 1.0, u.squeeze(-1), 1 / powers.exponent)
 
     def used(self) -> np.ndarray:
-        """Whether each variable is in a condition."""
+        """A mask of the variables that occur in a condition."""
         used = np.zeros(self.columns, dtype=bool)
-        for rows in [part.rows for part in self.blocks] + [
-            part.rows for part in (*self.squares_, *self.powers_)
-        ]:
-            used[rows.indices] = True
+        matrices = [block.rows for block in self.blocks]
+        matrices += [squares.rows for squares in self.squares_]
+        matrices += [powers.rows for powers in self.powers_]
+        for matrix in matrices:
+            used[matrix.indices] = True
         return used
 
     # -------------------------------------------------------------------------------------- helpers
@@ -290,14 +303,15 @@ class Cones:
         self.room(0)
 
     def room(self, curved: int) -> None:
-        """NotConic where so many more cones that are not symmetric make it too large."""
-        if self.numbers > MOST_NUMBERS or self.curved + curved > MOST_CURVED:
+        """Raise NotConic if so many more cones that are not symmetric would make the program too
+        large."""
+        if self.numbers > MAX_NUMBERS or self.curved + curved > MAX_CURVED:
             raise NotConic("a larger program than an interior-point method takes")
 
 
 def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> list[np.ndarray]:
-    """The rows by those that can be stated at once: with as many entries, all of one ``owner``, and a
-    constant or none."""
+    """Groups of rows that can be stated together: of equal length and one ``owner``, all with a
+    constant or all without."""
     counts, row = np.diff(rows.indptr), np.repeat(np.arange(len(const)), np.diff(rows.indptr))
     first, last = np.full(len(const), np.iinfo(np.int64).max), np.full(len(const), -1)
     np.minimum.at(first, row, owner)
@@ -317,7 +331,8 @@ def _affine(value: Any) -> Affine:
 
 
 def _check(kinds: np.ndarray, allowed: int) -> None:
-    """Estimates are on the side where what holds for them holds for what they estimate."""
+    """Check that an estimate is on the side on which its condition implies that of the estimated
+    function."""
     if ((kinds != EXACT) & (kinds != allowed)).any():
         raise NotConic(
             "a convex function where only a concave or affine one keeps the problem convex, or the reverse"
@@ -326,21 +341,23 @@ def _check(kinds: np.ndarray, allowed: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Assembled(ConeProgram):
-    """A program with what it was made of: ``places`` are the first rows of the blocks, ``constant``
-    the objective's at z = 0."""
+    """A program and its origin.
+
+    ``places`` are the first rows of the blocks, ``constant`` is the objective at z = 0.
+    """
 
     places: list[int]
     constant: float
 
 
-#: A sum of squares becomes a quadratic form of its variables where these are at most so many, else
-#: of new ones.
-DENSE = 400
+#: The largest number of variables for which a sum of squares becomes a quadratic form of these
+#: variables; otherwise it becomes one of new variables.
+MAX_QUADRATIC_VARIABLES = 400
 
 
 def assembled(cones: Cones, objective: Affine) -> Assembled:
-    """The program as numbers. Squares that the objective alone asks for are in its quadratic part,
-    others are cones."""
+    """The program as numbers. Squares that only the objective uses go into its quadratic part,
+    others into cones."""
     rows, const, kinds = objective.entries()
     _check(kinds, OVER)
     q = np.zeros(cones.columns)
@@ -360,7 +377,10 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
         q[places] = 0.0
         u_rows, u_const, keep = squares.rows, squares.const, weights > 0
         u_rows, u_const, weights = u_rows[keep], u_const[keep], weights[keep]
-        if np.count_nonzero(np.bincount(u_rows.indices)) > DENSE and u_rows.nnz > 2 * u_rows.shape[0]:
+        if (
+            np.count_nonzero(np.bincount(u_rows.indices)) > MAX_QUADRATIC_VARIABLES
+            and u_rows.nnz > 2 * u_rows.shape[0]
+        ):
             fresh = cones.variable((u_rows.shape[0],))
             cones.zero(
                 Affine(u_rows, u_const, np.zeros(len(u_const), dtype=np.int8), np.arange(len(u_const)))

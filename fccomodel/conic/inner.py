@@ -1,10 +1,10 @@
-"""The largest value over a set of vectors q of what is affine in q, less a convex function of q alone,
-by its conic dual:
+"""The maximum over a set of vectors q of an affine function of q less a convex one, by its conic dual:
 
-    max over q of r.q + g.z + v s.t. R z + k in K, z = (q, ...)   =   min over y in K* of k.y + v s.t. R'y + g + (r, 0) = 0
+      max over q of r.q + g.z + v   s.t. R z + k in K, z = (q, ...)
+    = min over y in K* of k.y + v   s.t. R'y + g + (r, 0) = 0
 
-r and v are functions of the model's variables (P. Schiele, E. Luxenberg, S. Boyd, Disciplined
-saddle programming, 2023).
+r and v are functions of the model's variables; the convex function depends on q alone
+(P. Schiele, E. Luxenberg, S. Boyd, Disciplined saddle programming, 2023).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from fccomodel.conic.affine import UNDER, Affine, NotConic, widened
+from fccomodel.conic.affine import NEITHER, UNDER, Affine, NotConic, widened
 from fccomodel.conic.affine import constant as constants
 from fccomodel.conic.cones import Cones
 from fccomodel.core import ir
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
-    """An estimate of the largest value (of the least, for ``min``) over the set of the one binder."""
+    """An estimate of the maximum (of the minimum, for ``min``) over the set of the reduction's only
+    binder."""
     (binder,) = node.binders
     assert isinstance(binder.domain, ir.VectorSet)
     sign = float(reductions.of(node).sign)
@@ -52,7 +53,7 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
 
 
 def parts(node: ir.Expr, q: ir.Binder, factor: float) -> Iterator[tuple[float, ir.Expr]]:
-    """Summands of a body, each with the numbers that it is multiplied by."""
+    """The summands of a body, each with its factors."""
     if isinstance(node, ir.Apply) and node.op in ("add", "sub") and not affine(node, q):
         yield from parts(node.args[0], q, factor)
         yield from parts(node.args[1], q, factor if node.op == "add" else -factor)
@@ -70,7 +71,8 @@ def linear(
     axes: tuple[int, ...],
     shape: tuple[int, ...],
 ) -> tuple[Any, Any]:
-    """The value at q = 0 and the coefficients of the entries of q, by the values at all unit vectors."""
+    """The value at q = 0 and the coefficients of q's entries, from the values at all unit
+    vectors."""
     assert isinstance(q.domain, ir.VectorSet)
     n, axis = shape[-1], new_axis()
     units = torch.cat([torch.zeros(1, n), torch.eye(n)]).to(torch.float64)
@@ -85,8 +87,8 @@ def linear(
 def concave(
     walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, shape: tuple[int, ...]
 ) -> tuple[Cones, Affine]:
-    """The set and the terms that no variable of the model enters, as conditions on q and further
-    variables, q first."""
+    """The set and the terms without variables of the model, as conditions on q (first) and further
+    variables."""
     inner = walk.beside()
     variable = inner.cones.variable(shape)
     assert isinstance(q.domain, ir.VectorSet)
@@ -98,11 +100,11 @@ def concave(
     for factor, term in terms:
         if ir.variables_of(term):
             raise NotConic("a maximum of products of the variables with functions of its own")
-        found = inner.value(term, {q: Named(variable, ())})  # type: ignore[arg-type]
-        if found.axes:
+        own = inner.value(term, {q: Named(variable, ())})  # type: ignore[arg-type]
+        if own.axes:
             raise NotConic("a maximum whose own part differs from member to member")
-        total = total + found.data * factor
-    if (total.kind[total.index] * -1 == UNDER).any() or (total.kind[total.index] == 2).any():
+        total = total + own.data * factor
+    if (total.kind[total.index] * -1 == UNDER).any() or (total.kind[total.index] == NEITHER).any():
         raise NotConic("a maximum of what is not concave")
     used = inner.cones.used()
     rows = widened(total.entries()[0], inner.cones.columns)
@@ -114,7 +116,7 @@ def concave(
 
 
 def dual(cones: Cones, inner: Cones, g: Affine, r: Affine) -> Affine:
-    """The least k.y + g's constant, by new variables y of the model's program."""
+    """The minimum of k.y plus the constant of g, by new variables y of the model's program."""
     n, m = r.shape[-1], sum(len(block.const) for block in inner.blocks)
     outer = tuple(r.shape[:-1])
     count = math.prod(outer)

@@ -1,4 +1,4 @@
-"""Constraints on monotone functions as constraints on what is inside: log(1 + x^2) <= 5 where 1 + x^2
+"""Constraints on monotone functions as constraints on their arguments: log(1 + x^2) <= 5 as 1 + x^2
 <= e^5.
 
 A function that is neither convex nor concave enough may still have convex level sets (A. Agrawal,
@@ -23,11 +23,14 @@ from fccomodel.library.atoms import Interval
 if TYPE_CHECKING:
     from fccomodel.conic.model import Walk
 
-#: Steps of a bisection between two finite numbers; the largest number that is tried; a step of a
-#: difference, relative.
-STEPS, LARGEST, STEP = 200, 1e12, 1e-6
-#: The largest number up to which a crossing is sought where there is none below.
-MOST = 1e100
+#: Steps of a bisection between two finite numbers.
+BISECTION_STEPS = 200
+#: The range, from minus this to this, in which a crossing is sought first.
+FIRST_RANGE = 1e12
+#: The number up to which the range then grows.
+LAST_RANGE = 1e100
+#: The relative step of a difference quotient.
+DIFFERENCE_STEP = 1e-6
 #: Monotone functions of which a bound is one of their argument, and those of them that are not
 #: defined everywhere.
 STRAIGHTENED = ("log", "sqrt", "exp")
@@ -35,8 +38,11 @@ PARTIAL = ("log", "sqrt")
 
 
 def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
-    """body <= 0 without its outermost monotone functions: the place of the condition, and the change
-    of the body for one of what is left. Raises NotConic where no such functions make it conic."""
+    """State body <= 0 without its outermost monotone functions.
+
+    Returns the place of the condition, and the change of the body for a unit change of the
+    remaining argument. Raises NotConic if no such functions make it conic.
+    """
     node, level, sign, slope = body, 0.0, 1.0, 1.0  # sign * node <= sign * level
     while True:
         node, level, turned, factor = _inside(walk, node, env, level)
@@ -48,12 +54,12 @@ def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
 
 
 def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
-    """body <= 0 as a bound of an affine function, where it is a monotone function of one: log(x) >= 30
-    where x >= exp(30). The place of the condition, and the change of the body for one of the affine
-    function.
+    """State body <= 0 as a bound of an affine function, if the body is monotone in one: log(x) >=
+    30 as x >= exp(30).
 
-    None where there is no such form, or where it says less: where what is below a root or a
-    logarithm might be negative.
+    Returns the place of the condition, and the change of the body for a unit change of the affine
+    function. Returns None if there is no such form, or if it says less because the argument of a
+    root or a logarithm might be negative.
     """
     node, level, sign, slope, curved = body, 0.0, 1.0, 1.0, False
     try:
@@ -73,25 +79,23 @@ def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
 
 
 def _affine(node: ir.Expr) -> bool:
-    """Whether an expression is affine as it is written: sums, multiples and entries of variables."""
+    """Whether an expression is written as an affine one: sums, multiples and entries of
+    variables."""
     if isinstance(node, ir.Var) or not ir.variables_of(node):
         return True
-    if isinstance(node, ir.Apply):
-        atom = atoms.of(node)
-    else:
-        atom = None
+    atom = atoms.of(node)
     varying = [bool(ir.variables_of(arg)) for arg in node.children]
     return atom is not None and bool(atom.linear(varying)) and all(map(_affine, node.children))
 
 
 def _total(body: ir.Expr) -> bool:
-    """Whether all functions in it are defined everywhere."""
+    """Whether all functions in the expression are defined everywhere."""
     return not any(isinstance(part, ir.Apply) and part.op in PARTIAL for part in ir.walk(body))
 
 
 def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
-    """body <= 0 is a convex set by what is known of it (``see``): as it stands, or without its
-    outermost monotone functions."""
+    """Whether body <= 0 is known (by ``see``) to be convex, as it stands or without its outermost
+    monotone functions."""
     node, sign = body, 1.0
     with suppress(NotConic):
         while not (see(node).convex if sign > 0 else see(node).concave):
@@ -102,19 +106,20 @@ def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
 
 
 def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
-    """sign * value <= sign * level; sums of squares by their root, which is of the size of the variables."""
+    """State sign * value <= sign * level. Sums of squares are stated by their root, which has the
+    scale of the variables."""
     rest = level - float(value.entries()[1][0])
+    root = None
     if sign > 0 and rest > 0:
         root = walk.cones.norm_of(value - (level - rest))
-    else:
-        root = None
     if root is None:
         return walk.cones.nonneg((level - value) * sign), slope
     return walk.cones.nonneg(rest**0.5 - root), 2 * rest**0.5 * slope
 
 
 def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atoms.ScalarAtom, int, float]:
-    """A monotone function, which of its arguments varies, and -1 where its side turns."""
+    """The monotone function at the top, its varying argument, and -1 if it reverses the
+    inequality."""
     if not isinstance(node, ir.Apply) or not isinstance(atom := atoms.of(node), atoms.ScalarAtom):
         raise NotConic("a constraint that is no monotone function")
     varying = [k for k, arg in enumerate(node.args) if ir.variables_of(arg)]
@@ -127,22 +132,19 @@ def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atom
 
 
 def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
-    """One function less: what is inside, its level, -1 where its side turns, and the function's
-    steepness there."""
+    """One step inwards: the argument, its level, -1 if the inequality is reversed, and the
+    function's slope there."""
     atom, k, turned = _monotone(node, walk.where)
     constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
 
     def function(u: float) -> float:
+        """The atom as a function of its argument of place k."""
         return float(atom.value(*(np.float64(u if j == k else v) for j, v in enumerate(constants))))
 
     inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
-    step = STEP * (1 + abs(inside))
-    return (
-        node.children[k],
-        inside,
-        turned,
-        abs(function(inside + step) - function(inside - step)) / (2 * step),
-    )
+    step = DIFFERENCE_STEP * (1 + abs(inside))
+    steepness = abs(function(inside + step) - function(inside - step)) / (2 * step)
+    return node.children[k], inside, turned, steepness
 
 
 def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
@@ -153,26 +155,26 @@ def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
 
 
 def _crossing(function: Callable[[float], float], level: float, where: Interval) -> float:
-    """Where an increasing function reaches a level."""
+    """The point at which an increasing function reaches a level."""
 
     def under(u: float) -> bool:
+        """Whether the function is below the level at u."""
         with np.errstate(all="ignore"):
             return function(u) <= level
 
-    low, high = max(where.lo, -LARGEST), min(where.hi, LARGEST)
+    low, high = max(where.lo, -FIRST_RANGE), min(where.hi, FIRST_RANGE)
     with np.errstate(all="ignore"):
-        # roots and logarithms
-        if math.isnan(function(low)):
+        if math.isnan(function(low)):  # of roots and logarithms
             low = max(low, 0.0)
-    while high < where.hi and high < MOST and under(high):
-        high *= LARGEST
+    while high < where.hi and high < LAST_RANGE and under(high):
+        high *= FIRST_RANGE
     high = min(high, where.hi)
     if math.isnan(low + high) or not under(low + 1e-12 * abs(low)) or under(high):
         raise NotConic("a level that the function does not cross")
-    for _ in range(STEPS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         if under(middle):
-            low, high = (middle, high)
+            low = middle
         else:
-            low, high = (low, middle)
+            high = middle
     return low

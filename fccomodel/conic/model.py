@@ -1,11 +1,10 @@
-"""A bound problem as a conic program: the evaluator's walk, with affine functions of the variables in
-place of numbers.
+"""A bound problem as a conic program: the evaluator's walk, with affine functions in place of
+numbers.
 
-What is linear happens to the rows as it would to a tensor. A function that is not linear becomes
-new variables, by what its atom or reduction states of it. Whether the composition is convex is
-settled where an estimate meets a condition: it must lie on the side where the condition on it
-implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming,
-2006).
+Linear operations act on the rows as on a tensor. A nonlinear function becomes new variables, by the
+conic form of its atom or reduction. Convexity of a composition is decided where an estimate meets a
+condition: the condition on the estimate must imply the one on the estimated function (M. Grant, S.
+Boyd, Y. Ye, Disciplined convex programming, 2006).
 """
 
 from __future__ import annotations
@@ -34,24 +33,26 @@ from fccomodel.evaluation.sets.axes import Env, Named, align
 from fccomodel.library import atoms, cones, maxima, reductions
 from fccomodel.library.atoms import Interval
 
-#: Numbers that one value may have.
-MOST = 4_000_000
+#: The largest number of entries of one value.
+MAX_ENTRIES = 4_000_000
 
 
 def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
-    """The problem as a conic program; ``where``: an interval that holds each entry of an expression's value.
+    """The problem as a conic program.
 
-    Raises NotConic where it is none by these rules, or too large.
+    ``where``: an interval that holds each entry of an expression's value. Raises NotConic if there
+    is no conic form by these rules, or if it is too large.
     """
     problem = bound.problem
     walk, layout = opened(bound, where)
     blocks: dict[str, tuple[int, int, float]] = {}
     for constraint in problem.constraints:
         family = members.of(bound, constraint)
-        found = stated(walk, constraint, family)
-        if found is not None:
+        condition = stated(walk, constraint, family)
+        if condition is not None:
+            block, factor = condition
             for k, label in enumerate(family.labels(constraint.label)):
-                blocks[label] = (found[0], k, found[1])
+                blocks[label] = (block, k, factor)
     objective = walk.value(problem.objective.expr, {}).data
     if not isinstance(objective, Affine):
         raise NotConic("an objective without variables")
@@ -60,11 +61,11 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
 
 
 def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float]) -> Conic:
-    """Those constraints that are conic, without an objective. Of an equation that is not affine the
-    side is kept on which it is convex: ``sides`` has the sign of its body, by label, where it is
-    violated.
+    """The conic constraints, without an objective.
 
-    Raises NotConic where no constraint is left, or what is left is too large.
+    Of an equation that is not affine, the side on which it is convex is kept; ``sides`` has the
+    sign of its violated body, by label. Raises NotConic if no constraint is left, or if the program
+    is too large.
     """
     walk, layout = opened(bound, where)
     blocks: dict[str, tuple[int, int, float]] = {}
@@ -72,16 +73,16 @@ def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[s
         family = members.of(bound, constraint)
         labels = family.labels(constraint.label)
         try:
-            found = stated(walk, constraint, family)
+            condition = stated(walk, constraint, family)
         except NotConic:
+            side = 0.0
             if constraint.kind == "eq" and len(labels) == 1:
                 side = float(np.sign(sides.get(labels[0], 0.0)))
-            else:
-                side = 0.0
-            found = _one_side(walk, constraint, family, side)
-        if found is not None:
+            condition = _one_side(walk, constraint, family, side)
+        if condition is not None:
+            block, factor = condition
             for k, label in enumerate(labels):
-                blocks[label] = (found[0], k, found[1])
+                blocks[label] = (block, k, factor)
     if not blocks:
         raise NotConic("no constraint that is conic")
     nothing = Affine(
@@ -96,14 +97,15 @@ def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[s
 def opened(
     bound: Bound, where: Callable[[ir.Expr], Interval]
 ) -> tuple[Walk, dict[str, tuple[int, tuple[int, ...]]]]:
-    """A walk with the variables in their sets, and where each variable is among the program's."""
+    """A walk with the variables in their sets, and the place of each variable among the program's
+    columns."""
     walk, problem = Walk(bound, where), bound.problem
     if any(variable.net for variable in problem.variables.values()):
         raise NotConic("a net's parameters")
     layout = {}
     for name, variable in problem.variables.items():
         shape = elements.shape(bound, variable.shape)
-        if math.prod(shape) > MOST:
+        if math.prod(shape) > MAX_ENTRIES:
             raise NotConic("more variables than are held at once")
         layout[name] = (walk.cones.columns, shape)
         walk.point[name] = cast(torch.Tensor, walk.cones.variable(shape))
@@ -119,7 +121,7 @@ def opened(
 def _one_side(
     walk: Walk, constraint: ir.Constraint, family: members.Members, side: float
 ) -> tuple[int, float] | None:
-    """side * body <= 0 as a condition, None where it is not conic."""
+    """The condition side * body <= 0, or None if it is not conic."""
     if not side:
         return None
     with suppress(NotConic):
@@ -142,31 +144,35 @@ def _made(
 
 
 def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tuple[int, float] | None:
-    """A constraint as a condition: its place, and the factor of its dual; None of one without
-    variables, which holds."""
+    """The place of a constraint's condition, and the factor of its dual; None for a true constraint
+    without variables."""
     equal = constraint.kind == "eq"
     if not equal and not constraint.binders and not constraint.body.shape:
-        found = level_sets.straight(walk, constraint.body, family.env)
-        if found is not None:
-            return found[0], 1.0 / found[1]
+        bound_of_affine = level_sets.straight(walk, constraint.body, family.env)
+        if bound_of_affine is not None:
+            place, slope = bound_of_affine
+            return place, 1.0 / slope
     try:
         values = family.over(walk.value(constraint.body, family.env))
         if isinstance(values, Affine):
             if equal:
-                return (walk.cones.zero(values), -1.0)
-            return (walk.cones.nonneg(-values), 1.0)
+                return walk.cones.zero(values), -1.0
+            return walk.cones.nonneg(-values), 1.0
     except NotConic:
         if equal or constraint.binders:
             raise
         place, slope = level_sets.peeled(walk, constraint.body, family.env)
         return place, 1.0 / slope
-    if bool(((values.abs() if equal else values) > 1e-9).any()):
+    if equal:
+        values = values.abs()
+    if bool((values > 1e-9).any()):
         raise NotConic("a constraint without variables that does not hold")
     return None
 
 
 class Walk(Evaluator):
-    """Values as affine functions of the program's variables wherever they depend on the model's."""
+    """Values as affine functions of the program's variables, as far as they depend on the model's
+    variables."""
 
     def __init__(self, bound: Bound, where: Callable[[ir.Expr], Interval]):
         super().__init__(bound, {}, chunk=1 << 62, shortcuts=False)
@@ -177,6 +183,7 @@ class Walk(Evaluator):
         return Walk(self.bound, self.where)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
+        """The children to evaluate before a node; none for nested maxima, which are expanded."""
         if maxima.nested(node) is not None:
             return ()
         if _as_written(node):
@@ -184,7 +191,8 @@ class Walk(Evaluator):
         return super().below(node, env, merged)
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
-        if self.numel(node, env) > MOST:
+        """The value of a node, as it is written or in its stable form."""
+        if self.numel(node, env) > MAX_ENTRIES:
             raise NotConic("more elements than are held at once")
         if _as_written(node):
             with suppress(NotConic):
@@ -192,10 +200,12 @@ class Walk(Evaluator):
         return super().compute(node, env)
 
     def net(self, node: ir.NetCall, env: Env) -> Named:
+        """A net has no conic form."""
         raise NotConic("a net")
 
     # ---------------------------------------------------------------------------------------- atoms
     def apply(self, node: ir.Apply, env: Env) -> Named:
+        """The value of an atom: linear, a product, or by new variables."""
         if (pieces := maxima.nested(node)) is not None and (whole := self.largest(pieces, env)) is not None:
             return whole
         values = [self.value(arg, env) for arg in node.args if not isinstance(arg, ir.Label)]
@@ -211,7 +221,7 @@ class Walk(Evaluator):
         return self.function(node, atom, values)
 
     def largest(self, pieces: list[ir.Expr], env: Env) -> Named | None:
-        """The largest of several, by one new variable; None where they are not all affine."""
+        """The maximum of several terms by one new variable, or None if they are not all affine."""
         try:
             values = [self.value(piece, env) for piece in pieces]
         except NotConic:
@@ -223,7 +233,7 @@ class Walk(Evaluator):
         return _named(cones.largest(self.cones, *arrays), axes)
 
     def linear(self, node: ir.Apply, atom: atoms.Atom, values: list[Named], env: Env) -> Named:
-        """Rows take part in what is linear as tensors do."""
+        """Apply a linear atom to rows as to tensors."""
         if node.op == "dot":
             return self.dot(*values)
         if node.op == "matmul":
@@ -231,22 +241,22 @@ class Walk(Evaluator):
         return super().apply(node, env)
 
     def product(self, u: Named, v: Named) -> Named:
-        """``u @ v`` of a matrix or vector and another."""
+        """The product ``u @ v`` of a matrix or vector and another."""
         (a, b), axes = align([u, v], entrywise=False)
-        if len(u.event) == 1:
-            first = a.unsqueeze(-2)
-        else:
-            first = a
-        if len(v.event) == 1:
-            second = b.unsqueeze(-1)
-        else:
-            second = b
-        value = first @ second
-        if len(v.event) == 1:
+        left_is_vector, right_is_vector = len(u.event) == 1, len(v.event) == 1
+        if left_is_vector:
+            a = a.unsqueeze(-2)
+        if right_is_vector:
+            b = b.unsqueeze(-1)
+        value = a @ b
+        if right_is_vector:
             value = value.squeeze(-1)
-        return Named(value.squeeze(-2 if len(v.event) > 1 else -1) if len(u.event) == 1 else value, axes)
+        if left_is_vector:
+            value = value.squeeze(-1 if right_is_vector else -2)
+        return Named(value, axes)
 
     def dot(self, u: Named, v: Named) -> Named:
+        """The inner product, if one of the factors is constant."""
         if not isinstance(u.data, Affine) and not isinstance(v.data, Affine):
             return super().dot(u, v)
         if isinstance(v.data, Affine) and not v.axes and len(u.axes) == 1:
@@ -257,7 +267,7 @@ class Walk(Evaluator):
         return Named((a * b if isinstance(a, Affine) else b * a).sum(-1), axes)
 
     def square(self, node: ir.Apply, env: Env) -> Named:
-        """A product of two functions of the variables that is a square, or a quadratic form."""
+        """A product of two functions of the variables that is a square or a quadratic form."""
         left, right = (self.value(arg, env) for arg in node.args)
         if _same(left, right) and node.op in ("mul", "dot"):
             if node.op == "mul":
@@ -278,7 +288,7 @@ class Walk(Evaluator):
         raise NotConic("a product of two functions of the variables")
 
     def entropy(self, node: ir.Apply, env: Env) -> Named | None:
-        """u log(u), which is -entr(u)."""
+        """The product u log(u), as -entr(u)."""
         for u, other in (node.args, node.args[::-1]):
             if node.op == "mul" and isinstance(other, ir.Apply) and other.op == "log":
                 value, inside = self.value(u, env), self.value(other.args[0], env)
@@ -290,7 +300,7 @@ class Walk(Evaluator):
         return None
 
     def form(self, matrix: np.ndarray, u: Affine) -> Affine:
-        """u.M u of a matrix without negative (or without positive) eigenvalues."""
+        """The form u.M u of a matrix without negative (or without positive) eigenvalues."""
         size, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         least = 1e-12 * np.abs(size).max()
         sign = 1.0 if size.min() >= -least else -1.0
@@ -301,7 +311,8 @@ class Walk(Evaluator):
         return self.cones.squares(root @ u if u.ndim == 1 else u @ root.T) * sign
 
     def function(self, node: ir.Apply, atom: atoms.Atom, values: list[Named]) -> Named:
-        """A function that is convex or concave where its arguments lie, by new variables."""
+        """The value of a function that is convex or concave on its arguments' range, by new
+        variables."""
         enclosures = [self.where(arg) for arg in node.args]
         varying = tuple(isinstance(value.data, Affine) for value in values)
         curvature = atom.curvature(*enclosures, varying=varying)
@@ -333,7 +344,7 @@ class Walk(Evaluator):
         return _named(result, axes)
 
     def by_parameters(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
-        """The value, together for all elements whose parameters are the same."""
+        """The value of a function, computed together for all elements with the same parameters."""
         named = [name in atom.parameters for name in atom.names(len(args))]
         if not any(is_one and isinstance(arg, torch.Tensor) for is_one, arg in zip(named, args, strict=True)):
             return self.estimate(node, atom, args)
@@ -360,7 +371,7 @@ class Walk(Evaluator):
         return whole.laid(index.reshape(shape))
 
     def estimate(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
-        """The value of a function by what its atom states."""
+        """The value of a function by the conic form of its atom."""
         result = None
         if atom.cone is not None:
             result = atom.cone(self.cones, *args)
@@ -372,9 +383,7 @@ class Walk(Evaluator):
             result = cones.piecewise(self.cones, graph, lambda x: float(atom.value(x, *parameters)), args[0])
         elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.in_groups:
             groups = cones.norm(self.cones, atom.ball.kind, args[0].unflatten(-1, (-1, int(args[1]))))
-            if groups is None:
-                result = None
-            else:
+            if groups is not None:
                 result = groups.sum(-1)
         elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None:
             result = cones.norm(self.cones, atom.ball.kind, args[0])
@@ -385,8 +394,11 @@ class Walk(Evaluator):
     def bounded(
         self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine
     ) -> tuple[Affine, int]:
-        """New variables above an upper estimate (below a lower one), where the function is monotone
-        from there on; and on which side of it its own estimate must then be."""
+        """New variables above an upper (below a lower) estimate, from which on the function is
+        monotone.
+
+        Also returns the side on which the function's own estimate must then lie.
+        """
         entries = array.kind[array.index]
         kinds = {kind for kind in (OVER, UNDER, NEITHER) if (entries == kind).any()}
         where = enclosures[k]
@@ -416,23 +428,22 @@ class Walk(Evaluator):
 
     # ----------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
+        """The value of a reduction; over a set of vectors by the dual program."""
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
             return inner.value(self, node, env)
         return super().reduce(node, env)
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
+        """The value of a reduction over elements, if these and their cones are few enough."""
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
         size *= space.total_size if isinstance(space, Listing) else 1
-        if size > MOST:
+        if size > MAX_ENTRIES:
             raise NotConic("more elements than are held at once")
         kind, options = reductions.of(node), self.options(node)
+        curved = sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
         if ir.variables_of(node.body):
-            own = size * _curved_by(kind, options)
-        else:
-            own = 0
-        self.cones.room(
-            own + sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
-        )
+            curved += size * _curved_by(kind, options)
+        self.cones.room(curved)
         whole = space if isinstance(space, Product) else space.whole()
         self.not_empty(node, space, whole.count, inner)
         if isinstance(whole, Product):
@@ -450,7 +461,7 @@ class Walk(Evaluator):
     def reduced(
         self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]
     ) -> Affine:
-        """One number for each cell of the elements."""
+        """The value of a reduction for each cell of the elements."""
         space = whole if isinstance(whole, Product) else whole.space
         n = whole.count.expand(space.shape).reshape(-1)
         places, e = cells(whole, torch.zeros(()).expand(tuple(full.shape))).numpy(), full.reshape(-1)
@@ -468,7 +479,7 @@ class Walk(Evaluator):
 
 
 def _as_written(node: ir.Expr) -> bool:
-    """A root, or a reduction with a cone, is tried before its form that is stable in floating point."""
+    """Whether a root or a reduction with a cone is tried before its numerically stable form."""
     if isinstance(node, ir.Reduce):
         return reductions.of(node).cone is not None
     atom = atoms.of(node)
@@ -476,7 +487,8 @@ def _as_written(node: ir.Expr) -> bool:
 
 
 def _functions(body: ir.Expr) -> Iterator[ir.Apply]:
-    """Those functions of the variables, outside reductions, that cones which are not symmetric state."""
+    """The functions of the variables, outside reductions, that need cones which are not
+    symmetric."""
     stack = [body]
     while stack:
         node = stack.pop()
@@ -487,7 +499,7 @@ def _functions(body: ir.Expr) -> Iterator[ir.Apply]:
 
 @cache
 def _curved(name: str) -> int:
-    """Such cones for each entry of a function of one number."""
+    """The number of such cones for each entry of a function of one number."""
     atom, tried = atoms.get(name), Cones()
     if isinstance(atom, atoms.ScalarAtom) and atom.cone is not None and len(atom.arguments) == 1:
         atom.cone(tried, tried.variable(()))
@@ -495,7 +507,7 @@ def _curved(name: str) -> int:
 
 
 def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
-    """Such cones for each element of a reduction."""
+    """The number of such cones for each element of a reduction."""
     tried, few = Cones(), 2
     if kind.cone is not None:
         with suppress(NotConic):
@@ -510,13 +522,12 @@ def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
 
 
 def _root(atom: atoms.Atom, values: list[Named]) -> float:
-    """p of a p-th root, p > 1; else 0."""
+    """The p > 1 of a p-th root, else 0."""
     exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
     a = float(values[-1].data) if exponent in atom.parameters else exponent
-    if isinstance(a, float) and 0 < a < 1:
-        p = 1 / a
-    else:
-        p = 0.0
+    if not isinstance(a, float) or not 0 < a < 1:
+        return 0.0
+    p = 1 / a
     if abs(p - round(p)) < 1e-12:
         return float(round(p))
     return p
@@ -532,7 +543,7 @@ def _rows(value: Any) -> Affine:
 
 
 def _same(left: Named, right: Named) -> bool:
-    """The same functions entry by entry."""
+    """Whether two arrays are the same functions, entry by entry."""
     a, b = _rows(left.data), _rows(right.data)
     if a is b or left.axes != right.axes or a.index.shape != b.index.shape:
         return a is b
@@ -542,7 +553,7 @@ def _same(left: Named, right: Named) -> bool:
 
 
 def _entries(array: Any, axes: int, event: int) -> Any:
-    """An array's own dims as one."""
+    """The array with its own dimensions merged into one."""
     if event <= 1:
         return array
     return array.flatten(axes, axes + event - 1)

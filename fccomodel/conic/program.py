@@ -1,5 +1,5 @@
-"""A problem as a conic program: its numbers, where its variables and constraints are in them, and what
-solving it costs."""
+"""The record of a problem as a conic program: numbers, places of variables and constraints,
+predicted cost."""
 
 from __future__ import annotations
 
@@ -32,26 +32,30 @@ class Conic:
 
     @cached_property
     def parts(self) -> Arrow | None:
-        """The program as one of few variables and many rows, where it is one that costs less so than
-        with every row at once."""
+        """The program in the form for few variables and many rows, or None if solving all rows at
+        once is cheaper."""
         if self.whole > Arrow.LEAST:
             parts = arrow(self.program)
         else:
             parts = None
-        return parts if parts is not None and parts.seconds < self.whole else None
+        if parts is not None and parts.seconds < self.whole:
+            return parts
+        return None
 
     @cached_property
     def whole(self) -> float:
-        """Seconds with every row at once, foreseen."""
+        """Predicted seconds with all rows at once."""
         return cost.seconds(self.program)
 
     @property
     def seconds(self) -> float:
-        """Seconds of one core that solving it takes, foreseen by counts."""
-        return self.whole if self.parts is None else self.parts.seconds
+        """Predicted seconds of one core, from counts."""
+        if self.parts is None:
+            return self.whole
+        return self.parts.seconds
 
     @property
     def finite(self) -> bool:
-        """Every number in it is."""
+        """Whether every number in the program is finite."""
         program = self.program
         return all(np.isfinite(part).all() for part in (program.P.data, program.q, program.A.data, program.b))

@@ -29,38 +29,43 @@ from scipy import linalg, sparse
 
 from fccomodel.conic.cones import Assembled
 
-#: Relative rounding of one operation; of a number of the program and of the sums that it stands
-#: for, in roundings.
+#: Relative rounding of one operation.
 ROUNDING = 2.0**-53
+#: Relative error of the program's numbers, in roundings.
 ROUNDINGS = 8.0
 #: Entries of a ray below this share of the largest count as 0.
 TINY = 1e-9
-#: The largest matrices that are factored, and that are eliminated exactly, by the number of rows and columns.
-MOST_DENSE = 2500
-MOST_EXACT = 40
-#: The largest matrices whose independent rows are told from others.
-MOST_RANKED = 300
-#: Eigenvalues that are tried as lower bounds.
+#: The largest number of rows and of columns of a matrix that is factored.
+MAX_FACTORED = 2500
+#: The largest number of rows and of columns of a matrix that is eliminated exactly.
+MAX_ELIMINATED = 40
+#: The largest number of rows and of columns of a matrix whose independent rows are determined.
+MAX_RANKED = 300
+#: Lower bounds of eigenvalues that are tried.
 LEVELS = (1e-3, 1e-6, 1e-9)
 #: Pivots below this share of the largest count as 0.
 DEPENDENT = 1e-10
 #: Largest denominators of the fractions that are tried.
 DENOMINATORS = (1, 12, 1000)
 #: Corrections of a ray before it is checked.
-REFINED = 3
+CORRECTIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Conflict:
-    """Multipliers that show that no point meets all conditions: none at all, or (``radius`` finite)
-    none whose entries of the model's variables have that norm."""
+    """Multipliers which prove that no point satisfies all conditions.
+
+    If ``radius`` is finite, the proof excludes only points whose entries of the model's variables
+    have at most that norm.
+    """
 
     y: np.ndarray
     radius: float
 
 
 def blocks(program: Assembled) -> Iterator[tuple[str, slice, float]]:
-    """Kind, rows and exponent of each cone; rows of half-lines and equations of one block together."""
+    """Kind, rows and exponent of each cone; all rows of half-lines or equations in a block
+    together."""
     first = 0
     for kind, size, power in program.cones:
         yield kind, slice(first, first + size), power
@@ -116,20 +121,21 @@ def _side(y: np.ndarray) -> int:
 
 
 def _diagonal(n: int) -> np.ndarray:
-    """Places of the diagonal in the upper triangle, column by column."""
+    """The places of the diagonal in the upper triangle, column by column."""
     return np.cumsum(np.arange(1, n + 1)) - 1
 
 
 def _matrix(y: np.ndarray) -> np.ndarray:
     n = _side(y)
     j, i = np.tril_indices(n)
-    made = np.zeros((n, n))
-    made[i, j] = y * np.where(i == j, 1.0, 0.5**0.5)
-    return made + np.triu(made, 1).T
+    upper = np.zeros((n, n))
+    upper[i, j] = y * np.where(i == j, 1.0, 0.5**0.5)
+    return upper + np.triu(upper, 1).T
 
 
 def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
-    """All points whose entries differ from y's by at most ``around`` are in the dual cone."""
+    """Whether all points whose entries differ from y's by at most ``around`` are in the dual
+    cone."""
     slack = 8 * ROUNDING * np.abs(y).max(initial=0.0)
     if kind == "zero":
         return True
@@ -167,10 +173,10 @@ def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> b
 
 # --------------------------------------------------------------------------------------- infeasible
 def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarray) -> Conflict | None:
-    """What multipliers y near a ray prove; None where they prove nothing.
+    """The proof that multipliers y near a ray give, or None.
 
-    own     which columns are the model's variables
-    units   what a column's entry is, in the model's units
+    own    which columns are the model's variables
+    units  a column's entry in the model's units
     """
     size = float(np.abs(y).max(initial=0.0))
     if not 0 < size < math.inf or not np.isfinite(y).all():
@@ -185,11 +191,12 @@ def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarr
     if _bounded(A[rows], y[rows], low, high, value):
         return Conflict(y, math.inf)
     columns = np.unique(A[rows].indices)
-    if max(len(rows), len(columns)) <= MOST_DENSE:
+    far = np.maximum(np.abs(low), np.abs(high))[columns]
+    if max(len(rows), len(columns)) <= MAX_FACTORED:
         M = A[rows][:, columns].toarray().T
-        found = _corrected(program, y, rows, M, own[columns])
-        if found is not None:
-            y, left, value = found
+        corrected = _corrected(program, y, rows, M, own[columns])
+        if corrected is not None:
+            y, left, value = corrected
             if not len(left):
                 return Conflict(y, math.inf)
             exact = _exact(program, y, rows)
@@ -197,16 +204,16 @@ def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarr
                 return Conflict(exact, math.inf)
             missed = np.zeros(len(columns))
             missed[left[:, 0].astype(int)] = left[:, 1]
-            return _within(y, missed, columns, low, high, value, own, units)
+            return _within(y, missed, columns, far, value, own, units)
         exact = _exact(program, y, rows)
         if exact is not None:
             return Conflict(exact, math.inf)
     r, error = _missed(A[rows], y[rows])
-    return _within(y, (np.abs(r) + error)[columns], columns, low, high, value, own, units)
+    return _within(y, (np.abs(r) + error)[columns], columns, far, value, own, units)
 
 
 def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
-    """A point of the dual cone near y, small parts set to 0."""
+    """A point of the dual cone near y, with small parts set to 0."""
     made = np.zeros_like(y)
     for kind, rows, power in blocks(program):
         part = y[rows]
@@ -222,19 +229,19 @@ def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
 
 
 def _value(b: np.ndarray, y: np.ndarray) -> float:
-    """-b.y, less what rounding may add."""
+    """-b.y, reduced by the largest rounding error."""
     products = b * y
     return -math.fsum(products) - ROUNDINGS * ROUNDING * float(np.abs(products).sum())
 
 
 def _missed(A: sparse.csr_matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A'y, and how far rounding may be off."""
+    """The residual A'y and a bound of its rounding error."""
     longest = float(np.bincount(A.indices).max(initial=0))
     return A.T @ y, (longest + ROUNDINGS) * ROUNDING * (abs(A).T @ np.abs(y))
 
 
 def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of the columns by rows of one entry, and by norms of single columns below a number."""
+    """Bounds of the columns, from rows with one entry and from bounded norms of single columns."""
     A = program.A.tocsr()
     n = A.shape[1]
     low, high = np.full(n, -math.inf), np.full(n, math.inf)
@@ -264,14 +271,14 @@ def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bounded(A: sparse.csr_matrix, y: np.ndarray, low: np.ndarray, high: np.ndarray, value: float) -> bool:
-    """No point within the bounds makes up for -b.y: r.z >= -b.y > 0 > the least of -r.z."""
+    """Whether no point within the bounds makes up for -b.y: r.z >= -b.y > 0 > the least of -r.z."""
     r, error = _missed(A, y)
     lost = _lost(r, error, low, high)
     return value - float(lost.sum()) > 0
 
 
 def _lost(r: np.ndarray, error: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The largest -r_j z_j for each column, r known up to its error."""
+    """The largest -r_j z_j for each column, with r known up to its error."""
     with np.errstate(invalid="ignore"):
         corners = [-slope * end for slope in (r - error, r + error) for end in (low, high)]
     most = np.max([np.where(np.isnan(corner), 0.0, corner) for corner in corners], axis=0)
@@ -282,35 +289,41 @@ def _within(
     y: np.ndarray,
     missed: np.ndarray,
     columns: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
+    far: np.ndarray,
     value: float,
     own: np.ndarray,
     units: np.ndarray,
 ) -> Conflict | None:
-    """By what is missed at most in each of these columns: unless their bounds make up for it, none
-    within a radius."""
-    far = np.maximum(np.abs(low), np.abs(high))[columns]
+    """The proof from upper bounds ``missed`` of the residual in these columns.
+
+    ``far`` bounds the sizes of their variables. If these bounds do not make up for the residual,
+    the proof holds within a radius.
+    """
     known = np.isfinite(far)
     value -= float((missed[known] * far[known]).sum()) * (1 + len(columns) * ROUNDING)
     rest = ~known & (missed > 0)
     if value <= 0 or (rest & ~own[columns]).any():
         return None
     size = float(np.linalg.norm(missed[rest] / units[columns][rest]))
-    return Conflict(y, value / size * (1 - 1e-6) if size else math.inf)
+    if not size:
+        return Conflict(y, math.inf)
+    return Conflict(y, value / size * (1 - 1e-6))
 
 
 def _corrected(
     program: Assembled, y: np.ndarray, rows: np.ndarray, M: np.ndarray, own: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """(y, left, value): an exact solution of as many of the equations as are independent is near y,
-    inside the dual cone; ``left`` has the number of each other equation and what it misses at most;
-    -b.y of the solution is at least ``value``."""
+    """An exact solution (y, left, value) of the independent equations near y, inside the dual cone,
+    or None.
+
+    ``left`` has the number of each other equation and a bound of its residual; -b.y of the solution
+    is at least ``value``.
+    """
     weights = _margins(program, y)[rows]
     some = np.arange(len(M))
     nearby = _nearby(M, weights)
-    if nearby is None and max(M.shape) <= MOST_RANKED:
-        order = np.where(own, 1.0, 1e3)[:, None]  # what is not the model's is made exact first
+    if nearby is None and max(M.shape) <= MAX_RANKED:
+        order = np.where(own, 1.0, 1e3)[:, None]  # equations of other columns are made exact first
         _, upper, pivots = linalg.qr((M * weights * order).T, mode="economic", pivoting=True)
         sizes = np.abs(np.diag(upper))
         some = np.sort(pivots[: int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())])
@@ -318,7 +331,7 @@ def _corrected(
     if nearby is None:
         return None
     B, z = M[some], y[rows].copy()
-    for _ in range(REFINED):
+    for _ in range(CORRECTIONS):
         z -= nearby.step(B @ z)
     y = y.copy()
     y[rows] = z
@@ -337,15 +350,19 @@ def _corrected(
         + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z))
         + np.abs(M[rest]) @ around
     )
-    return y, np.stack([rest, missed], axis=1) if len(rest) else np.zeros((0, 2)), value
+    if not len(rest):
+        return y, np.zeros((0, 2)), value
+    return y, np.stack([rest, missed], axis=1), value
 
 
 @dataclass(frozen=True, eq=False)
 class _Nearby:
-    """Solutions e of B e = r with few w_i: S = D B diag(w) has rows of length 1, and every S' u at
-    least ``least`` |u|.
+    """Solutions e of B e = r with small w_i.
 
-    factor   Cholesky's of S S'       norms   1 / D
+    S = D B diag(w) has rows of length 1, and |S' u| >= ``least`` |u| for every u.
+
+    factor  Cholesky's of S S'
+    norms   1 / D
     """
 
     S: np.ndarray
@@ -355,7 +372,7 @@ class _Nearby:
     least: float
 
     def step(self, r: np.ndarray) -> np.ndarray:
-        """About the e with B e = r."""
+        """An approximation of the e with B e = r."""
         return self.weights * (self.S.T @ linalg.cho_solve(self.factor, r / self.norms))
 
     def around(self, r: np.ndarray) -> np.ndarray:
@@ -364,9 +381,11 @@ class _Nearby:
 
 
 def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
-    """None where the rows of B are dependent, or nearly so. That S S' - t I has a Cholesky factor in
-    floating point proves that no eigenvalue of S S' is below t less a multiple of the rounding (S.
-    Rump, Verification of positive definiteness, 2006)."""
+    """The solver for the rows of B, or None if they are (nearly) dependent.
+
+    If S S' - t I has a Cholesky factor in floating point, no eigenvalue of S S' is below t less a
+    multiple of the rounding (S. Rump, Verification of positive definiteness, 2006).
+    """
     n, k = B.shape
     S = B * weights
     norms = np.linalg.norm(S, axis=1)
@@ -393,7 +412,7 @@ def _held(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
 
 
 def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
-    """About how far each entry may move within the dual cone."""
+    """Approximately how far each entry may move within the dual cone."""
     margins = np.ones_like(y)
     for kind, rows, power in blocks(program):
         part = y[rows]
@@ -423,7 +442,7 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
 
 # -------------------------------------------------------------------------------------------- exact
 def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
-    """A ray of half-lines and equations alone that meets A'y = 0 exactly; None where none is found."""
+    """A ray of half-lines and equations alone that satisfies A'y = 0 exactly, or None."""
     kinds = np.empty(len(y), dtype=object)
     for kind, part, _ in blocks(program):
         kinds[part] = kind
@@ -433,16 +452,17 @@ def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | 
     A, b = program.A.tocsr()[rows], [Fraction(float(v)) for v in program.b[rows]]
     for values in (*_fractions(y[rows]), *_eliminated(A, y[rows], free, program.b[rows])):
         if all(v >= 0 for v, both in zip(values, free, strict=True) if not both) and _meets(A, values, b):
-            made = np.zeros_like(y)
-            made[rows] = [float(v) for v in values]
-            return made
+            ray = np.zeros_like(y)
+            ray[rows] = [float(v) for v in values]
+            return ray
     return None
 
 
 def _fractions(values: np.ndarray) -> Iterator[list[Fraction]]:
-    """Small fractions near some numbers, in units of the smallest and of the largest of them."""
+    """Small fractions close to some numbers, in units of the smallest and of the largest of
+    them."""
     sizes = np.abs(values)
-    if len(values) > 20 * MOST_EXACT:
+    if len(values) > 20 * MAX_ELIMINATED:
         return
     for unit in (float(sizes.max()), float(sizes.min())):
         for denominator in DENOMINATORS:
@@ -450,7 +470,7 @@ def _fractions(values: np.ndarray) -> Iterator[list[Fraction]]:
 
 
 def _meets(A: sparse.csr_matrix, y: list[Fraction], b: list[Fraction]) -> bool:
-    """A'y = 0 and b.y < 0, exactly."""
+    """Whether A'y = 0 and b.y < 0 hold exactly."""
     sums: dict[int, Fraction] = {}
     for row, value in enumerate(y):
         if value:
@@ -463,44 +483,45 @@ def _meets(A: sparse.csr_matrix, y: list[Fraction], b: list[Fraction]) -> bool:
 def _eliminated(
     A: sparse.csr_matrix, y: np.ndarray, free: np.ndarray, b: np.ndarray
 ) -> Iterator[list[Fraction]]:
-    """By exact elimination, the ray of few rows that a vertex of all rays has."""
+    """A vertex of the set of rays, which has few rows, by exact elimination, with either sign."""
     from scipy.optimize import linprog
 
-    if len(y) > 20 * MOST_EXACT:
+    if len(y) > 20 * MAX_ELIMINATED:
         return
     matrix, columns = A.toarray().T, np.unique(A.indices)
     limits = [(None, None) if both else (0, None) for both in free]
     with np.errstate(all="ignore"):
-        found = linprog(
+        vertex = linprog(
             np.where(free, 0.0, 1.0),
             A_eq=np.vstack([matrix[columns], b]),
             b_eq=np.append(np.zeros(len(columns)), -1.0),
             bounds=limits,
             method="highs-ds",
         )
-    if found.x is None:
+    if vertex.x is None:
         return
-    kept = np.flatnonzero(np.abs(found.x) > TINY * np.abs(found.x).max(initial=0.0))
-    if not 0 < len(kept) <= MOST_EXACT:
+    kept = np.flatnonzero(np.abs(vertex.x) > TINY * np.abs(vertex.x).max(initial=0.0))
+    if not 0 < len(kept) <= MAX_ELIMINATED:
         return
-    found_ray = _kernel([[Fraction(float(matrix[c, k])) for k in kept] for c in columns])
-    if found_ray is None:
+    ray = _kernel([[Fraction(float(matrix[c, k])) for k in kept] for c in columns])
+    if ray is None:
         return
     for sign in (1, -1):
         values = [Fraction(0)] * len(y)
-        for k, value in zip(kept, found_ray, strict=True):
+        for k, value in zip(kept, ray, strict=True):
             values[k] = sign * value
         yield values
 
 
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """The one solution, up to its length, of these homogeneous equations; None where there is not one."""
+    """The one solution, up to its length, of these homogeneous equations, or None if it is not
+    unique."""
     n, pivots, done = len(rows[0]), list[int](), 0
     for column in range(n):
-        found = next((k for k in range(done, len(rows)) if rows[k][column]), None)
-        if found is None:
+        pivot = next((k for k in range(done, len(rows)) if rows[k][column]), None)
+        if pivot is None:
             continue
-        rows[done], rows[found] = rows[found], rows[done]
+        rows[done], rows[pivot] = rows[pivot], rows[done]
         head = rows[done][column]
         rows[done] = [v / head for v in rows[done]]
         for k in range(len(rows)):
@@ -511,18 +532,18 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
         done += 1
     if len(pivots) != n - 1:
         return None
-    (open_one,) = set(range(n)) - set(pivots)
-    made = [Fraction(0)] * n
-    made[open_one] = Fraction(1)
+    (free,) = set(range(n)) - set(pivots)
+    solution = [Fraction(0)] * n
+    solution[free] = Fraction(1)
     for row, column in enumerate(pivots):
-        made[column] = -rows[row][open_one]
-    return made
+        solution[column] = -rows[row][free]
+    return solution
 
 
 # ---------------------------------------------------------------------------------------- unbounded
 def falls(program: Assembled, d: np.ndarray) -> bool:
-    """An exact direction near d leads from every feasible point to feasible points, and the objective
-    falls along it for ever."""
+    """Whether an exact direction near d keeps every feasible point feasible and lets the objective
+    fall for ever."""
     size = float(np.abs(d).max(initial=0.0))
     if not 0 < size < math.inf or not np.isfinite(d).all():
         return False
@@ -541,12 +562,16 @@ def falls(program: Assembled, d: np.ndarray) -> bool:
 def _recession(
     program: Assembled, A: sparse.csr_matrix, s: np.ndarray
 ) -> tuple[np.ndarray | None, list[tuple[str, slice, float]]]:
-    """Rows that must stay 0, and cones in whose inside the others must stay, for -A d near s; None
-    where s is at the boundary of a curved cone."""
+    """Rows that must stay 0, and cones in whose interior the others must stay, for -A d near s, or
+    None.
+
+    None means that s is on the boundary of a curved cone.
+    """
     equations, conditions = list[int](), list[tuple[str, slice, float]]()
     empty = np.diff(A.indptr) == 0
 
     def half_line(row: int) -> None:
+        """State that a row's ray is at least 0, or 0."""
         if s[row] == 0:
             equations.append(row)
         else:
@@ -581,7 +606,8 @@ def _inside(kind: str, s: np.ndarray, power: float) -> bool:
 
 
 def _holds(kind: str, s: np.ndarray, around: np.ndarray, power: float) -> bool:
-    """All points whose entries differ from those of s by at most ``around`` are in the cone."""
+    """Whether all points whose entries differ from those of s by at most ``around`` are in the
+    cone."""
     if kind == "nonpos":
         return bool((s + around <= 0).all())
     if kind == "exponential":  # (x, y, z) is in it where (-y, -x, e z) is in its dual
@@ -604,11 +630,11 @@ def _falls_nearby(
     equations: np.ndarray,
     conditions: list[tuple[str, slice, float]],
 ) -> bool:
-    """The equations that d has to meet are independent, so that an exact direction is near."""
+    """Whether the equations for d are independent, so that an exact direction is close."""
     some = np.flatnonzero(d)
     held = sparse.vstack([A[equations], P], format="csr")[:, some]
     held = held[np.flatnonzero(np.diff(held.indptr))]
-    if max(held.shape) > MOST_DENSE:
+    if max(held.shape) > MAX_FACTORED:
         return False
     M, z = held.toarray(), d[some].copy()
     around = np.zeros(len(some))
@@ -616,7 +642,7 @@ def _falls_nearby(
         nearby = _nearby(M, np.abs(z))
         if nearby is None:
             return False
-        for _ in range(REFINED):
+        for _ in range(CORRECTIONS):
             z -= nearby.step(M @ z)
         around = nearby.around(np.abs(M @ z) + (len(some) + ROUNDINGS) * ROUNDING * (np.abs(M) @ np.abs(z)))
     near, whole = np.zeros_like(d), np.zeros_like(d)
@@ -637,7 +663,7 @@ def _falls_exactly(
     equations: np.ndarray,
     conditions: list[tuple[str, slice, float]],
 ) -> bool:
-    """Small fractions near d meet all equations and inequalities exactly."""
+    """Whether small fractions near d satisfy all equations and inequalities exactly."""
     some = np.flatnonzero(d)
     if any(kind not in ("nonneg", "nonpos") for kind, *_ in conditions) or not len(some):
         return False
@@ -655,7 +681,7 @@ def _falls_exactly(
 
 
 def _along(matrix: sparse.csr_matrix, row: int, direction: dict[int, Fraction]) -> Fraction:
-    """A row times a direction, exactly."""
+    """The product of a row and a direction, exactly."""
     total = Fraction(0)
     for k in range(matrix.indptr[row], matrix.indptr[row + 1]):
         value = direction.get(int(matrix.indices[k]))

@@ -21,21 +21,24 @@ from scipy.sparse import linalg as splinalg
 
 from fccomodel.conic.cones import Assembled
 
-#: Iterations of the least squares of the factors.
-ROUNDS = 100
-#: What keeps factors near 1 that no number asks for.
-DAMPED = 1e-3
-#: The largest power of 2 of a factor.
-MOST_POWERS = 300.0
-#: Numbers larger than this, or smaller than its inverse, are far from 1.
+#: Iterations of the least-squares method for the factors.
+ITERATIONS = 100
+#: Damping of the least squares, which keeps factors near 1 that no number determines.
+DAMPING = 1e-3
+#: The largest exponent of a factor, as a power of 2.
+MAX_POWER = 300.0
+#: Numbers above this, or below its inverse, are far from 1.
 FAR = 1e5
 #: The largest exponent that is taken out of an exponential.
-MOST_SHIFT = 600.0
+MAX_SHIFT = 600.0
 
 
-class Found(NamedTuple):
-    """What a method ends with: its status, the point x or a ray, the multipliers z of the rows, the
-    objective, iterations."""
+class Outcome(NamedTuple):
+    """The outcome of a method.
+
+    Its status, the point x or a ray, the multipliers z of the rows, the objective and the
+    iterations.
+    """
 
     status: str
     x: np.ndarray
@@ -48,8 +51,10 @@ class Found(NamedTuple):
 class Scaled:
     """A program in other units.
 
-    columns   factors of the variables             turn   R, a sparse matrix
-    size      what all variables are multiplied by unit   what the objective is multiplied by
+    columns  factors of the variables
+    turn     the sparse matrix R
+    size     the factor of all variables
+    unit     the factor of the objective
     """
 
     program: Assembled
@@ -59,22 +64,21 @@ class Scaled:
     unit: float
 
     def point(self, z: np.ndarray) -> np.ndarray:
-        """A point z' of the scaled program, in the program's own units."""
+        """A point z' of the scaled program in the original units."""
         return self.columns * z * self.size
 
     def duals(self, y: np.ndarray) -> np.ndarray:
-        """Multipliers of the scaled program's rows, as those of the program's own rows."""
+        """Multipliers of the scaled program's rows as multipliers of the original rows."""
         return (self.turn.T @ y) / (self.unit * self.size)
 
-    def whole(self, found: Found) -> Found:
-        """What a method ended with on the scaled program, in the program's own units."""
-        value = found.obj_val / self.unit
-        return found._replace(x=self.point(found.x), z=self.duals(found.z), obj_val=value)
+    def whole(self, outcome: Outcome) -> Outcome:
+        """The outcome on the scaled program, in the original units."""
+        value = outcome.obj_val / self.unit
+        return outcome._replace(x=self.point(outcome.x), z=self.duals(outcome.z), obj_val=value)
 
 
 def odd(program: Assembled) -> bool:
-    """Some numbers of the program are far from 1: entries and right sides, or all costs are large or
-    small."""
+    """Whether some numbers are far from 1: entries and right sides, or all costs."""
     entries, forms, sides, costs = (
         np.abs(part[part != 0]) for part in (program.A.data, program.P.data, program.b, program.q)
     )
@@ -84,18 +88,21 @@ def odd(program: Assembled) -> bool:
 
 
 def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
-    """The program in units in which its numbers are near 1; ``near``: a point around which
-    exponentials are taken."""
+    """The program in units in which its numbers are near 1.
+
+    ``near``: a point around which exponentials are scaled.
+    """
     shift = _shift(program, near)
     A, P = sparse.csr_matrix(shift @ program.A), sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
     program = replace(program, b=shift @ program.b)
     columns, rows, side, cost = _balanced(program, A, P)
-    size, unit = float(np.exp2(-side)), float(np.exp2(cost + side))
+    size = float(np.exp2(-side))
+    unit = float(np.exp2(cost + side))
     factors = np.exp2(columns)
     turn = _turn(program, rows)
     whole = sparse.csr_matrix(turn @ shift)
     form = sparse.diags_array(factors) @ P @ sparse.diags_array(factors)
-    made = replace(
+    balanced = replace(
         program,
         P=sparse.triu(form * (unit * size**2), format="csc"),
         q=factors * program.q * (unit * size),
@@ -103,14 +110,14 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
         b=(turn @ program.b) / size,
         constant=0.0,
     )
-    return Scaled(made, factors, whole, size, unit)
+    return Scaled(program=balanced, columns=factors, turn=whole, size=size, unit=unit)
 
 
 def _balanced(
     program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix
 ) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """Whole powers of 2 for the columns, the rows, the right sides and the costs: those for which the
-    logarithms of all numbers have the least squares."""
+    """Powers of 2 for columns, rows, right sides and costs that minimise the squared logarithms of
+    all numbers."""
     m, n = A.shape
     shared = _shared(program)
     k = shared.shape[1]
@@ -133,27 +140,28 @@ def _balanced(
         matrices.append(sparse.hstack([rows, columns, both]) * weight)
         logarithms.append(-np.log2(np.abs(numbers)) * weight)
     matrix, right = sparse.vstack(matrices, format="csr"), np.concatenate(logarithms)
-    found = splinalg.lsqr(matrix, right, damp=DAMPED, atol=1e-4, btol=1e-4, iter_lim=ROUNDS)[0]
-    found = np.clip(found, -MOST_POWERS, MOST_POWERS)
-    rows = shared @ np.round(found[:k] / 2) * 2
-    side, cost = np.round(found[k + n :])
-    return np.round(found[k : k + n]), rows, float(side), float(cost)
+    powers = splinalg.lsqr(matrix, right, damp=DAMPING, atol=1e-4, btol=1e-4, iter_lim=ITERATIONS)[0]
+    powers = np.clip(powers, -MAX_POWER, MAX_POWER)
+    rows = shared @ np.round(powers[:k] / 2) * 2
+    side, cost = np.round(powers[k + n :])
+    return np.round(powers[k : k + n]), rows, float(side), float(cost)
 
 
 def _weight(all_numbers: int, some: int) -> float:
-    """The weight of some numbers that counts them as much as all."""
+    """The weight that gives a few numbers the same influence as all numbers."""
     return math.sqrt(max(all_numbers, 1) / max(some, 1))
 
 
 def _picked(places: np.ndarray, count: int) -> sparse.csr_matrix:
-    """The matrix that picks these entries of a vector."""
+    """The matrix that selects these entries of a vector."""
     return sparse.csr_matrix(
         (np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), count)
     )
 
 
 def _shared(program: Assembled) -> sparse.csr_matrix:
-    """The logarithms of the rows' factors by those that are free, under which each cone stays the same."""
+    """The logarithms of the rows' factors, from the free ones, so that every cone is mapped to
+    itself."""
     rows, columns, values, row, free = list[int](), list[int](), list[float](), 0, 0
     for kind, size, power in program.cones:
         if kind in ("zero", "nonneg"):
@@ -177,7 +185,8 @@ def _shared(program: Assembled) -> sparse.csr_matrix:
 
 
 def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
-    """What divides z of ``y exp(x / y) <= z`` by exp(c), and takes c y from x, c being x / y at a point."""
+    """The matrix that divides z of ``y exp(x / y) <= z`` by exp(c) and subtracts c y from x, c
+    being x / y at a point."""
     m = len(program.b)
     if near is None:
         return sparse.csr_matrix(sparse.eye_array(m))
@@ -185,7 +194,7 @@ def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
     s = program.b - program.A @ near
     with np.errstate(all="ignore"):
         c = np.nan_to_num(s[at] / s[at + 1], nan=0.0, posinf=0.0, neginf=0.0)
-    c = np.clip(np.round(c), -MOST_SHIFT, MOST_SHIFT)
+    c = np.clip(np.round(c), -MAX_SHIFT, MAX_SHIFT)
     factors = np.ones(m)
     factors[at + 2] = np.exp(-c)
     shear = sparse.csr_matrix((-c, (at, at + 1)), shape=(m, m))
@@ -193,7 +202,7 @@ def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
 
 
 def _turn(program: Assembled, rows: np.ndarray) -> sparse.csr_matrix:
-    """R of these factors."""
+    """The matrix R of these factors."""
     factors, at = np.exp2(rows), exponentials(program)
     taken = (rows[at] - rows[at + 2]) * math.log(2)  # log(c), c = factor of y / factor of z
     turn = sparse.csr_matrix(sparse.diags_array(factors))

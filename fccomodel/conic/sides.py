@@ -1,7 +1,7 @@
-"""Active sides made exact: where an interior-point method ends, conditions with a multiplier have a
-slack of its tolerance.
+"""Active constraints made exact. An interior-point method leaves them a slack of its tolerance.
 
-the least |dz| such that A z' = b in rows of equations, and in half-lines whose multiplier exceeds their slack
+The correction is the least |dz| with A z' = b in rows of equations and in half-lines whose
+multiplier exceeds their slack.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import numpy as np
 from scipy import linalg
 
 from fccomodel.conic.cones import Assembled
-from fccomodel.conic.scaling import Found
+from fccomodel.conic.scaling import Outcome
 
-#: The most active rows, and columns that they have, for which the equations are solved.
-MOST = 1000
+#: The largest number of active rows, and of their columns, for which the equations are solved.
+MAX_ACTIVE = 1000
 
 
-def exact(program: Assembled, found: Found) -> Found:
-    """The point with active sides exact, where no other condition is worse met by it; else the point
-    as it is."""
+def exact(program: Assembled, outcome: Outcome) -> Outcome:
+    """The point with exact active constraints, or the given point if that would violate another
+    condition more."""
     kinds = np.repeat([kind for kind, *_ in program.cones], [size for _, size, _ in program.cones])
-    s = program.b - program.A @ found.x
+    s = program.b - program.A @ outcome.x
     lines = kinds == "nonneg"
-    active = np.flatnonzero((kinds == "zero") | lines & (found.z > np.abs(s)))
-    if not 0 < len(active) <= MOST or not np.isfinite(found.x).all():
-        return found
+    active = np.flatnonzero((kinds == "zero") | lines & (outcome.z > np.abs(s)))
+    if not 0 < len(active) <= MAX_ACTIVE or not np.isfinite(outcome.x).all():
+        return outcome
     rows = program.A.tocsr()[active]
     columns = np.unique(rows.indices)
-    if not 0 < len(columns) <= MOST:
-        return found
-    x = found.x.copy()
+    if not 0 < len(columns) <= MAX_ACTIVE:
+        return outcome
+    x = outcome.x.copy()
     for _ in range(2):
         x[columns] += linalg.lstsq(rows[:, columns].toarray(), (program.b - program.A @ x)[active])[0]
     after = program.b - program.A @ x
@@ -41,7 +41,7 @@ def exact(program: Assembled, found: Found) -> Found:
         or -after[lines & others].min(initial=0.0) > worst
         or moved > worst
     ):
-        return found
+        return outcome
     upper = program.P @ x
     form = x @ upper + x @ (program.P.T @ x) - x @ (program.P.diagonal() * x)
-    return found._replace(x=x, obj_val=float(0.5 * form + program.q @ x))
+    return outcome._replace(x=x, obj_val=float(0.5 * form + program.q @ x))

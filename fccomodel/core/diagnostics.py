@@ -279,7 +279,9 @@ def _width(character: str) -> int:
     """Terminal columns of a character."""
     if unicodedata.combining(character):
         return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 1
 
 
 def _window(line: str, start: int, length: int, room: int) -> tuple[str, int, int]:
@@ -313,7 +315,9 @@ def _printable(character: str) -> str:
     """A character of a source line, as it is printed."""
     if character == "\t":
         return "    "
-    return character if character.isprintable() else "·"
+    if character.isprintable():
+        return character
+    return "·"
 
 
 def _around(start: int, columns: Sequence[int], room: int) -> tuple[int, int]:

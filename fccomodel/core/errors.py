@@ -31,7 +31,10 @@ def no_file(path: Path, kind: str, beside: Sequence[str] | None) -> Diagnostic:
 
 def folder_as_file(path: Path, kind: str, candidates: Sequence[str]) -> Diagnostic:
     """A folder in place of a file; ``candidates`` are files in it that may be meant."""
-    fix = f"Name one of its files: {', '.join(candidates)}." if candidates else ""
+    if candidates:
+        fix = f"Name one of its files: {', '.join(candidates)}."
+    else:
+        fix = ""
     return FILE.error(f"`{path}` is a folder, not a {kind} file", fix=fix)
 
 

@@ -1,4 +1,7 @@
-"""The finding that a problem has no solution, with its evidence. The solver makes it, the report states it."""
+"""The finding that a problem has no solution, with its evidence.
+
+The solver makes it, the report states it.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ def read_text(path: Path, *, kind: str, limit: int | None = None, lasting: bool 
         if not limit and not regular:
             limit = LONGEST_STREAM
         with open(path, "rb") as file:
-            content = file.read(limit + 1) if limit else file.read()
+            if limit:
+                content = file.read(limit + 1)
+            else:
+                content = file.read()
         if limit and len(content) > limit:
             refuse(errors.file_too_long(path, max(size, len(content)), kind, limit))
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")

@@ -17,7 +17,10 @@ AS_MODULE = ["-m", "fccomodel"]
 
 def is_command() -> bool:
     """Whether this process is the command ``fccomodel``, not a program that imports the package."""
-    script = sys.argv[0] if sys.argv else ""
+    if sys.argv:
+        script = sys.argv[0]
+    else:
+        script = ""
     return os.path.basename(script) in COMMANDS or sys.orig_argv[1:3] == AS_MODULE
 
 

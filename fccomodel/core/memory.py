@@ -41,7 +41,9 @@ def lacking(size: float) -> float | None:
     if size <= SMALL:
         return None
     left = available()
-    return left if size > left else None
+    if size > left:
+        return left
+    return None
 
 
 def in_words(size: float) -> str:
@@ -72,7 +74,10 @@ def _of_groups() -> Iterator[float]:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        root = GROUPS / "memory" if controllers else GROUPS
+        if controllers:
+            root = GROUPS / "memory"
+        else:
+            root = GROUPS
         inner = root / path.lstrip("/")
         for folder in [inner, *inner.parents]:
             if folder == root.parent:

@@ -211,14 +211,22 @@ def _number(name: str, value: Any, origin: str) -> float:
     whole, low, high = NUMBERS[name]
     number = _as_float(value)
     if not math.isfinite(number) or not low <= number <= high or (whole and not number.is_integer()):
-        kind = f"{name} is a whole number" if whole else f"{name} is a number"
-        kind += " above 0" if low == ABOVE_ZERO else f" of at least {low:g}"
+        if whole:
+            kind = f"{name} is a whole number"
+        else:
+            kind = f"{name} is a number"
+        if low == ABOVE_ZERO:
+            kind += " above 0"
+        else:
+            kind += f" of at least {low:g}"
         if math.isfinite(high):
             kind += f" and at most {high:g}"
         refuse(errors.not_in_range(name, value, origin, kind))
     if whole:
         return int(number)
-    return value if isinstance(value, int | float) else number
+    if isinstance(value, int | float):
+        return value
+    return number
 
 
 def _as_float(value: Any) -> float:
@@ -259,7 +267,9 @@ def parse_budget(value: Any, origin: str = KEYWORD) -> Budget:
         if unit in UNITS and 0 < amount < math.inf:
             return Budget(seconds=amount * UNITS[unit])
         if unit not in UNITS and 1 <= amount < math.inf and amount == int(amount):
-            return Budget(iterations=int(amount)) if unit == "it" else Budget(oracles=amount)
+            if unit == "it":
+                return Budget(iterations=int(amount))
+            return Budget(oracles=amount)
     refuse(errors.not_a_budget(value, origin))
 
 
@@ -271,10 +281,15 @@ def pick_device(name: str) -> str:
     import torch
 
     if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        if torch.cuda.is_available():
+            return "cuda"
+        return "cpu"
     if name.startswith("cuda"):
         number = int(name.partition(":")[2] or 0)
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if torch.cuda.is_available():
+            count = torch.cuda.device_count()
+        else:
+            count = 0
         if number >= count:
             refuse(errors.no_device(name, count))
     return name

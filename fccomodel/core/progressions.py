@@ -21,7 +21,9 @@ def count(low: float, high: float, step: float) -> float:
         steps = (high - low) / step
     if math.isfinite(steps):
         return max(0, math.floor(steps + ROUNDING) + 1)
-    return 0 if steps < 0 else math.inf
+    if steps < 0:
+        return 0
+    return math.inf
 
 
 def numbers(low: float, high: float, step: float) -> np.ndarray:

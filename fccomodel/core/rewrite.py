@@ -27,7 +27,10 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
             return dataclasses.replace(node, args=children)
         case ir.Reduce():
             rest = list(children[1:])
-            condition = rest.pop(0) if node.condition is not None else None
+            if node.condition is not None:
+                condition = rest.pop(0)
+            else:
+                condition = None
             return dataclasses.replace(
                 node,
                 body=children[0],
@@ -79,6 +82,7 @@ def substitute(expr: ir.Expr, binders: Mapping[ir.Binder, ir.Expr]) -> ir.Expr:
     by_id = {id(b): e for b, e in binders.items()}
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The node with another binder, or None if its binder stays."""
         if isinstance(node, ir.Element) and id(node.binder) in by_id:
             return by_id[id(node.binder)]
         if isinstance(node, ir.Column) and id(node.binder) in by_id:
@@ -103,6 +107,7 @@ def shared(problem: ir.Problem) -> ir.Problem:
     canonical: dict[tuple, ir.Expr] = {}
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The first node with the same content."""
         key = _content(node)
         if key is None:
             return None

@@ -64,6 +64,7 @@ def by_name(fits: Fits) -> Fits:
     """Whether a value is a mapping from texts to values of a form."""
 
     def fits_by_name(value: Any) -> bool:
+        """Whether a value is a mapping from names to items that fit."""
         if not isinstance(value, Mapping):
             return False
         return all(isinstance(key, str) and fits(item) for key, item in value.items())

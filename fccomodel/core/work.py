@@ -88,7 +88,10 @@ def priced(work, rates=None):
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             result = func(*args, **(kwargs or {}))
-            results = result if isinstance(result, list | tuple) else [result]
+            if isinstance(result, list | tuple):
+                results = result
+            else:
+                results = [result]
             values = [*args, *(kwargs or {}).values(), *results]
             values = [x for part in values for x in (part if isinstance(part, list | tuple) else [part])]
             tensors = [x for x in values if isinstance(x, torch.Tensor)]

@@ -1,12 +1,10 @@
-"""Linear maps of sums of rows, term by term: each row is mapped once, and pairs of rows work on what
-comes of it.
+"""Linear maps of sums of rows, term by term: each row is mapped once, and pairs use the mapped rows.
 
     A (x_i - x_j)   = A x_i - A x_j            dot(w, x_i + x_j) = dot(w, x_i) + dot(w, x_j)
     |u_i - v_j|^2   = |u_i|^2 + |v_j|^2 - 2 dot(u_i, v_j)                  by ``library.distances``
 
-The values are the same, as exact as the rounding of the rows themselves lets them be; the work is
-that of the rows and not of their pairs. Whoever evaluates an expression asks for its ``form``, and
-for the ``sides`` of its squared distances.
+The values are the same up to rounding. The work grows with the number of rows, not of pairs. Code that
+evaluates an expression asks for its ``form``, and for the ``sides`` of its squared distances.
 """
 
 from __future__ import annotations
@@ -24,17 +22,17 @@ from fccomodel.evaluation.sets import elements
 from fccomodel.library import atoms
 from fccomodel.library.linear import Term, joined, terms
 
-#: how many elements an expression is evaluated at
+#: gives the number of elements at which an expression is evaluated
 Count = Callable[[ir.Expr], float]
 
 
 def of(bound: Bound) -> Distributed:
-    """The forms of a bound problem, kept with it."""
+    """The distributed forms of a bound problem, remembered with it."""
     return memory.remember(bound, "distributed", lambda: Distributed(bound))
 
 
 class Distributed(memory.Owned):
-    """The forms of one bound problem's expressions. Asking twice for a node gives the same node."""
+    """The distributed forms of one bound problem's expressions; a node's form is made once."""
 
     def __init__(self, bound: Bound):
         self.owner = weakref.ref(bound)
@@ -43,20 +41,25 @@ class Distributed(memory.Owned):
         self.binders: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = {}
 
     def form(self, node: ir.Expr, count: Count | None = None) -> ir.Expr | None:
-        """The sum of a linear map's values at the terms of its argument, where that is less work;
-        ``count`` of elements is that of a pass over all of them unless given."""
+        """The sum of a linear map's values at the terms of its argument, or None if it is not less work.
+
+        ``count`` gives the elements at which a node is evaluated; by default those of a full pass.
+        """
         if not isinstance(node, ir.Apply):
             return None
         if id(node) not in self.opened:
             self.opened[id(node)] = (node, _opened(node))
-        if (found := self.opened[id(node)][1]) is None:
+        opened = self.opened[id(node)][1]
+        if opened is None:
             return None
-        (parts, form), count = found, count or self.count
-        return form if sum(count(part.core) for part in parts) < count(node) else None
+        mapped, form = opened
+        count = count or self.count
+        if sum(count(part.core) for part in mapped) < count(node):
+            return form
+        return None
 
     def sides(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
-        """(u, v), vectors, where a node is the square of the distance of u, at some elements, and v,
-        at others."""
+        """Vectors (u, v) with different binders of which the node is the squared distance, or None."""
         if not isinstance(node, ir.Apply) or node.op != "sumsq" or len(node.args[0].shape) != 1:
             return None
         if id(node) not in self.apart:
@@ -64,22 +67,23 @@ class Distributed(memory.Owned):
         return self.apart[id(node)][1]
 
     def _sides(self, difference: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+        """The two sides of a difference: its terms grouped by the binders that they share."""
         parts = terms(self.form(difference) or difference)
         groups: list[tuple[set[ir.Binder], list[Term]]] = []
         for part in parts:
-            mine, held = set(self.free(part.expr)), [part]
-            for group in [g for g in groups if not g[0].isdisjoint(mine)]:
+            binders, members = set(self.free(part.expr)), [part]
+            for group in [g for g in groups if not g[0].isdisjoint(binders)]:
                 groups.remove(group)
-                mine, held = mine | group[0], group[1] + held
-            groups.append((mine, held))
-        fixed = [part for binders, held in groups if not binders for part in held]
+                binders, members = binders | group[0], group[1] + members
+            groups.append((binders, members))
+        fixed = [part for binders, members in groups if not binders for part in members]
         groups = [group for group in groups if group[0]]
         if len(groups) != 2 or any(part.core.shape != difference.shape for part in parts):
             return None
         (_, u), (_, v) = groups
-        return joined([*u, *fixed], difference.span), joined(
-            [replace(t, sign=-t.sign) for t in v], difference.span
-        )
+        left = joined([*u, *fixed], difference.span)
+        right = joined([replace(term, sign=-term.sign) for term in v], difference.span)
+        return left, right
 
     # ---------------------------------------------------------------------------------------- sizes
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
@@ -89,10 +93,11 @@ class Distributed(memory.Owned):
         return self.binders[id(node)][1]
 
     def count(self, node: ir.Expr) -> float:
-        """The elements that it is evaluated at in a pass over all of them."""
+        """The number of elements at which a full pass evaluates a node."""
         return math.prod(self.extent(binder.domain) for binder in self.free(node))
 
     def extent(self, domain: ir.Set) -> int:
+        """The number of elements of a set: 1 for vectors, the number of draws for a distribution."""
         if isinstance(domain, ir.VectorSet):
             return 1
         if isinstance(domain, ir.Distribution):
@@ -101,8 +106,7 @@ class Distributed(memory.Owned):
 
 
 def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
-    """The values of a map of arrays at the terms of an argument that it is linear in, and their sum;
-    None where there is none."""
+    """The values of a linear map at the terms of one of its arguments, and their sum; or None."""
     atom = atoms.of(node)
     if atom is None or isinstance(atom, atoms.ScalarAtom) or atom.variadic:
         return None
@@ -120,5 +124,5 @@ def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
 
 
 def _at(node: ir.Apply, place: int, arg: ir.Expr) -> ir.Expr:
-    """The map of another argument at this place."""
+    """The node with another argument at this place."""
     return with_children(node, (*node.args[:place], arg, *node.args[place + 1 :]))

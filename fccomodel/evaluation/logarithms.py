@@ -1,14 +1,13 @@
-"""Expectations of exponentials by their logarithms: no temperature is so low, and no score so large,
-that they overflow.
+"""Expectations of exponentials by their logarithms, which do not overflow at any temperature or score.
 
     log E exp(a)              = logmeanexp a                        log(sum exp(a)) = logsumexp a
     E[q exp(a)] / E exp(b)    = exp(logmeanexp(a + log q) - logmeanexp b)      for q >= 0
     (E e^p)^(1/p)             = exp(logmeanexp(p log e) / p)                   for e >= 0
 
-The logarithm is taken through products, quotients, powers, sums and further expectations of what is
-not negative; it is used where the plain expectation stands under a logarithm, a root, or in a
-denominator. Whoever evaluates an expression asks for its ``stable`` form: solvers, where it is then
-log u that is tracked, and the interpreter.
+The logarithm goes through products, quotients, powers, sums and further expectations of nonnegative
+expressions. It is used if the plain expectation stands under a logarithm, under a root, or in a
+denominator. The interpreter and solvers ask for an expression's ``stable`` form; solvers then track
+log u instead of u.
 """
 
 from __future__ import annotations
@@ -29,27 +28,29 @@ from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.ranges import Ranges
 
-#: where a factor that may vanish is cut off, so that its logarithm has a derivative
-TINY = 1e-30
+TINY = 1e-30  # least value of a factor that may vanish, so that its logarithm has a derivative
+LOW_POWER = 2  # largest power whose plain mean is no trouble
 REALS = Interval()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Seen:
-    """What is known of a node: whether exponentials (or high powers) are multiplied up in it, and
-    whether they are in an expectation there."""
+    """Whether a node contains products of exponentials or high powers (``steep``).
+
+    ``mean`` says whether these stand in an expectation.
+    """
 
     steep: bool = False
     mean: bool = False
 
 
 def of(bound: Bound) -> Logarithms:
-    """The stable forms of a bound problem, kept with it."""
+    """The stable forms of a bound problem, remembered with it."""
     return memory.remember(bound, "logarithms", lambda: Logarithms(bound))
 
 
 class Logarithms(memory.Owned):
-    """The stable forms of one bound problem's expressions. Asking twice for a node gives the same node."""
+    """The stable forms of one bound problem's expressions; a node's form is made once."""
 
     def __init__(self, bound: Bound):
         self.owner = weakref.ref(bound)
@@ -62,8 +63,7 @@ class Logarithms(memory.Owned):
 
     # ------------------------------------------------------------------------------------ the forms
     def stable(self, node: ir.Expr) -> ir.Expr | None:
-        """An expression of the same value that forms no large exponential, or None where ``node``
-        forms none."""
+        """An expression of the same value without large exponentials, or None if ``node`` has none."""
         if not isinstance(node, ir.Apply | ir.Reduce):
             return None
         if id(node) not in self.forms:
@@ -76,44 +76,48 @@ class Logarithms(memory.Owned):
                 return reductions.of(node).stable(node, self.log)
             case ir.Apply(op="log" | "log1p" as op, args=(x,)) if self.see(x).mean:
                 log = self.log(x)
-                if log is None:
-                    return None
-                if op == "log":
+                if log is None or op == "log":
                     return log
                 return make("log1pexp", log, span=node.span)
-            case ir.Apply(op="div" | "inv", args=(*_, y)) if self.see(y).mean:
-                pass
-            case ir.Apply(op="mul", args=(x, y)) if self.see(x).mean and self.see(y).mean:
-                pass
-            case ir.Apply(op="sqrt", args=(x,)) if self.see(x).mean:
-                pass
-            case ir.Apply(op="pow", args=(x, ir.Const(value=p))) if p >= 1:
-                return None
-            case ir.Apply(op="pow", args=(x, p)) if self.see(x).mean:
-                pass
-            case _:
-                return None
-        whole = self.log(node)
-        if whole is None:
+        if not self._by_logarithm(node):
             return None
-        return make("exp", whole, span=node.span)
+        log = self.log(node)
+        if log is None:
+            return None
+        return make("exp", log, span=node.span)
+
+    def _by_logarithm(self, node: ir.Expr) -> bool:
+        """Whether the node is to be computed as the exponential of its logarithm."""
+        match node:
+            case ir.Apply(op="div" | "inv", args=(*_, y)):
+                return self.see(y).mean
+            case ir.Apply(op="mul", args=(x, y)):
+                return self.see(x).mean and self.see(y).mean
+            case ir.Apply(op="sqrt", args=(x,)):
+                return self.see(x).mean
+            case ir.Apply(op="pow", args=(x, ir.Const(value=p))) if p >= 1:
+                return False
+            case ir.Apply(op="pow", args=(x, _)):
+                return self.see(x).mean
+        return False
 
     def scan(self, root: ir.Expr) -> None:
-        """Finds the stable forms of all nodes, so that ``logged`` knows of them."""
+        """Make the stable forms of all nodes, so that ``logged`` knows them."""
         for node in ir.walk(root):
             self.stable(node)
 
     def logged(self, node: ir.Reduce) -> ir.Reduce | None:
-        """The reduction whose value is the logarithm of this one's, where some stable form has it."""
-        if self.see(node).mean:
-            log = self.logs.get(id(node), (node, None))[1]
-        else:
-            log = None
-        return log if isinstance(log, ir.Reduce) else None
+        """The reduction whose value is the logarithm of this one's, or None if no stable form has it."""
+        if not self.see(node).mean:
+            return None
+        log = self.logs.get(id(node), (node, None))[1]
+        if isinstance(log, ir.Reduce):
+            return log
+        return None
 
     # -------------------------------------------------------------------------------- the logarithm
     def log(self, node: ir.Expr) -> ir.Expr | None:
-        """The logarithm of an expression that is not negative; None where that is not known."""
+        """The logarithm of a nonnegative expression, or None if it is not known to be nonnegative."""
         if id(node) not in self.logs:
             self.logs[id(node)] = (node, self._log(node))
         return self.logs[id(node)][1]
@@ -126,10 +130,9 @@ class Logarithms(memory.Owned):
                 return a
             case ir.Apply(op="mul" | "div" as op, args=(x, y)):
                 first, second = self.log(x), self.log(y)
-                way = "add" if op == "mul" else "sub"
                 if first is None or second is None:
                     return None
-                return make(way, first, second, span=node.span)
+                return make("add" if op == "mul" else "sub", first, second, span=node.span)
             case ir.Apply(op="add"):
                 logs = [self.log(x) for x in operands(node, "add")]
                 terms = [a for a in logs if a is not None]
@@ -153,24 +156,29 @@ class Logarithms(memory.Owned):
         return make("mul", p, log)
 
     def _let(self, node: ir.LetRef) -> ir.LetRef | None:
+        """A use of a ``let`` whose body is the logarithm, or None."""
         let = node.let
         body = self.log(let.body)
         if body is None:
             return None
-        made = self.lets.setdefault(id(let), dataclasses.replace(let, body=body))
-        return dataclasses.replace(node, let=made)
+        log_let = self.lets.setdefault(id(let), dataclasses.replace(let, body=body))
+        return dataclasses.replace(node, let=log_let)
 
     def leaf(self, node: ir.Expr) -> ir.Expr | None:
-        """A factor by its plain logarithm."""
+        """The plain logarithm of a factor, or None if it may be negative."""
         if self.ranges(node).lo < 0:
             return None
         if isinstance(node, ir.Const):
             return const(math.log(node.value) if node.value > 0 else -math.inf)
-        return make("log", make("max", node, const(TINY)) if ir.variables_of(node) else node, span=node.span)
+        if ir.variables_of(node):
+            positive = make("max", node, const(TINY))
+        else:
+            positive = node
+        return make("log", positive, span=node.span)
 
-    # -------------------------------------------------------------------------- what nodes are like
+    # ------------------------------------------------------------------------ properties of the nodes
     def see(self, node: ir.Expr) -> _Seen:
-        """What is known of a node (found for all nodes below it at once)."""
+        """Whether a node is steep, and in a mean; computed for all nodes below it at once."""
         if id(node) not in self.nodes:
             for part in ir.walk(node):
                 if id(part) not in self.nodes:
@@ -190,12 +198,9 @@ class Logarithms(memory.Owned):
                 high = node.op == "pow" and self.ranges(base).lo >= 0 and not _low(p)
                 return _Seen(base_seen.steep or high, base_seen.mean)
             case ir.Reduce():
-                body, kind = self.nodes[id(node.body)][1], reductions.of(node)
-                steep = (
-                    kind.additive
-                    and body.steep
-                    and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
-                )
+                steep = reductions.of(node).additive and self.nodes[id(node.body)][1].steep
+                over_vectors = any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+                steep = steep and not over_vectors
                 return _Seen(steep, steep)
             case ir.LetRef():
                 return self.nodes[id(node.let.body)][1]
@@ -217,9 +222,10 @@ class Logarithms(memory.Owned):
             case ir.Var(name=name):
                 variable = bound.problem.variables.get(name)
                 if variable is not None:
-                    sets = [elements.Pointwise(bound).simple_set(s) for s in variable.sets]
+                    domains = variable.sets
                 else:
-                    sets = []
+                    domains = ()
+                sets = [elements.Pointwise(bound).simple_set(s) for s in domains]
                 inside = [simple.entries(*args) for simple, args in sets]
                 return Interval(
                     max((u.lo for u in inside), default=-math.inf),
@@ -229,12 +235,12 @@ class Logarithms(memory.Owned):
 
 
 def _low(p: ir.Expr) -> bool:
-    """A power whose plain mean is no trouble."""
-    return isinstance(p, ir.Const) and p.value <= 2
+    """Whether the plain mean of a power with this exponent is no trouble."""
+    return isinstance(p, ir.Const) and p.value <= LOW_POWER
 
 
 def _ends(values: object) -> Interval:
-    """The least and the largest of some numbers."""
+    """The range of the numbers, or the whole line if there are none."""
     numbers = np.asarray(values)
     if numbers.size and numbers.dtype.kind in "fiub":
         return Interval(float(numbers.min()), float(numbers.max()))
@@ -242,7 +248,7 @@ def _ends(values: object) -> Interval:
 
 
 def _tree(logs: list[ir.Expr]) -> ir.Expr:
-    """The logarithm of a sum, of logarithmic depth."""
+    """The logarithm of a sum from those of its terms, as a tree of logarithmic depth."""
     while len(logs) > 1:
         pairs = [logs[k : k + 2] for k in range(0, len(logs), 2)]
         logs = [make("logaddexp", *pair) if len(pair) == 2 else pair[0] for pair in pairs]

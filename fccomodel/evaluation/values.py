@@ -1,5 +1,7 @@
-"""What a model is worth at a point, over all bound rows in float64, without gradients: objective,
-constraints, any ``let``."""
+"""Values of a model at a point: objective, constraints, any ``let``.
+
+They are computed over all bound rows in float64, without gradients.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,18 @@ from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.sets import members
 
 Point = Mapping[str, np.ndarray]
-#: of a ``let``: a number, a nested list for a vector, or either by member for a family
+#: the value of a ``let``: a number, a nested list for a vector, or either by member for a family
 Shown = float | list | dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The objective as the user wrote it; the constraints' left minus right sides by label, and the
-    largest violation."""
+    """The values of a model at a point.
+
+    objective    the objective as the user wrote it
+    constraints  by label, the left minus the right side
+    violation    the largest violation, at least 0
+    """
 
     objective: float
     constraints: Mapping[str, float] = field(default_factory=dict)
@@ -33,8 +39,7 @@ class Level:
 
 
 def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
-    """Objective and constraints at a point; ``seed`` is that of the fixed sample that stands for each
-    distribution."""
+    """Objective and constraints at a point; ``seed`` is the seed of the sample for each distribution."""
     evaluator = _evaluator(bound, point, seed)
     constraints: dict[str, float] = {}
     violations = [0.0]
@@ -48,8 +53,10 @@ def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
 
 
 def values(bound: Bound, point: Point, wanted: Sequence[ir.Let], *, seed: int = 0) -> dict[str, Shown]:
-    """The lets by name. They may hold step functions of the variables (error rates), which an
-    objective may not."""
+    """The values of the lets by name.
+
+    A ``let`` may contain step functions of the variables (error rates), unlike the objective.
+    """
     evaluator = _evaluator(bound, point, seed)
     with torch.no_grad():
         shown = {let.name: _by_label(evaluator, let, let.name) for let in wanted}
@@ -57,7 +64,7 @@ def values(bound: Bound, point: Point, wanted: Sequence[ir.Let], *, seed: int = 
 
 
 def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
-    """The ``let`` statements of these names; F0805 for a name that is none."""
+    """The ``let`` statements of these names. An unknown name is refused."""
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in problem.lets:
@@ -68,14 +75,14 @@ def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
 def sides(
     evaluator: Evaluator, constraint: ir.Constraint, values: np.ndarray
 ) -> tuple[str, np.ndarray, np.ndarray] | None:
-    """A constraint as written, ``left <= right`` (``>=``, ``==``): the relation, and both sides of all
-    members.
+    """The relation of a constraint as written (``<=``, ``>=``, ``==``), and both sides of all members.
 
-    ``values`` are those of ``body``. One side is found by itself, the other by the value; None
-    where each has an expectation, a sum or a net.
+    ``values`` are the values of ``body``. One side is evaluated, the other follows from the value.
+    None is returned if each side has an expectation, a sum or a net.
     """
     left, relation, right = constraint.written
-    values = -values if relation == ">=" else values
+    if relation == ">=":
+        values = -values
     if _plain(right):
         known = _side(evaluator, constraint, right)
         return relation, known + values, known
@@ -86,23 +93,24 @@ def sides(
 
 
 def _plain(expr: ir.Expr) -> bool:
+    """Whether an expression has neither reductions nor nets."""
     return not any(isinstance(node, ir.Reduce | ir.NetCall) for node in ir.walk(expr))
 
 
 def _side(evaluator: Evaluator, constraint: ir.Constraint, expr: ir.Expr) -> np.ndarray:
+    """The values of one side at all members."""
     family = members.of(evaluator.bound, constraint)
     with torch.no_grad():
         return family.over(evaluator.value(expr, family.env)).double().numpy()
 
 
 def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
-    return Evaluator(
-        bound, {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}, seed=seed
-    )
+    tensors = {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}
+    return Evaluator(bound, tensors, seed=seed)
 
 
 def _by_label(evaluator: Evaluator, family: ir.Constraint | ir.Let, name: str) -> dict[str, Any]:
-    """A family's values by label; one entry where there are no binders."""
+    """The values of a family's members by label; one entry without binders."""
     all_members = members.of(evaluator.bound, family)
     data = all_members.over(evaluator.value(family.body, all_members.env))
     return dict(zip(all_members.labels(name), data.double().tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""F0711, F0713, F0817, F0818: what a run refuses, and how it ends without an answer."""
+"""F0711, F0713, F0817, F0818: refusals of a run, and ends without an answer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BACKEND = Code("F0818", "backend")
 
 # -------------------------------------------------------------------------------------- microscopes
 def not_a_quantity(name: str, known: Sequence[str]) -> Diagnostic:
-    """A trace is of quantities that steps have."""
+    """The trace of an unknown quantity is asked for."""
     return ARGUMENT.error(f"There is no trace of `{name}`", fix=f"Trace {', '.join(known)}.")
 
 
 def not_traced() -> Diagnostic:
-    """A trace is of algorithms with estimates block by block."""
+    """A trace of an algorithm without estimates block by block is asked for."""
     return ARGUMENT.error(
         "The steps of this algorithm cannot be traced",
         reason="It estimates all inner expectations as one vector, with corrections from step to step.",
@@ -32,7 +32,7 @@ def not_traced() -> Diagnostic:
 
 
 def gradient_not_known() -> Diagnostic:
-    """The bias of a gradient is beside the true one."""
+    """The gradient is to be traced although the true one is unknown."""
     return ARGUMENT.error(
         "The gradient cannot be traced",
         reason="The true one takes passes over all rows, which this problem does not afford.",
@@ -41,7 +41,7 @@ def gradient_not_known() -> Diagnostic:
 
 
 def of_one_process(what: str) -> Diagnostic:
-    """Solves and programs are over ranks; what chooses among many runs is not."""
+    """Several ranks are to do something that chooses among many runs."""
     return NOT_SHARED.error(
         f"{what} is of one process",
         reason="What it does next depends on how runs ended, which only one process knows.",
@@ -51,7 +51,7 @@ def of_one_process(what: str) -> Diagnostic:
 
 # --------------------------------------------------------------------------------------------- runs
 def rank_lost(error: Exception) -> Diagnostic:
-    """All ranks of a run go on to its end."""
+    """Another rank of the run is lost."""
     return RANK_LOST.error(
         "Another rank of this run is gone",
         reason=(str(error).splitlines() or [""])[0],
@@ -61,7 +61,7 @@ def rank_lost(error: Exception) -> Diagnostic:
 
 
 def constant_not_finite(error: Exception) -> Diagnostic:
-    """Constants of a model are finite."""
+    """A constant of the model is not finite."""
     return NOTHING_FINITE.error(
         f"a constant of the model has no finite value: {error}",
         reason="It follows from numbers and parameters alone, before any data are used.",
@@ -70,7 +70,7 @@ def constant_not_finite(error: Exception) -> Diagnostic:
 
 
 def memory(error: Exception) -> Diagnostic:
-    """The arrays of a run fit into the memory."""
+    """The arrays of a run exceed the memory."""
     return TOO_LARGE.error(
         "the arrays of this run exceed the memory",
         reason=str(error).splitlines()[0] if str(error) else "",
@@ -79,7 +79,7 @@ def memory(error: Exception) -> Diagnostic:
 
 
 def diverged(step: int, eta: float) -> Diagnostic:
-    """The iterates of a fixed schedule stay finite."""
+    """The steps of a fixed schedule diverged."""
     return NOTHING_FINITE.error(
         f"the steps diverged: iterates were not finite by step {step:,}",
         reason="With schedule = decay the last iterate is the answer, and no step is taken back.",
@@ -88,7 +88,7 @@ def diverged(step: int, eta: float) -> Diagnostic:
 
 
 def objective_not_finite() -> Diagnostic:
-    """The objective is finite at some point tried."""
+    """The objective was finite at no point tried."""
     return NOTHING_FINITE.error(
         "the objective was not finite at any point tried",
         reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite "
@@ -99,7 +99,7 @@ def objective_not_finite() -> Diagnostic:
 
 
 def not_run_by(name: str, reason: str) -> Diagnostic:
-    """A backend that is asked for can take the steps of the program."""
+    """The backend that is asked for cannot take the steps of the program."""
     return BACKEND.error(
         f"the {name} backend cannot take the steps of this program",
         reason=f"{reason[:1].upper()}{reason[1:]}.",
@@ -109,7 +109,7 @@ def not_run_by(name: str, reason: str) -> Diagnostic:
 
 # -------------------------------------------------------------------------------------- checkpoints
 def checkpoint_of_another(place: Path, differing: Sequence[str]) -> Diagnostic:
-    """A run goes on from its own checkpoint."""
+    """A checkpoint belongs to another run."""
     return CHECKPOINT.error(
         f"The checkpoint `{place}` is of another run: "
         f"{'; '.join(differing[:4])}{' and more' if len(differing) > 4 else ''}",
@@ -120,7 +120,7 @@ def checkpoint_of_another(place: Path, differing: Sequence[str]) -> Diagnostic:
 
 
 def checkpoint_damaged(place: Path) -> Diagnostic:
-    """A checkpoint is read as it was written."""
+    """No checkpoint is as it was written."""
     return CHECKPOINT.error(
         f"The checkpoint `{place}` is damaged, and there is none before it that is whole",
         reason="Its files are not those that its manifest was written with.",
@@ -129,5 +129,5 @@ def checkpoint_damaged(place: Path) -> Diagnostic:
 
 
 def checkpoint_not_written(folder: Path, error: OSError) -> Diagnostic:
-    """The system lets a checkpoint be written."""
+    """The system does not let a checkpoint be written."""
     return OUTPUT.error(f"No checkpoint could be written in `{folder}`: {error.strerror or error}")

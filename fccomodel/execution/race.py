@@ -1,9 +1,8 @@
-"""A race: a few algorithms take a small share of the budget each, from the same start; the one that
-came furthest goes on.
+"""A race: a few algorithms take a small share of the budget each, from the same start; the best goes on.
 
-They are compared by merit, the objective (minimised) plus the violation times twice the largest
-multiplier that any found, merits are level by the KKT residual of the problem as written. Shares
-are parts of the budget in its own unit: of a counted budget the same race ends the same way.
+They are compared by merit: the objective (minimised) plus the violation times twice the largest
+multiplier that any of them found. If merits are level, the KKT residual of the problem as written
+decides. Shares are parts of the budget in its own unit, so a race with a counted budget repeats.
 """
 
 from __future__ import annotations
@@ -18,16 +17,23 @@ from fccomodel.core.options import Budget
 from fccomodel.execution.run import Solution
 from fccomodel.report import KKTReport
 
-#: of the budget, for each
+#: The share of the budget that each algorithm gets.
 SHARE = 0.05
-#: merits that differ by no more, relative to the best (or to ``LEAST``), are level
-LEVEL, LEAST = 1e-3, 1e-2
+#: The difference up to which merits are level, relative to the best ...
+LEVEL = 1e-3
+#: ... or to this merit, whichever is larger.
+SMALLEST_MERIT = 1e-2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lap:
-    """How far one of them came: objective in the model's sense, largest violation, KKT residual by the
-    problem's scales, merit; ``failed`` is why it came nowhere."""
+    """How far one algorithm came.
+
+    objective  in the model's sense
+    violation  the largest
+    kkt        the KKT residual by the problem's scales
+    failed     why it came to no point, or an empty text
+    """
 
     algorithm: str
     iterations: int = 0
@@ -48,7 +54,7 @@ class Lap:
 
 @dataclass(frozen=True, kw_only=True)
 class Race:
-    """Who ran, how far each came, who goes on from its point, and why; ``interrupted``: nobody does."""
+    """The laps, the winner, and why it won. If the race was ``interrupted``, nobody goes on."""
 
     laps: tuple[Lap, ...]
     winner: str
@@ -57,28 +63,29 @@ class Race:
 
     def lines(self) -> list[str]:
         """The race in words."""
+        went = "went on from its point"
         if self.interrupted:
             went = "had come furthest when it was interrupted"
-        else:
-            went = "went on from its point"
         return [*map(str, self.laps), f"{self.winner} {went}: {self.reason}"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """A race that has been held, and where its winner stands."""
+    """A race that has been held, and where the winner's lap ended."""
 
     race: Race
     solution: Solution | None = None
 
 
-#: a lap: the algorithm, its share of the budget; where it ended, and the report on that point
+#: A lap: from an algorithm and its share of the budget to where it ended and the report on that point.
 Run = Callable[[str, Budget], tuple[Solution, KKTReport]]
 
 
 def hold(entrants: Sequence[str], budget: Budget, run: Run, sign: int) -> Held:
-    """Lets them run one after another and judges them; ``sign``: -1 where the objective is maximised.
-    Raises what stopped the last where none came to a point."""
+    """Run the algorithms one after another, and judge them. ``sign``: -1 if the objective is maximised.
+
+    If none came to a point, the error that stopped the last one is raised.
+    """
     if len(entrants) == 1:
         return Held(race=Race(laps=(), winner=entrants[0], reason="no other algorithm suits the problem"))
     found: dict[str, tuple[Solution, KKTReport]] = {}
@@ -110,9 +117,9 @@ def hold(entrants: Sequence[str], budget: Budget, run: Run, sign: int) -> Held:
 
 
 def best(laps: Sequence[Lap]) -> tuple[str, str]:
-    """The one of the least merit, of those that are level the one of the least KKT residual; and why."""
+    """The algorithm with the least merit, or with the least KKT residual among level merits; and why."""
     least = min(lap.merit for lap in laps)
-    near = [lap for lap in laps if lap.merit <= least + LEVEL * max(abs(least), LEAST)]
+    near = [lap for lap in laps if lap.merit <= least + LEVEL * max(abs(least), SMALLEST_MERIT)]
     if len(near) == 1 or not math.isfinite(least):
         return near[0].algorithm, "the least merit (objective and violation)"
     first = min(near, key=lambda lap: lap.kkt if math.isfinite(lap.kkt) else math.inf)
@@ -120,7 +127,7 @@ def best(laps: Sequence[Lap]) -> tuple[str, str]:
 
 
 def share(budget: Budget) -> Budget:
-    """What one of them may use, one step at least."""
+    """The budget of one lap: at least one step."""
     return Budget(
         seconds=None if budget.seconds is None else SHARE * budget.seconds,
         iterations=None if budget.iterations is None else max(1, round(SHARE * budget.iterations)),
@@ -129,7 +136,7 @@ def share(budget: Budget) -> Budget:
 
 
 def left(budget: Budget, race: Race, seconds: float) -> Budget:
-    """What remains for the winner, one step at least, after so many seconds."""
+    """The budget that remains for the winner after so many seconds: at least one step."""
     steps, calls = sum(lap.iterations for lap in race.laps), sum(lap.oracles for lap in race.laps)
     return Budget(
         seconds=None if budget.seconds is None else max(budget.seconds - seconds, SHARE * budget.seconds),
@@ -139,14 +146,11 @@ def left(budget: Budget, race: Race, seconds: float) -> Budget:
 
 
 def _lap(name: str, solution: Solution, kkt: KKTReport, seconds: float) -> Lap:
-    if solution.history:
-        calls = float(solution.history[-1]["oracles"])
-    else:
-        calls = 0.0
+    """How far an algorithm came, without its merit."""
     return Lap(
         algorithm=name,
         iterations=solution.iterations,
-        oracles=calls,
+        oracles=solution.oracles,
         seconds=seconds,
         objective=kkt.objective,
         violation=kkt.feasibility,
@@ -155,7 +159,7 @@ def _lap(name: str, solution: Solution, kkt: KKTReport, seconds: float) -> Lap:
 
 
 def _judged(lap: Lap, sign: int, weight: float) -> Lap:
-    """With its merit."""
+    """The lap with its merit."""
     if lap.failed:
         return lap
     merit = sign * lap.objective + weight * lap.violation

@@ -1,11 +1,11 @@
-"""A program of several ranks, which torchrun starts: how they find each other, keep one state, and end
-where one is lost."""
+"""Programs of several ranks, which torchrun starts: how they meet, keep one state, share out runs, and
+end if one is lost."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -14,24 +14,25 @@ import torch
 from torch import distributed
 
 from fccomodel.algorithms.runtime.ranks import joined
-from fccomodel.core import process
+from fccomodel.core import options, process
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.execution import errors
 from fccomodel.execution.checkpoints import Checkpoint, keeper
 
-#: what torch says where another process, or the way to it, is gone
+#: What torch says if another process, or the way to it, is gone.
 LOST = ("peer", "gloo", "nccl", "timed out", "timeout", "connection", "socket")
-#: key of the store that the first rank to say why a run ends has taken
+#: The key of the store that the first rank to say why a run ends takes.
 SAID = "fccomodel/said"
-#: how long ranks wait for the first, which may have a long way to go alone
-PATIENT = timedelta(days=30)
+#: How long ranks wait for rank 0, which may work alone for long.
+LONGEST_WAIT = timedelta(days=30)
+#: The group for messages of rank 0 with the world that it belongs to, and whether the others wait.
 _talking: dict[str, Any] = {}
-#: stages that are rank 0's alone
+#: Stages that rank 0 does alone.
 ALONE = ("finish", "restore")
 
 
 def join(device: str) -> str:
-    """Makes this process one of those that were launched with it; its own device, where there are several."""
+    """Join the processes that were launched with this one. Returns the device of this process."""
     try:
         with process.killable():
             device = joined(device)
@@ -42,65 +43,133 @@ def join(device: str) -> str:
 
 
 def talking() -> Any:
-    """The group in which the first rank tells the others what to do; they wait for its word as long as
-    it is there."""
+    """The group in which rank 0 tells the others what to do; None in a single process."""
     if count() == 1:
         return None
     world = distributed.group.WORLD
     if _talking.get("world") is not world:
-        _talking.update(world=world, group=distributed.new_group(backend="gloo", timeout=PATIENT))
+        _talking.update(world=world, group=distributed.new_group(backend="gloo", timeout=LONGEST_WAIT))
     return _talking["group"]
 
 
 def count() -> int:
-    """How many ranks there are."""
+    """The number of ranks."""
     if distributed.is_initialized():
         return distributed.get_world_size()
     return 1
 
 
 class Done(SystemExit):
-    """The steps are done: a rank but the first has nothing left to do, unless the first has work for it."""
+    """Ends a process other than rank 0, which has nothing left to do after the steps."""
 
 
 def waiting(free: bool = True) -> None:
-    """The others have done their part, and do what the first says, or do so no more."""
+    """Note whether the other ranks have done their part and wait for rank 0."""
     _talking["free"] = free
 
 
+def free() -> bool:
+    """Whether the other ranks wait for rank 0."""
+    return bool(_talking.get("free"))
+
+
 def done() -> None:
-    """Ends the part of a rank but the first, which goes on."""
+    """End the part of every rank but 0, which goes on. Raises ``Done`` there."""
     waiting()
     if distributed.is_initialized() and distributed.get_rank() > 0:
         raise Done(0)
 
 
 def part() -> None:
-    """The ranks go apart: what they are joined by would end with the process in the middle of its work."""
+    """Leave the process group, which would otherwise end in the middle of its work with the process."""
     if distributed.is_initialized():
         distributed.destroy_process_group()
     _talking.clear()
 
 
-def silenced() -> None:
-    """Something was left half said: no word is understood any more."""
-    _talking["silent"] = True
+@contextmanager
+def apart() -> Iterator[None]:
+    """A solve of several ranks: the others end with the steps, and rank 0 goes on alone.
+
+    Raises F0713 if another rank is lost. With a single process this does nothing.
+    """
+    try:
+        with told_of_lost():
+            yield
+    finally:
+        if count() > 1 and free():
+            part()
+        waiting(False)
 
 
-def free() -> bool:
-    """Whether the others wait for the first's word."""
-    return bool(_talking.get("free")) and not _talking.get("silent")
+@contextmanager
+def assisted(work: Callable[[Any], None]) -> Iterator[None]:
+    """Runs that rank 0 hands out (``taken``), each to all ranks, inside this block.
+
+    The other ranks do ``work`` for each until rank 0 leaves the block. Then ``Done`` ends them.
+    """
+    join(options.pick_device("auto"))
+    waiting()
+    if distributed.get_rank() > 0:
+        with told_of_lost():
+            while (job := _told()) is not None:
+                work(job)
+        part()
+        raise Done(0)
+    try:
+        yield
+    finally:
+        if count() > 1 and free():
+            with suppress(RuntimeError):  # one of them is lost
+                _tell(None)
+                part()
+        waiting(False)
+
+
+@contextmanager
+def taken(job: Any) -> Iterator[None]:
+    """A run in which all ranks take part; what rank 0 makes of it afterwards, it makes alone."""
+    _tell(job)
+    try:
+        with told_of_lost():
+            yield
+    finally:
+        waiting()
+
+
+@contextmanager
+def told_of_lost() -> Iterator[None]:
+    """Raises F0713 if another rank is lost inside this block."""
+    try:
+        yield
+    except RuntimeError as error:
+        if missing(error):
+            waiting(False)
+            raise lost(error) from None
+        raise
+
+
+def _tell(job: Any) -> None:
+    """Rank 0 sends a job to all others; None is the end."""
+    distributed.broadcast_object_list([job], src=0, group=talking())
+
+
+def _told() -> Any:
+    """The job that rank 0 sends, or None at the end."""
+    received: list[Any] = [None]
+    distributed.broadcast_object_list(received, src=0, group=talking())
+    return received[0]
 
 
 def missing(error: BaseException) -> bool:
-    """An error says that another rank is gone."""
+    """Whether an error says that another rank is lost."""
     if count() == 1:
         return False
     return isinstance(error, distributed.DistError) or any(word in str(error).lower() for word in LOST)
 
 
 def lost(error: Exception) -> FccoError:
-    """F0713."""
+    """The error F0713: a rank is lost."""
     return FccoError([errors.rank_lost(error)])
 
 
@@ -114,7 +183,7 @@ def first_to_speak() -> bool:
 
 
 def of_rank_0(ask: Callable[[], Any]) -> Any:
-    """What ``ask()`` gives rank 0, on every rank; so is the error that it ends in."""
+    """The value of ``ask()`` on rank 0, for every rank. An error that it raises is raised everywhere."""
     if count() == 1:
         return ask()
     answer: list[Any] = [None, None]
@@ -130,29 +199,35 @@ def of_rank_0(ask: Callable[[], Any]) -> Any:
 
 
 class Keeper(keeper.Keeper):
-    """That of one rank. All of them keep their state at the same step, by the word that goes round as
-    they ask whether to end (``agreed`` in the program): rank 0 writes it, with estimates as their
-    owners have them, and reads it for all."""
+    """The keeper of one rank. All ranks keep their state at the same step.
+
+    The ranks agree on the step when they ask each other whether to end (``agreed`` in the program).
+    Rank 0 writes the state, with the estimates of all owners, and reads it for all.
+    """
 
     module: Any = None
     held: Any = None
 
     def newest(self) -> tuple[Checkpoint | None, str]:
+        """The newest checkpoint that rank 0 finds, on every rank."""
         join("cuda" if torch.cuda.is_available() else "cpu")
         return of_rank_0(super().newest)
 
     def of(self, module: Any, data: Mapping[str, Any], device: str, told: Callable[[Any], None]) -> None:
+        """Tell the keeper the program and its data, and the ranks what this one wishes."""
         super().of(module, data, device, told)
         self.module, self.held = module, SimpleNamespace(**data)
         module.RANKS.wish = lambda: super(Keeper, self).word("")
 
     def word(self, stage: str = "") -> tuple[bool, bool, bool]:
+        """What any rank wished when the ranks last asked each other; in stages of rank 0, its own wish."""
         if stage in ALONE:
             return super().word(stage)
         heard, self.module.RANKS.heard = self.module.RANKS.heard, (False, False, False)
         return heard
 
     def write(self, stage: str, run: Any) -> None:
+        """Write the state on rank 0, after the owners of its parts have sent them."""
         if stage not in ALONE:
             self.module.whole_state(run, self.held, self.module.OWNERS)
         if self.module.RANKS.rank == 0:

@@ -70,10 +70,13 @@ def all_junk(words: Sequence[Token], limit: int) -> list[Diagnostic]:
 
 
 def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
-    """The error about word ``k``, which the file has so many times."""
+    """The error about word ``k``; ``times``: how often the file has it."""
     word, at = words[k], lexer.span(words[k])
     text = str(word)
-    often = f" ({times} times in this file)" if times > 1 else ""
+    if times > 1:
+        often = f" ({times} times in this file)"
+    else:
+        often = ""
     if word.type == lexer.JUNK_STRING:
         return errors.text.string_without_end(at.start)
     if word.type == lexer.JUNK_NAME:

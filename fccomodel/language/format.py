@@ -64,7 +64,10 @@ def format(source: Source) -> str:
         while tokens[end - 1] is not piece.words[-1]:
             end += 1
         constrained = constrained or kind == "SUBJECT"
-        indent = _INDENT if constrained and kind not in statements.by_token() else ""
+        if constrained and kind not in statements.by_token():
+            indent = _INDENT
+        else:
+            indent = ""
         if kind == "SUBJECT":
             lines = ["s.t." if piece.words[0].startswith("s.") else "subject to"]
         elif kind == "OPTIONS":
@@ -227,7 +230,9 @@ def _best_break(words: Sequence[_Word], columns: Sequence[int], indent: int) -> 
     for places in (late, within):
         if places:
             return min(places, key=lambda k: (words[k].rank, -k))
-    return possible[0] if possible else len(words)
+    if possible:
+        return possible[0]
+    return len(words)
 
 
 def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[_Word]:
@@ -262,7 +267,10 @@ class _Spacing:
         """Word ``k``, which follows the words taken before."""
         token = self.tokens[k]
         sign = token.type == "ADD" and self.operand
-        before = self.tokens[k - 1] if k > 0 else None
+        if k > 0:
+            before = self.tokens[k - 1]
+        else:
+            before = None
         spaced_colon = self.spaced_colon and not self.brackets
         space = not self.tight and not _sticks(token, before, self.operand, spaced_colon)
         rank = self.rank(token, before, sign)

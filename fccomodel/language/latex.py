@@ -198,17 +198,6 @@ class Printer:
         return rf"{self(box.args[0])} \le {named} \le {self(box.args[1])}"
 
 
-def problem(stated: ir.Problem) -> str:
-    """A problem as an ``align*`` block: objective, constraints with labels, and the quantities in them."""
-    printer = Printer(stated)
-    goal = stated.objective
-    over = r",\; ".join(filter(None, (printer.variable(v) for v in stated.variables.values())))
-    sense = r"\min" if goal.sense == "minimize" else r"\max"
-    rows: list[Row] = [(rf"{sense}_{{{over}}} \quad", printer(goal.expr), "")]
-    rows += [constraint(printer, family, first=k == 0) for k, family in enumerate(stated.constraints)]
-    return aligned(rows + quantities(printer))
-
-
 def constraint(printer: Printer, family: ir.Constraint, *, first: bool = False) -> Row:
     """A row of a problem: a constraint as written, its members, and its label."""
     left, relation, right = family.written
@@ -245,7 +234,10 @@ def aligned(rows: Sequence[Row]) -> str:
     """Rows as an ``align*`` block."""
     lines = []
     for begin, body, label in rows:
-        tag = rf" && \text{{({label})}}" if label else ""
+        if label:
+            tag = rf" && \text{{({label})}}"
+        else:
+            tag = ""
         lines.append(f"  {begin} & {body}{tag}")
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
 

@@ -101,12 +101,16 @@ class Slip:
     @property
     def before(self) -> Token | None:
         """The word before it, or None for the first."""
-        return self.words[self.k - 1] if self.k > 0 else None
+        if self.k > 0:
+            return self.words[self.k - 1]
+        return None
 
     @property
     def after(self) -> Token | None:
         """The word after it, or None for the last."""
-        return self.words[self.k + 1] if self.k + 1 < len(self.words) else None
+        if self.k + 1 < len(self.words):
+            return self.words[self.k + 1]
+        return None
 
 
 def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagnostic:
@@ -280,7 +284,10 @@ def _interval(s: Slip, *_: Token) -> Diagnostic | None:
     if s.words[0].type not in ("VAR", "PARAM"):
         return None
     low, _comma, high = "".join(takewhile(lambda word: word != "]", s.words[s.k + 1 :])).partition(",")
-    ends = (low, high) if low and high else ("0", "1")
+    if low and high:
+        ends = (low, high)
+    else:
+        ends = ("0", "1")
     return errors.syntax.interval(s.words[1], ends, s.at)
 
 
@@ -404,7 +411,10 @@ def _reason(before: Token | None, expected: frozenset[str]) -> str:
         parts.append("an operator")
         rest -= _OPERATOR | {"POW", "CMP", "AND", "OR", "_DOTS", "FIELD", "LSQB", "LPAR"}
     parts += sorted({_SPELL.get(kind) or f"`{kind.lower()}`" for kind in rest - {"RED"}})
-    listed = parts[-1] if parts else "nothing"
+    if parts:
+        listed = parts[-1]
+    else:
+        listed = "nothing"
     if len(parts) > 1:
         listed = f"{', '.join(parts[:-1])} or {listed}"
     if before is not None:

@@ -279,7 +279,9 @@ def strength(node: syntax.Expr) -> Strength:
         case syntax.Unary(op="not"):
             return Strength.NOT
         case syntax.Unary():
-            return Strength.REDUCED if _reduces(node) else Strength.SIGNED
+            if _reduces(node):
+                return Strength.REDUCED
+            return Strength.SIGNED
         case syntax.Binary():
             return _demands(node).own
         case syntax.Compare():
@@ -287,9 +289,13 @@ def strength(node: syntax.Expr) -> Strength:
         case syntax.Range():
             return Strength.RANGED
         case syntax.Reduce():
-            return Strength.REDUCED if _reduces(node) else Strength.ATOM
+            if _reduces(node):
+                return Strength.REDUCED
+            return Strength.ATOM
         case syntax.Call():
-            return Strength.POSTFIX if _reads_as_reduction(node) else Strength.ATOM
+            if _reads_as_reduction(node):
+                return Strength.POSTFIX
+            return Strength.ATOM
     return Strength.ATOM
 
 

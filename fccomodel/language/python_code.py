@@ -249,7 +249,10 @@ class PythonWriter:
     # ------------------------------------------------------------------------------- comprehensions
     def _reduce(self, node: syntax.Reduce) -> str:
         if node.indexing is None:
-            index = f"[{self.name(node.subscript)}]" if node.subscript is not None else ""
+            if node.subscript is not None:
+                index = f"[{self.name(node.subscript)}]"
+            else:
+                index = ""
             return f"{self.word(node.kind)}{index}({self.formula(node.body)})"
         kind = "~" if reductions.all()[node.kind].drawn else "in"
         over = self.over(node.indexing, kind, lambda: self.formula(node.body))
@@ -259,7 +262,10 @@ class PythonWriter:
         return f"{self.word(node.kind)}({over})"
 
     def over(self, indexing: syntax.Indexing, kind: str, body: Callable[[], str]) -> str:
-        """``body for i in I for z in D.where(condition)``; ``kind`` is the binders' kind without a word."""
+        """``body for i in I for z in D.where(condition)``.
+
+        Binders that are not of this kind are written with ``draw`` or ``iterate``.
+        """
         loops = []
         outside = len(self.local)
         for k, binder in enumerate(indexing.binders):
@@ -327,7 +333,10 @@ class PythonWriter:
 
     def type(self, node: syntax.TypeExpr) -> str:
         """The type of a column."""
-        shape = f"[{self.listed(node.shape)}]" if node.shape else ""
+        if node.shape:
+            shape = f"[{self.listed(node.shape)}]"
+        else:
+            shape = ""
         if node.values is not None:
             if _ascending(node.values.items) and not node.shape:
                 return f"{{{self.listed(node.values.items)}}}"

@@ -112,7 +112,10 @@ def _balanced(c: list, at: Span) -> syntax.Expr:
     while len(level) > 1:
         joined = []
         for (op, left), (next_op, right) in zip(level[::2], level[1::2], strict=False):
-            inner = direct if op == next_op else _INVERSE[direct]
+            if op == next_op:
+                inner = direct
+            else:
+                inner = _INVERSE[direct]
             span = Span(start=left.span.start, end=right.span.end)
             joined.append((op, syntax.Binary(op=inner, left=left, right=right, span=span)))
         level = joined + level[2 * len(joined) :]
@@ -127,6 +130,7 @@ def _rule(name: str) -> Callable[[AnyRule], AnyRule]:
     """A decorator: the function builds the nodes of a rule of the grammar."""
 
     def register(rule: AnyRule) -> AnyRule:
+        """Register the rule under the name."""
         _RULES[name] = rule
         return rule
 
@@ -218,7 +222,10 @@ def _compare(c: list, at: Span) -> syntax.Expr:
 
 @_rule("range")
 def _range(c: list, at: Span) -> syntax.Expr:
-    step = c[2] if len(c) > 2 else None
+    if len(c) > 2:
+        step = c[2]
+    else:
+        step = None
     return syntax.Range(low=c[0], high=c[1], step=step, span=at)
 
 
@@ -303,7 +310,10 @@ def _binder_draw(c: list, at: Span) -> syntax.Binder:
 @_rule("indexing")
 def _indexing(c: list, at: Span) -> syntax.Indexing:
     binders = tuple(part for part in c if isinstance(part, syntax.Binder))
-    condition = c[-1] if isinstance(c[-1], syntax.Expr) else None
+    if isinstance(c[-1], syntax.Expr):
+        condition = c[-1]
+    else:
+        condition = None
     return syntax.Indexing(binders=binders, condition=condition, span=at)
 
 

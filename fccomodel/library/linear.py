@@ -116,7 +116,9 @@ def single(expr: ir.Expr) -> Term:
 
 def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> Span:
     """The place of a summand, with its factors only if these are its own."""
-    return term.place if len(parts) == 1 and term.factors else part.span
+    if len(parts) == 1 and term.factors:
+        return term.place
+    return part.span
 
 
 def factor(op: str, by: ir.Expr) -> tuple[int, tuple[Factor, ...]]:
@@ -156,10 +158,10 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
     """Whether two products are the same, in any order."""
     rest = list(b)
     for f in a:
-        found = next((k for k, g in enumerate(rest) if f.op == g.op and ir.same(f.by, g.by)), None)
-        if found is None:
+        place = next((k for k, g in enumerate(rest) if f.op == g.op and ir.same(f.by, g.by)), None)
+        if place is None:
             return False
-        rest.pop(found)
+        rest.pop(place)
     return not rest
 
 

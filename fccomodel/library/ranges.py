@@ -74,4 +74,6 @@ def applied(atom: atoms.Atom, args: tuple[Interval, ...]) -> Interval:
         interval = atom.range(*inside)
     except ArithmeticError:
         return REALS
-    return REALS if isnan(interval.lo) or isnan(interval.hi) else interval
+    if isnan(interval.lo) or isnan(interval.hi):
+        return REALS
+    return interval

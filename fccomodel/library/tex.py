@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import re
 
-#: How tightly a piece binds: relations and conditions, sums and signs, products, powers, and what
-#: needs no brackets anywhere.
-RELATION, SUM, PRODUCT, POWER, ATOM = range(5)
+# How tightly a piece binds, from the loosest to the tightest.
+RELATION = 0  # relations and conditions
+SUM = 1  # sums and signs
+PRODUCT = 2
+POWER = 3
+ATOM = 4  # needs no brackets anywhere
 
 GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon "
@@ -45,14 +48,14 @@ def written(template: str, *args: Tex, **named: Tex) -> Tex:
     ``<0>``, ``<1>``, ``<name>`` are pieces. ``<0:2>`` puts brackets around a piece that binds less
     tightly than 2. ``<...>`` are all pieces with commas between.
     """
+    level, text = ATOM, template
     if template[:2] in {f"{k} " for k in range(5)}:
-        level, text = (int(template[0]), template[2:])
-    else:
-        level, text = (ATOM, template)
+        level, text = int(template[0]), template[2:]
     pieces = {str(k): piece for k, piece in enumerate(args)} | named
 
-    def piece(found: re.Match[str]) -> str:
-        name, _, least = found[1].partition(":")
+    def piece(place: re.Match[str]) -> str:
+        """The text of a placeholder."""
+        name, _, least = place[1].partition(":")
         if name == "...":
             return ", ".join(args)
         return format(pieces[name], least)
@@ -68,12 +71,13 @@ def name(text: str) -> Tex:
     stem = SPELT.get(stem, stem)
     if stem in GREEK:
         shown = f"\\{stem}"
+    elif len(stem) == 1 and stem.isalpha():
+        shown = stem
     else:
-        if len(stem) == 1 and stem.isalpha():
-            shown = stem
-        else:
-            shown = rf"\mathrm{{{escaped(stem)}}}"
-    return Tex(f"{shown}_{{{digits}}}" if digits and stem else shown or digits)
+        shown = rf"\mathrm{{{escaped(stem)}}}"
+    if digits and stem:
+        return Tex(f"{shown}_{{{digits}}}")
+    return Tex(shown)
 
 
 def escaped(text: str) -> str:
@@ -87,9 +91,11 @@ def number(value: float) -> Tex:
     if mantissa in ("inf", "-inf"):
         return Tex(mantissa.replace("inf", r"\infty"), ATOM if value > 0 else SUM)
     if not power:
-        text = mantissa
+        text, level = mantissa, ATOM
     elif mantissa != "1":
-        text = rf"{mantissa} \cdot 10^{{{int(power)}}}"
+        text, level = rf"{mantissa} \cdot 10^{{{int(power)}}}", PRODUCT
     else:
-        text = f"10^{{{int(power)}}}"
-    return Tex(text, SUM if value < 0 else PRODUCT if r"\cdot" in text else POWER if power else ATOM)
+        text, level = f"10^{{{int(power)}}}", POWER
+    if value < 0:
+        level = SUM
+    return Tex(text, level)

@@ -237,7 +237,10 @@ def treatment(
     yield from _constraints(problem, chain)
     for envelope in envelopes(objective):
         if envelope.penalty is None:
-            why = "inside an expectation" if envelope.inner else outer_words(envelope.original)
+            if envelope.inner:
+                why = "inside an expectation"
+            else:
+                why = outer_words(envelope.original)
             yield problem.text(envelope.stated), "smoothed", why
     yield from ((problem.text(node), "subgradient", reason) for node, reason in kept.items())
     for term in terms:

@@ -65,7 +65,10 @@ def mapped_once(problem: ir.Problem, bound: Bound) -> Iterator[tuple[str, str, s
         text = problem.text(node)
         if text and text not in seen:
             seen.add(text)
-            way = "each row is mapped once" if rows.sides(node) is None else "by norms and products of rows"
+            if rows.sides(node) is None:
+                way = "each row is mapped once"
+            else:
+                way = "by norms and products of rows"
             sizes = [
                 len(elements.ids(bound, b.domain))
                 for b in rows.free(node)

@@ -54,8 +54,13 @@ class _Values:
         """The value of a scalar param: the bound one, otherwise its default, or None."""
         if self.bound is not None and name in self.bound.params:
             return float(self.bound.params[name])
-        default = self.problem.params[name].default if name in self.problem.params else None
-        return None if default is None else self(default)
+        if name in self.problem.params:
+            default = self.problem.params[name].default
+        else:
+            default = None
+        if default is None:
+            return None
+        return self(default)
 
     def _apply(self, node: ir.Apply) -> float | None:
         numbers = [self(a) for a in node.args]

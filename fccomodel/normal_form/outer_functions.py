@@ -21,7 +21,10 @@ def outer_function(
 
     Convex functions come before weakly convex ones, and both before Newton's method.
     """
-    name = node.op if isinstance(node, ir.Apply) else getattr(node, "kind", "it")
+    if isinstance(node, ir.Apply):
+        name = node.op
+    else:
+        name = getattr(node, "kind", "it")
     reason = f"no prox is known for `{name}`"
     candidates: list[tuple[Proximal, ir.Expr]] = []
     for argument in arguments(node, constant):
@@ -42,7 +45,9 @@ def outer_function(
         return Largest.of(), None, None
     if isinstance(node, ir.Reduce) and not node.shape:
         function = of(node, (node.body,), facts_of, constant)
-        return function if isinstance(function, str) else (function, None, node)
+        if isinstance(function, str):
+            return function
+        return (function, None, node)
     return reason
 
 

@@ -60,8 +60,14 @@ class Penalty(ir.Expr):
         They turn slopes of the smoothed function into multipliers of the constraint.
         """
         low, high = zeros(function)
-        below = -1.0 if low == -inf else function.subdifferential(low)[0]
-        above = 1.0 if high == inf else function.subdifferential(high)[1]
+        if low == -inf:
+            below = -1.0
+        else:
+            below = function.subdifferential(low)[0]
+        if high == inf:
+            above = 1.0
+        else:
+            above = function.subdifferential(high)[1]
         if self.kind == "eq":
             return -below, above
         return below, above

@@ -154,7 +154,9 @@ class Smoother:
         """The node with envelopes inside its children."""
         if isinstance(node, ir.LetRef):
             body = self(node.let.body, inner=inner)
-            return node if body is node.let.body else self._let(node, body)
+            if body is node.let.body:
+                return node
+            return self._let(node, body)
         children = tuple(self(child, inner=inner) for child in node.children)
         if all(a is b for a, b in zip(children, node.children, strict=True)):
             return node
@@ -338,7 +340,9 @@ def envelopes(*roots: ir.Expr) -> list[Smoothed]:
 def _extreme(node: ir.Expr) -> int:
     """1 for a maximum of arguments, -1 for a minimum, 0 for anything else."""
     atom = atoms.of(node)
-    return 0 if atom is None else atom.extreme
+    if atom is None:
+        return 0
+    return atom.extreme
 
 
 def _blocks_inside(body: ir.Expr) -> bool:

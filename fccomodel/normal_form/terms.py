@@ -123,7 +123,10 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
         if not (is_sampled(body) and isinstance(body, ir.Reduce) and nonlinear_below(body.body)):
             break
         outer = outer or problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
-        n = None if bound is None or n is None else n * _count(body, bound)
+        if bound is None or n is None:
+            n = None
+        else:
+            n = n * _count(body, bound)
         body = body.body
     holes: list[ir.Reduce] = []
     f = _cut(body, holes, {})
@@ -262,7 +265,10 @@ def _depth(node: ir.Reduce) -> int:
     """The number of sampled reductions nested in each other, counting the node."""
     deepest: dict[int, int] = {}
     for n in ir.walk(node.body):
-        inner = (*n.children, n.let.body) if isinstance(n, ir.LetRef) else n.children
+        if isinstance(n, ir.LetRef):
+            inner = (*n.children, n.let.body)
+        else:
+            inner = n.children
         deepest[id(n)] = max((deepest[id(part)] for part in inner), default=0) + (
             isinstance(n, ir.Reduce) and is_sampled(n)
         )

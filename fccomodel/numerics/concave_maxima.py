@@ -23,7 +23,7 @@ KINK_STEP = 1e-9
 MULTIPLIER_BISECTIONS = 100
 ENTRY_BISECTIONS = 60
 #: Largest dimension in which central cuts shrink an ellipsoid fast enough.
-LARGEST_ELLIPSOID = 16
+ELLIPSOID_DIMENSION = 16
 #: Radius of a ball around any point of a simplex that holds the whole simplex.
 RADIUS = 1.5
 

@@ -1,4 +1,4 @@
-"""Which method gave the answer, by name, and what ran before it, in a few words."""
+"""Which method gave the answer, and what ran before it, in words."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ class Answered:
 
 
 def answered(planned: Planned, solution: Solution) -> Answered:
-    """What gave the answer of a solve, by what it ran last and whether that changed the point."""
+    """The method that gave the answer: the last one that ran, if it changed the point."""
     title, start = planned.plan.algorithm_record.title, planned.plan.start
     if planned.plan.interior and solution.interior and not solution.iterations:
         return Answered(method=INTERIOR, words=f"{INTERIOR}, {_counted(solution.interior, 'iteration')}")
+    steps = ""
     if solution.iterations:
         steps = f"{title}, {_counted(solution.iterations, 'step')}"
-    else:
-        steps = ""
     passes = solution.passes if solution.way == "finish" else 0
     through = f"{_counted(passes, 'full pass')} of {FINISH}"
     if solution.interior:
@@ -59,13 +58,15 @@ def answered(planned: Planned, solution: Solution) -> Answered:
         return Answered(method=RESTORATION, words=_last(steps, restored, title))
     if steps or start is None:
         return Answered(method=title, words=steps or f"{title}, 0 steps")
-    return Answered(
-        method=START, words=f"the start, which {through} did not change" if passes else "the start"
-    )
+    if passes:
+        unchanged = f", which {through} did not change"
+    else:
+        unchanged = ""
+    return Answered(method=START, words=f"the start{unchanged}")
 
 
 def _last(before: str, last: str, planned: str) -> str:
-    """What ran last and gave the answer, behind what ran before; where nothing did, what was planned."""
+    """What ran last and gave the answer, after what ran before it, or else what was planned."""
     if before:
         return f"{before}, then {last}, which gave the answer"
     return f"{last} ({planned} was planned, not needed)"

@@ -1,46 +1,48 @@
-"""How a run ended, as far as advice on its answer depends on that."""
+"""How a run ended. Advice on its answer depends on it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from fccomodel.core import options
 
 if TYPE_CHECKING:
     from fccomodel.execution.run import Solution
     from fccomodel.pipeline.records import Planned
     from fccomodel.report.advice import Ending
 
-#: why a run ended that a larger budget lets go on; the emitted loops say so
+#: The reasons, in the words of the emitted loops, for which a larger budget lets a run go on.
 SPENT = ("the budget is used up", "the time is used up")
 
 
 def ending(planned: Planned, solution: Solution) -> Ending:
-    """By its own words and by what came last."""
+    """How a run ended, by its own words and by what came last."""
     from fccomodel.report.advice import Ending
 
     how = solution.ended
     if how == "stopped":
         how = "budget" if solution.stopped in SPENT else "stalled"
-    if solution.interior:
-        way = "interior"
-    elif solution.way == "finish":
-        way = "passes"
-    else:
-        way = "steps"
-    if way == "steps":
-        passes = _passes(planned)
-    else:
-        passes = ""
+    way = _last_method(solution)
     sampled = _sampled(planned)
-    biased = sampled and planned.plan.forgetful
     return Ending(
-        how=how, way=way, tol=planned.options["tol"][0], sampled=sampled, biased=biased, passes=passes
+        how=how,
+        way=way,
+        tol=planned.options["tol"][0],
+        sampled=sampled,
+        biased=sampled and planned.plan.forgetful,
+        passes=_passes(planned) if way == "steps" else "",
     )
 
 
+def _last_method(solution: Solution) -> str:
+    """What came last: ``interior`` for the interior-point method, ``passes`` or ``steps``."""
+    if solution.interior:
+        return "interior"
+    if solution.way == "finish":
+        return "passes"
+    return "steps"
+
+
 def _sampled(planned: Planned) -> bool:
-    """Steps see some of the rows or blocks, or draws."""
+    """Whether steps see only some of the rows or blocks, or draws."""
     from fccomodel.plan import sizes
 
     normal, bound, batch = planned.plan.normal, planned.bound, planned.plan.batch
@@ -49,14 +51,14 @@ def _sampled(planned: Planned) -> bool:
 
 
 def _passes(planned: Planned) -> str:
-    """How to have passes over all rows, where an option left them out."""
+    """How to get passes over all rows, if an option left them out; else an empty text."""
     from fccomodel.plan.candidates import finishable
 
     if not finishable(planned.plan.algorithm_record) or any(
         v.net for v in planned.problem.variables.values()
     ):
         return ""
-    if options.parse_budget(planned.options["budget"][0])[0] is None:
+    if planned.budget.seconds is None:
         return "a budget in seconds, which ends with passes over all rows"
     if planned.plan.polish:
         return ""

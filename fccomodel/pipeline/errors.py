@@ -11,7 +11,7 @@ START = Code("F0712", "start")
 
 
 def start_of_no_variable(name: str, known: Sequence[str]) -> Diagnostic:
-    """A start gives values to variables of the model."""
+    """A start names something that is not a variable of the model."""
     return START.error(
         f"The start has a value for `{name}`, which is no variable of the model",
         reason=f"Its variables are {', '.join(f'`{one}`' for one in known)}.",
@@ -20,14 +20,14 @@ def start_of_no_variable(name: str, known: Sequence[str]) -> Diagnostic:
 
 
 def start_of_shape(name: str, given: tuple[int, ...], declared: tuple[int, ...], span: Span) -> Diagnostic:
-    """A start has the shapes of the variables."""
+    """A start has another shape than its variable."""
     return START.error(
         f"The start has `{name}` with shape {given}, and the model asks for {declared}", span=span
     )
 
 
 def start_of_no_numbers(name: str, error: Exception, span: Span) -> Diagnostic:
-    """A start is numbers, of a variable along labels in their order or by label."""
+    """A start is not an array of numbers, nor a mapping from labels to numbers."""
     if error.args:
         said = error.args[0]
     else:
@@ -36,5 +36,5 @@ def start_of_no_numbers(name: str, error: Exception, span: Span) -> Diagnostic:
 
 
 def start_not_finite(name: str, span: Span) -> Diagnostic:
-    """A start is finite."""
+    """A start has an infinite entry or NaN."""
     return START.error(f"The start has a `{name}` that is not finite", span=span)

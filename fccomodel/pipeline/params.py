@@ -11,16 +11,19 @@ from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.pipeline.records import Binding
 
-#: origins of a param's value, besides that of a binding's own params
+#: The origin of a value that the binding file holds.
 FILE = "binding file"
+#: The origin of a value that the model itself declares.
 MODEL = "model"
-#: entries of a vector that a sentence shows
-SHOWN = 4
+#: Entries of a vector that a sentence shows.
+SHOWN_ENTRIES = 4
 
 
 class Value(NamedTuple):
-    """A param's value, its origin, and the model's default (None if it has none, or one that is no
-    number)."""
+    """A param's value, its origin, and the model's default.
+
+    The default is None if there is none, or if it is not a number.
+    """
 
     value: np.ndarray
     origin: str
@@ -28,7 +31,7 @@ class Value(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether it is another value than the model's own."""
+        """Whether it differs from the model's own value."""
         return self.origin != MODEL and (self.default is None or bool(np.any(self.value != self.default)))
 
     def sentence(self, name: str) -> str:
@@ -44,26 +47,29 @@ def shown(value: np.ndarray) -> str:
     """A number whole, or the first entries of a vector with its shape."""
     if value.ndim == 0:
         return repr(float(value))
-    few = ", ".join(f"{entry:.6g}" for entry in value.reshape(-1)[:SHOWN])
-    return f"[{few}{', ..' if value.size > SHOWN else ''}], {' x '.join(map(str, value.shape))}"
+    first = ", ".join(f"{entry:.6g}" for entry in value.reshape(-1)[:SHOWN_ENTRIES])
+    more = ", .." if value.size > SHOWN_ENTRIES else ""
+    return f"[{first}{more}], {' x '.join(map(str, value.shape))}"
 
 
 def values(bound: Bound, binding: Binding) -> Mapping[str, Value]:
-    """Every param by its name."""
-    found = {}
+    """The value of every param, by its name."""
+    by_name = {}
     for name, value in bound.params.items():
         declared = bound.problem.params[name].default
         if isinstance(declared, ir.Const):
             default = float(declared.value)
         else:
             default = None
-        found[name] = Value(np.asarray(value), _origin(name, value, declared, default, binding), default)
-    return found
+        by_name[name] = Value(np.asarray(value), _origin(name, value, declared, default, binding), default)
+    return by_name
 
 
 def _origin(name: str, value: Any, declared: ir.Expr | None, default: float | None, binding: Binding) -> str:
-    """Where a value came from: what was given by name, the binding file, or the model."""
+    """Where a value came from: given by name, the binding file, or the model."""
     if name in binding.params:
         return binding.given_as
     own = declared is not None and (default is None or bool(np.all(value == default)))
-    return MODEL if own else FILE
+    if own:
+        return MODEL
+    return FILE

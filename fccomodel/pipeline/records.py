@@ -1,28 +1,27 @@
-"""The frozen records that the stages hand on, from a checked model to an answer with its report."""
+"""The frozen records between the stages, from a checked model to an answer with its report."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
-from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import Source
 from fccomodel.language import syntax
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from fccomodel.core.options import Budget
     from fccomodel.data.bound import Bound
     from fccomodel.execution.race import Race
     from fccomodel.execution.run import Checkpoints, Solution
     from fccomodel.pipeline.answered import Answered
     from fccomodel.plan import Plan
-    from fccomodel.plan.candidates import Candidate
     from fccomodel.program.emit import Program
     from fccomodel.report import KKTReport
     from fccomodel.report.cautions import Warned
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
     from fccomodel.report.new_rows.population import Population
     from fccomodel.structure import Analysis
 
-#: What is said of a run that the clock ended, or one of its stages.
+#: What is said if the clock ended a run, or one of its stages.
 CLOCK = (
     "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives "
     "the same answer"
 )
-#: Oracle calls of a run that a counted budget can repeat.
-COUNTED = 10_000
+#: Oracle calls from which on a counted budget is advised to repeat a run.
+REPEATABLE_ORACLE_CALLS = 10_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,15 +49,17 @@ class Compiled:
 
     @property
     def statements(self) -> tuple[syntax.Statement, ...]:
-        """The model's statements, those of included files among them."""
+        """The model's statements, with those of included files."""
         from fccomodel.language.check.include import expand
 
         return expand(self.model.statements, self.source)[0]
 
     @property
     def hash(self) -> str:
-        """Sixteen hexadecimal digits that change when the mathematics does: comments, layout, the
-        spelling of numbers and options do not count."""
+        """Sixteen hexadecimal digits that change when the mathematics does.
+
+        Comments, layout, the spelling of numbers, and options do not count.
+        """
         from fccomodel.language.rewriting import canonical
         from fccomodel.language.statements.options import Options
 
@@ -67,7 +68,7 @@ class Compiled:
 
     @property
     def text(self) -> str:
-        """The model as one file: its own text, or where it includes others, the text of all statements."""
+        """The model as one file: its own text, or the text of all statements if it includes others."""
         from fccomodel.language import statements as kinds
 
         statements, whole = self.statements, self.problem.source.text
@@ -79,8 +80,10 @@ class Compiled:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Binding:
-    """What the user gave to bind: a binding file (or the same as a mapping), data by name, parameters,
-    nets; ``given_as`` is the origin of all but what the file holds."""
+    """What the user gave to bind: a binding file (or the same as a mapping), data by name, params, nets.
+
+    ``given_as`` is the origin of all but what the file holds.
+    """
 
     spec: Mapping[str, Any] | Path | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -93,7 +96,7 @@ class Binding:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What ``data.bind`` takes of it."""
+        """The keyword arguments of ``data.bind``."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "given_as"}
 
     def __bool__(self) -> bool:
@@ -102,10 +105,14 @@ class Binding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planned:
-    """A bound problem with the structure found and the plan made; ``options`` holds every value with
-    its origin, ``held`` by table the numbers in their source of the rows held out at random,
-    ``spent`` the seconds that binding and planning took, ``checkpoints`` where its runs keep their
-    state, ``begun`` the folder of the answer that it begins at."""
+    """A bound problem with its structure and its plan.
+
+    options      every option's value with its origin
+    held         by table the numbers, in their source, of the rows held out at random
+    spent        seconds that binding and planning took
+    checkpoints  where its runs keep their state
+    begun        the folder of the answer that it begins at
+    """
 
     compiled: Compiled
     binding: Binding
@@ -125,7 +132,7 @@ class Planned:
 
     @property
     def cautions(self) -> tuple[Warned, ...]:
-        """What a reader should know of the data and the options, whatever the answer is."""
+        """Warnings about the data and the options that hold whatever the answer is."""
         from fccomodel.report import cautions
 
         named = {name: entry[0] for name, entry in self.given.items() if name in self.problem.params}
@@ -143,55 +150,60 @@ class Planned:
 
     @property
     def problem(self) -> ir.Problem:
+        """The problem as written, bound to its data."""
         return self.bound.problem
 
     @property
     def seed(self) -> int:
+        """The seed of all random draws."""
         return self.options["seed"][0]
+
+    @property
+    def budget(self) -> Budget:
+        """What a run may use."""
+        return self.plan.budget
+
+    @property
+    def tolerance(self) -> float:
+        """The residual that a run ends at."""
+        return float(self.options["tol"][0])
+
+    @property
+    def finishes(self) -> bool:
+        """Whether passes over all rows end a run, within a budget in seconds."""
+        return self.plan.polish and self.budget.seconds is not None
+
+    def with_option(self, name: str, value: Any) -> Planned:
+        """The plan with another value of an option, whose origin stays."""
+        return replace(self, options={**self.options, name: (value, self.options[name][1])})
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.problem.name}: {self.plan.algorithm}>"
 
     def __reduce__(self) -> tuple[Callable[..., Planned], tuple[Any, ...]]:
-        """Pickled without its plan, which is made anew: it holds functions, and what is given decides it."""
+        """Pickled without its plan, which holds functions. It is made anew from what is given."""
         parts = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "plan"}
         return _planned, (parts,)
 
 
 def _planned(parts: dict[str, Any]) -> Planned:
-    from fccomodel.pipeline import decide
+    """The record with its plan made anew."""
+    from fccomodel.pipeline.choosing import decide
 
     given = {name: entry for name, entry in parts["options"].items() if entry[1] != options.AUTOMATIC}
     return Planned(plan=decide(parts["analysis"], given), **parts)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Explained:
-    """What was found about a model, with its data or without, and how it would be solved.
-
-    given       the options given, with their origins
-    plan        None where nothing solves it: ``refusal`` says what it lacks
-    candidates  every algorithm with what it lacks; none where the problem has no normal form
-    """
-
-    analysis: Analysis
-    given: options.Origins = field(default_factory=dict)
-    plan: Plan | None = None
-    candidates: Mapping[str, Candidate] = field(default_factory=dict)
-    refusal: tuple[Diagnostic, ...] = ()
-
-    def __reduce__(self) -> tuple[Callable[..., Explained], tuple[Any, ...]]:
-        """Pickled without its plan, which is made anew (see ``Planned``)."""
-        from fccomodel.pipeline import explained
-
-        return explained, (self.analysis, self.given)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """A solved problem: what was planned, the program that ran, where it ended, the report on that
-    point, the lets shown, how it does on the rows held out, what is said of new rows (the margins
-    of constraints, and the gap), and the race held for it."""
+    """A solved problem: the plan, the program that ran, where it ended, and the report on that point.
+
+    shown       values of lets, by name
+    heldout     how the answer does on the rows held out
+    margins     margins of the constraints for new rows
+    population  the interval of the optimality gap for new rows
+    race        the race that was held for it
+    """
 
     planned: Planned
     program: Program
@@ -206,15 +218,17 @@ class Outcome:
 
     @property
     def problem(self) -> ir.Problem:
+        """The problem as written."""
         return self.planned.problem
 
     @property
     def bound(self) -> Bound:
+        """The problem with its data."""
         return self.planned.bound
 
     @cached_property
     def cautions(self) -> tuple[Warned, ...]:
-        """What a reader should know of the data and the options beside the verdict."""
+        """Warnings about the data and the options, beside the verdict."""
         return self.planned.cautions
 
     @property
@@ -226,9 +240,11 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """What the run and the report agree on: ``infeasible``, ``infeasible_nearby`` (no feasible
-        point within a radius, or where the run ended), ``unbounded``, ``unattained``, ``converged``
-        or ``interrupted``; else ``stopped``."""
+        """What the run and the report agree on; ``stopped`` if they do not.
+
+        One of ``infeasible``, ``infeasible_nearby`` (no feasible point within a radius, or where the
+        run ended), ``unbounded``, ``unattained``, ``converged``, ``interrupted``, ``stopped``.
+        """
         if self.solution.failure is not None:
             return self.report.failure or "stopped"
         if self.solution.ended == "converged" and not self.report.solved:
@@ -237,18 +253,16 @@ class Outcome:
 
     @property
     def stopped(self) -> str:
-        """Why the run ended, in words; of tests that it met and the report does not bear out, as the
-        run's own. Where the clock had a part in it, what would give the same answer each time."""
-        disputed = self.status != self.solution.status
-        if disputed:
-            words = f"by the run's own tests: {self.solution.stopped}"
-        else:
-            words = self.solution.stopped
-        calls = self.solution.oracles
-        if calls >= COUNTED:
+        """Why the run ended, in words, and how to get the same answer each time if the clock ended it.
+
+        If the report does not bear out the run's own tests, these are named as such.
+        """
+        words = self.solution.stopped
+        if self.status != self.solution.status:
+            words = f"by the run's own tests: {words}"
+        if not self.solution.timed:
+            return words
+        calls, counted = self.solution.oracles, ""
+        if calls >= REPEATABLE_ORACLE_CALLS:
             counted = f", or a counted one (--budget {calls:.0e}oracles),"
-        else:
-            counted = ""
-        if self.solution.timed:
-            return f"{words}; {CLOCK.format(counted=counted)}"
-        return words
+        return f"{words}; {CLOCK.format(counted=counted)}"

@@ -1,4 +1,4 @@
-"""Where a run begins: values by name, or the answer of another run, of the same model or of one like it."""
+"""Where a run begins: values by name, or the answer of another run of the same model or a similar one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements
-from fccomodel.pipeline import Planned, errors
+from fccomodel.pipeline import errors
+from fccomodel.pipeline.records import Planned
 from fccomodel.plan.start import Kept, Start
 
 if TYPE_CHECKING:
@@ -21,20 +22,19 @@ if TYPE_CHECKING:
 
 
 def after(planned: Planned, other: Planned, solution: Solution) -> Start:
-    """The answer of another run: its point and multipliers, and of the same program all that it ended
-    with. Variables that this model does not have are left out."""
+    """The answer of another run as a start: its point and multipliers.
+
+    A run of the same program hands on all that it ended with. Variables that this model does not
+    have are left out.
+    """
     known = planned.problem.variables
     values = {name: value for name, value in solution.variables.items() if name in known}
     same = planned.compiled is other.compiled or planned.compiled.hash == other.compiled.hash
     alike = same and planned.plan.algorithm == other.plan.algorithm and planned.plan.via == other.plan.via
-    if alike:
-        kept = solution.kept
-    else:
-        kept = Kept()
     return Start(
         values=values,
         multipliers=solution.multipliers,
-        kept=kept,
+        kept=solution.kept if alike else Kept(),
         found=True,
         patience=solution.patience if same else None,
         answered=same and solution.status == "converged" and _equal(planned.bound.params, other.bound.params),
@@ -42,25 +42,28 @@ def after(planned: Planned, other: Planned, solution: Solution) -> Start:
 
 
 def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
+    """Whether two mappings have the same names and numbers."""
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def begun(planned: Planned, start: Start) -> Planned:
-    """The plan with its start; F0712 where that does not fit: names, shapes, numbers."""
-    values = fitted(planned.bound, start.values)
-    return replace(
-        planned, plan=replace(planned.plan, start=replace(start, values={**start.kept.variables, **values}))
-    )
+    """The plan with its start. Raises F0712 if names, shapes or numbers do not fit."""
+    values = {**start.kept.variables, **fitted(planned.bound, start.values)}
+    return replace(planned, plan=replace(planned.plan, start=replace(start, values=values)))
 
 
 def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape but for axes of length 1: a matrix in place of its transpose, or flattened, is another."""
+    """A shape without its axes of length 1. A transposed or flattened matrix still differs."""
     return tuple(size for size in shape if size != 1)
 
 
 def fitted(bound: Bound, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Values of variables as arrays of their shapes; of one along labels, a mapping by label too."""
-    found: dict[str, np.ndarray] = {}
+    """Values of variables as arrays of their shapes.
+
+    A variable along labels may also be a mapping from labels to numbers. Raises F0712 for values
+    that do not fit.
+    """
+    arrays: dict[str, np.ndarray] = {}
     wrong: list[Diagnostic] = []
     for name, value in values.items():
         variable = bound.problem.variables.get(name)
@@ -78,14 +81,14 @@ def fitted(bound: Bound, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         elif not np.isfinite(array).all():
             wrong.append(errors.start_not_finite(name, variable.span))
         else:
-            found[name] = array.reshape(shape)
+            arrays[name] = array.reshape(shape)
     if wrong:
         raise FccoError(wrong, bound.problem.source)
-    return found
+    return arrays
 
 
 def _by_label(bound: Bound, variable: ir.Variable, value: Any) -> Any:
-    """Numbers by label in the order of the labels; anything else as it is."""
+    """Numbers by label, put into the order of the labels; anything else as it is."""
     if not isinstance(value, Mapping) or len(variable.shape) != 1:
         return value
     labels = bound.labels.get(str(variable.shape[0]))
@@ -95,14 +98,19 @@ def _by_label(bound: Bound, variable: ir.Variable, value: Any) -> Any:
 
 
 def ahead(known: Sequence[tuple[float, Start]], at: float) -> Start:
-    """The curve through answers at some numbers, the nearest first, continued to another: Lagrange's
-    polynomial. Multipliers keep their signs, and what the others do not have is the nearest's."""
+    """A start at ``at``, extrapolated from answers at other numbers by Lagrange's polynomial.
+
+    known  pairs of a number and the answer there, the nearest first
+
+    Multipliers keep their signs. What only the nearest answer has is taken from it.
+    """
     (_, last), places = known[0], [place for place, _ in known]
     weights = [
         math.prod((at - other) / (place - other) for other in places if other != place) for place in places
     ]
 
     def along(*parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays that all parts have, extrapolated; the others from the first part."""
         alike = [
             n
             for n, value in parts[0].items()
@@ -115,6 +123,7 @@ def ahead(known: Sequence[tuple[float, Start]], at: float) -> Start:
         return {**parts[0], **moved}
 
     def sign(label: str, now: float) -> float:
+        """A multiplier extrapolated, or half the nearest one if its sign would change."""
         moved = sum(
             c * start.multipliers.get(label, now) for c, (_, start) in zip(weights, known, strict=True)
         )

@@ -1,5 +1,5 @@
-"""From a structure to the algorithm by its requirements; from the normal form that it takes to a plan:
-batch sizes and hyper-parameters, each with its origin."""
+"""The plan of a solve: the algorithm, chosen by its requirements, and the batch sizes and
+hyper-parameters for the normal form that it takes, each with its origin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
-from fccomodel.data.nets.cost import dear
+from fccomodel.data.net_costs import dear, looked_at
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import interior, practice, rates, settings, sizes, used
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
@@ -37,31 +37,33 @@ SCHEDULES = {
 class Plan:
     """How a problem is solved, and why.
 
-    algorithm   identifier            via      reformulations in order
-    options     every value with its origin
-    unused      options that were given, do not apply to this plan and are not refused
-    batch       (binder, elements, inner) -> sample size or None for all
-    hyper       what the emitted program starts from
+    algorithm   name of the algorithm
+    via         reformulations, in order
+    choice      the candidates it was chosen from
+    options     every option with its value and origin
+    unused      given options that do not apply to this plan and are not refused
+    batch       (binder, elements, inner) -> sample size, or None for all
+    hyper       hyper-parameters that the emitted program starts with
     findings    assumption of the algorithm's theorem -> how it is met
-    promise     the theorem that promises most of those that hold
-    unverified  what the theorem needs and is not so: it does not cover the run
-    practice    what the run does that the theorem does not speak of
+    promise     the strongest of the theorems that hold
+    unverified  what the theorem needs and the model lacks: it does not cover the run
+    practice    what the run does beyond the theorem
     rate        iterations that the theorem promises, in the problem's own numbers
-    schedule    the theorem's, with the constants it was made of, where that was asked for
+    schedule    the theorem's schedule with its constants, if it was asked for
+    undefined   conditions for the model to be defined that are not proved
+    polish      passes over all rows may follow the steps
     steady      weights of new inner values do not fall with the steps
-    convex      the problem is
-    annealed    steps fall over the budget, not within stages alone; ``once``: not within stages at all
-    direct      steps may only prepare passes over all rows, where these are affordable: nobody
-                asked for this algorithm or its
-                theorem's schedule; of problems that are not convex, where steps are of blocks
+    annealed    step sizes fall over the budget, not only within stages
+    once        step sizes do not fall within stages at all
+    direct      steps may only prepare passes over all rows, if these are affordable: neither the
+                algorithm nor its theorem's schedule was asked for, and the problem is convex or steps
+                are of blocks
     attained    the objective is convex and grows in every direction: it has a minimum
-    undefined   what must hold for the model to be defined, and is not proved
-    choice      what it was chosen among
-    entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
-    interior    the interior-point method alone is to give the answer: ``algorithm`` is its name,
-                and ``algorithm_record`` the
-                algorithm whose program is emitted beside the answer
-    start       where the run begins; None: at zero, nets at their initialisation
+    convex      the problem is convex
+    entrants    the algorithms of a race, if one was asked for; ``algorithm`` is the first
+    interior    the interior-point method alone gives the answer: ``algorithm`` is its name, and
+                ``algorithm_record`` the algorithm whose program is emitted beside the answer
+    start       where the run begins; None for zero, with nets at their initialisation
     """
 
     algorithm: str
@@ -107,38 +109,46 @@ class Plan:
 
     @cached_property
     def rejected(self) -> Mapping[str, list[str]]:
-        """By name what every other algorithm lacks (or why it comes later), with the clauses of its
-        theorem."""
+        """For every other algorithm by name: what it lacks, with the clauses of its theorem, or why it
+        comes later."""
         return rejected(self.choice.candidates, self._covering, self.ranking)
 
     @cached_property
     def others(self) -> list[tuple[list[str], str]]:
-        """The same for a reader: the names that share a reason, and the reason."""
+        """The same, grouped by reason: the names, and the reason that they share."""
         return alike(self.choice.candidates, self._covering, self.ranking)
 
     @property
     def _covering(self) -> Candidate | None:
         """The stochastic algorithm that was chosen, if one was."""
-        return None if self.interior else self.choice.chosen
+        if self.interior:
+            return None
+        return self.choice.chosen
 
     @property
     def title(self) -> str:
         """The name of the method."""
-        return interior.TITLE if self.interior else self.algorithm_record.title
+        if self.interior:
+            return interior.TITLE
+        return self.algorithm_record.title
 
     @property
     def clauses(self) -> Mapping[str, str]:
-        """Where its theorem states each assumption."""
-        return interior.REQUIRES if self.interior else self.algorithm_record.requires
+        """Assumption -> the place in the paper that states it."""
+        if self.interior:
+            return interior.REQUIRES
+        return self.algorithm_record.requires
 
     @property
     def counts(self) -> str:
-        """What its rate counts."""
-        return interior.COUNTS if self.interior else self.algorithm_record.counts
+        """The unit that its rate counts, such as iterations."""
+        if self.interior:
+            return interior.COUNTS
+        return self.algorithm_record.counts
 
     @property
     def guarantee(self) -> str:
-        """What its theorem guarantees of the problem (a key of ``GIVEN``)."""
+        """The guarantee of its theorem (a key of ``GIVEN``)."""
         if self.interior:
             return interior.THEOREM.gives
         if self.unverified:
@@ -152,7 +162,7 @@ class Plan:
 
     @property
     def surrogates(self) -> list[str]:
-        """The reformulations by which another problem is solved."""
+        """The reformulations that replace the problem by another one."""
         return [
             step.reformulation.name
             for step in self.normal.chain.steps
@@ -161,38 +171,40 @@ class Plan:
 
     @property
     def constants(self) -> Constants | None:
-        """What the theorem's schedule was made of, where that was asked for."""
-        return None if self.schedule is None else self.schedule.constants
+        """The constants of the theorem's schedule, or None if it was not asked for."""
+        if self.schedule is None:
+            return None
+        return self.schedule.constants
 
     @property
     def remembers(self) -> bool:
-        """Estimates ask for the values at w_{t-1} too: not where theta or gamma', the weight of the
-        difference to them, is 0."""
+        """Whether estimates need the values at w_{t-1} too. They do not if theta or gamma', the weight of
+        the difference to these values, is 0."""
         estimator = self.algorithm_record.estimator
         weights = (self.hyper.get(name, 1.0) for name in ("theta", "gamma_prime"))
         return bool(estimator and estimator.needs_previous and all(weights))
 
     @property
     def resamples(self) -> bool:
-        """Gradients go through inner samples of their own, not those of the estimates."""
+        """Whether gradients use inner samples of their own, not those of the estimates."""
         return bool(self.algorithm_record.independent) and self.options["gradient_batch"][0] == "fresh"
 
     @property
     def forgetful(self) -> bool:
-        """Expectations under nonlinear functions are estimated by the minibatch at hand, without memory."""
+        """Whether expectations under nonlinear functions are estimated by the current minibatch alone."""
         memoryless = self.algorithm_record.estimator is plug_in
         return memoryless and any(term.kind == "composition" for term in self.normal.terms)
 
     @property
     def whole(self) -> bool:
-        """The smoothed problem, with centres that may move, has a gradient on all rows, so that passes
-        can finish it."""
+        """Whether passes over all rows can finish the run: the smoothed problem, with centres that may
+        move, has a gradient on all rows."""
         return self.polish and finishable(self.algorithm_record)
 
 
 def settle(choice: Choice, normal: NormalForm) -> Plan:
-    """What the options leave open, by the algorithm, its theorem and the data; F06xx for options that
-    contradict them."""
+    """The plan: options that were not given follow from the algorithm, its theorem and the data. Raises
+    F06xx for options that contradict them."""
     sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
@@ -208,18 +220,16 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
+    counts = None
     if bound is not None:
         counts = sizes.counted(normal, bound, batch, drawn)
-    else:
-        counts = None
     eps = float(value(settled, "epsilon"))
     schedule = None
     if kind == "theory":
         numbers = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
         schedule = of_theorem(record, numbers, problem)
-    if schedule is None:
-        scheduled = {}
-    else:
+    scheduled: dict[str, float] = {}
+    if schedule is not None:
         scheduled = {n: v for n, v in schedule.hyper.items() if n != "lam" or normal.smoothed}
     smoothing = settings.smoothing(settled, scheduled, setting, problem)
     between = sizes.rounds(normal, bound, batch)
@@ -273,7 +283,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         findings=chosen.findings,
         unverified=unverified,
         promise=chosen.promise,
-        practice=practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
+        practice=(
+            *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
+            *practice.looks(looked_at(bound) if thrifty else 1.0),
+        ),
         rate=rate,
         schedule=schedule,
         budget=settings.budget(settled),
@@ -299,7 +312,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
 
 
 def by_interior_point(plan: Plan, findings: Mapping[str, Finding]) -> Plan:
-    """The same problem by the interior-point method alone, whose theorem covers it."""
+    """The plan with the interior-point method alone, whose theorem covers the problem."""
     theorem, (_, origin) = interior.THEOREM, plan.choice.options.get("algorithm", (None, AUTOMATIC))
     promised = f"{GIVEN[theorem.gives]} in O({theorem.rate}) {interior.COUNTS}"
     return replace(
@@ -319,7 +332,7 @@ def by_interior_point(plan: Plan, findings: Mapping[str, Finding]) -> Plan:
 
 
 def uncovered(chosen: Candidate, settled: Origins) -> tuple[str, ...]:
-    """What the theorem needs and is not so: of the model, and of the samples that were asked for."""
+    """What the theorem needs and the model, or the samples that were asked for, do not have."""
     lacks, where = chosen.lacks(), chosen.record.independent
     if where and settled["gradient_batch"][0] == "same":
         lacks.append(
@@ -330,7 +343,7 @@ def uncovered(chosen: Candidate, settled: Origins) -> tuple[str, ...]:
 
 
 def _modulus(setting: Setting) -> dict[str, float]:
-    """mu where the objective is strongly convex by its regularisers."""
+    """mu, if the objective is strongly convex by its regularisers."""
     mu, without = modulus(setting)
     if mu and not without:
         return {"mu": mu}
@@ -338,24 +351,25 @@ def _modulus(setting: Setting) -> dict[str, float]:
 
 
 def undefined(analysis: Analysis) -> tuple[str, ...]:
-    """What must hold for the model to be defined, and is not proved."""
+    """Conditions for the model to be defined that are not proved."""
     roots = [analysis.objective, *analysis.constraints.values()]
-    return tuple(
-        dict.fromkeys(
-            f"{f.reason}: {analysis.problem.text(f.subject)}" for root in roots for f in root.domain
-        )
-    )
+    conditions = [condition for root in roots for condition in root.domain]
+    said = (f"{fact.reason}: {analysis.problem.text(fact.subject)}" for fact in conditions)
+    return tuple(dict.fromkeys(said))
 
 
 def iterations(record: Algorithm, promise: Theorem, rate: str) -> str:
-    """The rate of the theorem, and what it comes to here."""
-    return f"O({promise.rate}) {record.counts}" + (f", here {rate}" if rate else "")
+    """The rate of the theorem, and its value for this problem."""
+    general = f"O({promise.rate}) {record.counts}"
+    if rate:
+        return f"{general}, here {rate}"
+    return general
 
 
 def summarise(
     normal: NormalForm, chosen: Candidate, how: str, rate: str, unverified: tuple[str, ...]
 ) -> list[str]:
-    """The plan in a few sentences; of what no theorem covers, none is named."""
+    """The plan in a few sentences; no theorem is named if none covers it."""
     record, promise = chosen.record, chosen.promise
     if unverified:
         lines = [f"{record.title}, {how}; no theorem covers the run"]

@@ -1,10 +1,9 @@
-"""Every algorithm for a problem: what its theorem lacks, what it guarantees, and what its rate
-comes to.
+"""Every algorithm for a problem: what its theorem lacks, its guarantee, and its rate in numbers.
 
-Candidates are compared by what their theorems promise: an optimum before a stationary point, either
-before what the theorem does not cover; then by the oracle calls that the whole rate comes to, every
-term of it at the problem's own n, B1, B2 and eps, times what a step takes (before there are data,
-by the powers of 1/eps, n and the batch sizes); then by name.
+Candidates are compared by the promises of their theorems: an optimum before a stationary point, and
+both before no guarantee. Then they are compared by oracle calls: the whole rate at the problem's own
+n, B1, B2 and eps, times the calls of a step (before binding, by the powers of 1/eps, n and the batch
+sizes). Then they are compared by name.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from fccomodel.plan import assumptions, rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
 from fccomodel.structure import Analysis
 
-#: what theorems guarantee, the best first
+#: The guarantees of theorems, the best first.
 GUARANTEES = ("optimum", "stationarity", "smoothed stationarity", "nothing")
 GIVEN = {
     "optimum": "an optimum",
@@ -38,9 +37,13 @@ GIVEN = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate:
-    """An algorithm for a problem. Its assumptions are decided when they are asked for: by ``find``, of
-    the problem in its own setting, so that one that is named, or kept, does not wait for the
-    others."""
+    """An algorithm for a problem.
+
+    setting   the problem in the algorithm's form
+    find      decides an assumption by name; only when it is asked for, so that a named algorithm does
+              not wait for the others
+    count     the problem's numbers in the rate of an algorithm
+    """
 
     record: Algorithm
     setting: Setting
@@ -50,17 +53,17 @@ class Candidate:
 
     @cached_property
     def findings(self) -> dict[str, Finding]:
-        """What was found about each assumption of its theorem."""
+        """The finding on each assumption of its theorem."""
         return {needed: self.find(needed) for needed in self.record.requires}
 
     @cached_property
     def promise(self) -> Theorem:
-        """The theorem that promises most, of those that hold."""
+        """The strongest of its theorems that hold."""
         return next(t for t in self.record.theorems if all(self.find(needed).holds for needed in t.where))
 
     @cached_property
     def numbers(self) -> Mapping[str, float]:
-        """The problem's own in its rate, with data."""
+        """The problem's numbers in its rate; none before binding."""
         return self.count(self.record)
 
     @cached_property
@@ -70,60 +73,58 @@ class Candidate:
 
     @property
     def broken(self) -> dict[str, Finding]:
-        """What does not hold of what its theorem assumes."""
+        """The assumptions of its theorem that do not hold."""
         return {name: finding for name, finding in self.findings.items() if not finding.holds}
 
     @property
     def lacking(self) -> dict[str, Finding]:
-        """Of this, what its steps have no answer to."""
+        """The broken assumptions without which the algorithm is not run by default."""
         return {name: finding for name, finding in self.broken.items() if not self._practice(name, finding)}
 
     @property
     def beyond(self) -> dict[str, Finding]:
-        """And what they have one to, though the theorem does not speak of it."""
+        """The broken assumptions for which the algorithm does something that the theorem does not cover."""
         return {name: finding for name, finding in self.broken.items() if self._practice(name, finding)}
 
     def _practice(self, name: str, finding: Finding) -> str:
-        """What is run where an assumption does not hold; "" where there is no such thing."""
+        """What is done if an assumption does not hold; "" if nothing is."""
         return finding.practice or self.record.beyond.get(name, "")
 
     @property
     def covered(self) -> bool:
-        """Its theorem holds, as far as is known."""
+        """Whether its theorem holds, as far as is known."""
         return not self.broken
 
     @property
     def admitted(self) -> bool:
-        """Its theorem holds but for what its steps go beyond: it runs without being asked to."""
+        """Whether it may be chosen: its theorem holds except for ``beyond``."""
         return not self.lacking
 
     @property
     def practised(self) -> bool:
-        """Whether its theorem would cover the problem but for what is run in the place of assumptions
-        that fail: an envelope, a penalty."""
+        """Whether each broken assumption has a practice of its own, such as an envelope or a penalty."""
         return all(finding.practice for finding in self.broken.values())
 
     @property
     def can_run(self) -> bool:
-        """There is a form of it for this problem, theorem or not."""
+        """Whether the algorithm has a form for this problem, with or without its theorem."""
         return not any(assumptions.ALL[name].form for name in self.lacking)
 
     @property
     def left(self) -> int:
-        """Non-smooth parts that it leaves to subgradients."""
+        """The number of non-smooth parts that it leaves to subgradients."""
         return len(self.normal.kept)
 
     @property
     def guarantee(self) -> str:
-        """What its theorem guarantees of the problem: ``optimum``, ``stationarity`` or ``nothing``."""
+        """The guarantee of its theorem for the problem, one of ``GUARANTEES``."""
         if self.covered:
             return self.promise.gives
         return GUARANTEES[-1]
 
     @cached_property
     def calls(self) -> float | None:
-        """Oracle calls that its theorem's rate comes to for the problem, up to constants; None before
-        there are data."""
+        """Oracle calls of its theorem's rate for the problem, up to constants; None before binding."""
         if "n" not in self.numbers:
             return None
         unit = self.record.calls(*(self.numbers[name] for name in ("n", "B1", "B2")))
@@ -131,25 +132,23 @@ class Candidate:
 
     @property
     def sampled(self) -> bool:
-        """Its steps do not see all blocks and rows; those of a distribution have no end."""
-        return bool(self.numbers) and (
-            self.numbers["B1"] < self.numbers["n"] or self.numbers["B2"] < self.numbers["rows"]
-        )
+        """Whether its steps see only some of the blocks and rows."""
+        numbers = self.numbers
+        if not numbers:
+            return False
+        return numbers["B1"] < numbers["n"] or numbers["B2"] < numbers["rows"]
 
     @property
     def biased(self) -> bool:
-        """One minibatch at a time stands for an expectation over a distribution under a nonlinear
-        function: no pass over all of it can mend that."""
-        memoryless = self.record.estimator is plug_in
-        return (
-            memoryless
-            and sizes.draws(self.normal)
-            and any(term.kind == "composition" for term in self.normal.terms)
-        )
+        """Whether one minibatch at a time estimates an expectation over a distribution under a nonlinear
+        function: no pass over all rows can remove that bias."""
+        if self.record.estimator is not plug_in or not sizes.draws(self.normal):
+            return False
+        return any(term.kind == "composition" for term in self.normal.terms)
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """What candidates are compared by, the least first."""
+        """The key by which candidates are compared; the least is the best."""
         rate = rates.order(self.promise.rate)
         return (
             GUARANTEES.index(self.guarantee),
@@ -159,19 +158,19 @@ class Candidate:
         )
 
     def worth(self) -> str:
-        """``an optimum, O(1 / eps^2): 3.6e+08 oracle calls``: what it is ordered by."""
+        """Its guarantee and rate: ``an optimum, O(1 / eps^2): 3.6e+08 oracle calls``."""
         rate = f"{GIVEN[self.guarantee]}, O({self.promise.rate})"
         if self.calls is None:
             return rate
         return f"{rate}: {self.calls:.1e} oracle calls"
 
     def lacks(self) -> list[str]:
-        """What the theorem needs that does not hold, and where it says so."""
+        """Sentences on the lacking assumptions, with the place that states them."""
         return [sentence(self.record, name, finding) for name, finding in self.lacking.items()]
 
     def adds(self) -> list[str]:
-        """What its steps do where they go beyond the theorem: one sentence for assumptions that fail
-        for the same reason."""
+        """Sentences on what its steps do beyond the theorem, one for all assumptions that fail for the
+        same reason."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name, finding in self.beyond.items():
             assumed = f"{assumptions.ALL[name].meaning} ({self.record.requires[name]})"
@@ -183,12 +182,12 @@ class Candidate:
 
 
 def sentence(record: Algorithm, name: str, finding: Finding) -> str:
-    """An assumption, its clause, and what is the matter."""
+    """An assumption, its clause, and why it does not hold."""
     return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {finding.why}"
 
 
 def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, Candidate]:
-    """Every algorithm with what was found; raises where the problem has no normal form at all."""
+    """Every algorithm as a candidate; raises if the problem has no normal form at all."""
     problem, bound, options = analysis.problem, analysis.bound, options or {}
     rho = float(settings.value(options, "rho", settings.RHO))
     forms = Forms(problem, bound)
@@ -200,12 +199,14 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
 
     @cache
     def setting(penalty: str | None) -> Setting:
+        """The setting with a penalty for the constraints, or without one."""
         if penalty is None:
             return free
         return dataclasses.replace(free, penalty=penalty, free=free)
 
     @cache
     def finding(penalty: str | None, needed: str) -> Finding:
+        """Whether an assumption holds with a penalty."""
         return assumptions.ALL[needed].decide(setting(penalty))
 
     taken = {
@@ -224,19 +225,21 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
 
 
 def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[str, float]]:
-    """n, B1, B2, rows, eps and, where the problem is strongly convex, mu, by the batch sizes that an
-    algorithm takes."""
+    """A function that gives an algorithm's numbers, by its batch sizes: n, B1, B2, rows, eps and, if the
+    problem is strongly convex, mu."""
     normal, bound = setting.normal, setting.bound
     eps, (mu, _) = float(settings.value(options, "epsilon", settings.EPSILON)), modulus(setting)
 
     @cache
     def of(batches: tuple[tuple[str, Any], ...]) -> dict[str, float]:
+        """The numbers of the problem with some batch sizes."""
         given, deep = {name: (size, "") for name, size in batches}, sizes.depth(setting.problem.roots)
         batch, _ = sizes.batches(given, bool(setting.problem.nets), deep=deep)
         assert bound is not None
         return {**sizes.counted(normal, bound, batch), "eps": eps, **({"mu": mu} if mu else {})}
 
     def numbers(record: Algorithm) -> dict[str, float]:
+        """The numbers of the problem with an algorithm's batch sizes."""
         if bound is None:
             return {}
         given = {name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES}
@@ -246,18 +249,18 @@ def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[s
 
 
 def treatment(record: Algorithm) -> dict[str, Any]:
-    """How an algorithm wants non-smooth parts and constraints to be treated."""
+    """The treatment of non-smooth parts and constraints that an algorithm needs."""
     inner = "moreau" if "inner smooth" in record.requires else "subgradient"
     form = {"outer": record.outer, "inner": inner, "penalty": record.penalty, "surrogate": record.surrogate}
     return {**form, "coupled": "linear coupling" in record.requires}
 
 
 def finishable(record: Algorithm) -> bool:
-    """The smoothed problem that it works on, with centres that may move, has a gradient on all rows."""
-    if record.penalty:
-        penalty = reformulations.penalty(record.penalty)
-    else:
-        penalty = None
-    return record.outer in ("moreau", "entropy", "smooth", "dual") and (
-        penalty is None or penalty.smooth and penalty.bounded
-    )
+    """Whether passes can finish its runs: the smoothed problem that it works on, with centres that may
+    move, has a gradient on all rows."""
+    if record.outer not in ("moreau", "entropy", "smooth", "dual"):
+        return False
+    if not record.penalty:
+        return True
+    penalty = reformulations.penalty(record.penalty)
+    return penalty.smooth and penalty.bounded

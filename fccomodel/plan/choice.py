@@ -1,5 +1,4 @@
-"""Which algorithm solves a problem: the one that the options name, checked all the same, or the first
-that suits."""
+"""The choice of an algorithm: the one that the options name, if it suits, or the first that suits."""
 
 from __future__ import annotations
 
@@ -18,25 +17,28 @@ from fccomodel.plan.candidates import Candidate, candidates
 from fccomodel.plan.ranking import Ranking, nearest, rank
 from fccomodel.structure import Analysis
 
-#: in the place of an algorithm: several take a share of the budget each, and the one that came
-#: furthest goes on
+#: In place of an algorithm's name: several algorithms get a share of the budget each, and the one that
+#: comes furthest goes on.
 RACE = "race"
+#: Algorithms in a race, at most.
 ENTRANTS = 4
-#: options that only some algorithms have, besides those by which these declare their own
+#: Options that only some algorithms have, besides the hyper-parameters that they declare.
 OWN = {"step", "gradient_batch"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choice:
-    """The algorithm for a problem, what it was chosen among (by name), and the options given, with
-    their origins.
+    """The algorithm for a problem.
 
-    refusal   what the problem lacks, where none suits or the one named does not: nothing is chosen then
-    entrants  of a race, if one was asked for
-    interior  how the problem meets the assumptions of the interior-point method, where the plan
-              rests on that one
-    ranked    finds the order of those that suit
-    unused    the user's own default algorithm, where this model cannot take it
+    options     those given, with their origins
+    candidates  all algorithms by name
+    selected    the algorithm; None if none suits, or if the one named does not
+    refusal     what the problem lacks, if nothing is selected
+    entrants    the algorithms of a race, if one was asked for
+    interior    how the problem meets the assumptions of the interior-point method, if the plan rests
+                on that method
+    ranked      finds the order of those that suit
+    unused      the user's own default algorithm, if this model cannot take it
     """
 
     analysis: Analysis
@@ -51,22 +53,22 @@ class Choice:
 
     @property
     def ranking(self) -> Ranking:
-        """The order of those that suit: where one was named, or kept, it is found when it is asked for."""
+        """The order of the algorithms that suit, found on the first use."""
         return self.ranked()
 
     @property
     def chosen(self) -> Candidate:
-        """The algorithm; raises the refusal where there is none."""
+        """The algorithm; raises the refusal if there is none."""
         if self.selected is None:
             refuse(*self.refusal, source=self.analysis.problem.source)
         return self.selected
 
 
 def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) -> Choice:
-    """The algorithm that the options name, or the first that suits; F06xx where the problem has no
+    """The algorithm that the options name, or the first that suits. Raises F06xx if the problem has no
     form for any.
 
-    like   what was chosen for other numbers in the same model: it is kept where it has the same
+    like   the algorithm chosen for other numbers in the same model; it is kept if it has the same
            guarantee here
     """
     problem = analysis.problem
@@ -78,6 +80,7 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
 
     @cache
     def ranked() -> Ranking:
+        """The candidates in the order of preference."""
         return rank(
             considered, settings.finishing(options), str(settings.value(options, "schedule", "practical"))
         )
@@ -87,14 +90,14 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
         name = None
     else:
         name = str(named)
-    kept: Candidate | tuple[Diagnostic, ...] | None
-    if like is None or named == RACE or name is not None:
-        kept = None
-    else:
+    kept: Candidate | None = None
+    if like is not None and named != RACE and name is None:
         kept = considered[like.record.name]
-    found = (
-        kept if like and kept and equal(kept, like) else select(considered, ranked, name, unverified, problem)
-    )
+    found: Candidate | tuple[Diagnostic, ...]
+    if like is not None and kept is not None and equal(kept, like):
+        found = kept
+    else:
+        found = select(considered, ranked, name, unverified, problem)
     unused: tuple[Unused, ...] = ()
     if name is not None and not isinstance(found, Candidate) and options["algorithm"][1] == USER:
         unused = (Unused("algorithm", name, USER, f"{found[0].message[:1].upper()}{found[0].message[1:]}."),)
@@ -106,10 +109,9 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
         selected = found
     else:
         refusal = found
+    entered: tuple[str, ...] = ()
     if named == RACE and selected is not None:
         entered = entrants(considered, ranked(), options)
-    else:
-        entered = ()
     return Choice(
         analysis=analysis,
         options=options,
@@ -123,7 +125,7 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
 
 
 def equal(one: Candidate, other: Candidate) -> bool:
-    """The same algorithm covers two problems equally: the same assumptions hold, and so the same theorem."""
+    """Whether an algorithm covers two problems equally: the same assumptions and theorem hold."""
     return (
         one.admitted
         and other.admitted
@@ -133,8 +135,8 @@ def equal(one: Candidate, other: Candidate) -> bool:
 
 
 def refuse_alone(options: Origins, problem: ir.Problem) -> None:
-    """F0615 for options of a race that only some of the algorithms have, or by which steps fall with
-    the budget."""
+    """Raise F0615 for options of a race that only some algorithms have, or that let steps fall with the
+    budget."""
     every = [set(record.hyper) for record in algorithms.all().values()]
     own = (OWN | set().union(*every)) - set(settings.COMMON)
     if wrong := [
@@ -144,8 +146,11 @@ def refuse_alone(options: Origins, problem: ir.Problem) -> None:
 
 
 def entrants(considered: Mapping[str, Candidate], ranking: Ranking, options: Origins) -> tuple[str, ...]:
-    """Who takes part in a race: the first few in the order, the theorems' first among them, of those
-    whose steps are the same in practice one; of schedules by theorems those that have one."""
+    """The algorithms of a race: the first few in the order, and the theorems' first choice.
+
+    Of several with the same steps in practice only one takes part. With ``schedule = theory`` only
+    algorithms that have such a schedule do.
+    """
     suited = [*ranking.order[:1], *ranking.theorems[:1], *ranking.order]
     suited = suited or [c for c in nearest(considered, ENTRANTS) if c.can_run]
     if settings.value(options, "schedule") == "theory":
@@ -164,8 +169,8 @@ def select(
     unverified: bool,
     problem: ir.Problem,
 ) -> Candidate | tuple[Diagnostic, ...]:
-    """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else
-    the first that can run. Where that is none, what the problem lacks."""
+    """The algorithm named, if it suits; if none is named, the first whose theorem holds. With
+    ``unverified`` an algorithm that can run is enough. Otherwise, what the problem lacks."""
     if name is not None and name not in considered:
         refuse(errors.unknown_algorithm(name, list(considered)), source=problem.source)
     if name is not None:
@@ -192,7 +197,7 @@ def _refusals(one: Candidate, unverified: bool) -> list[Diagnostic]:
 
 
 def _none(considered: Mapping[str, Candidate]) -> Diagnostic:
-    """No theorem covers the problem; what the nearest lack, and the rewrites that are known for it."""
+    """The error that no theorem covers the problem: what the nearest algorithms lack, and known rewrites."""
     near = nearest(considered)
     fixes = dict.fromkeys(f.fix for c in near for f in c.lacking.values() if f.fix)
     return errors.no_algorithm([(c.record.name, c.lacks()) for c in near], len(considered), list(fixes))

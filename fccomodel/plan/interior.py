@@ -1,8 +1,7 @@
-"""The interior-point method as a method of the table: what it assumes of a model, and what it
-promises.
+"""The interior-point method as a candidate: its assumptions on a model, and its promise.
 
-It is no stochastic algorithm and has no steps of its own in an emitted program. It is planned where
-no stochastic algorithm's theorem covers a model that is a conic program, or where it is named.
+It is no stochastic algorithm and has no steps in an emitted program. It is planned if it is named, or
+if the model is a conic program that no stochastic algorithm's theorem covers.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def named(given: Origins) -> bool:
 
 
 def findings(analysis: Analysis, columns: int, rows: int) -> dict[str, Finding]:
-    """How a model that is a conic program with so many columns and rows meets the assumptions."""
+    """How a conic program with so many columns and rows meets the assumptions."""
     f = analysis.minimised
     return {
         "convex": Finding(holds=True, why="a convex objective on a convex set", standing=f.below.standing),

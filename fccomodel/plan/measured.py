@@ -1,11 +1,11 @@
-"""Where measurement speaks against theorems: how long algorithms took, by classes of problems.
+"""Measured times of algorithms, by classes of problems, which may overrule the order of the theorems.
 
-``measured.toml`` is made by ``tests/bench/choice.py`` from runs of every algorithm on every model
-with several seeds: for each class, the geometric mean over its models of an algorithm's time over
-that of the best there. A time is sqrt(oracle calls * counted seconds) to an accuracy, 1e-2 and
-1e-3, by stochastic steps alone. The theorems' order stands unless their first choice was measured
-to take more than ``AGAINST`` times as long as the best, and so were their first choices for the
-class's models, each its own.
+``tests/bench/choice.py`` makes ``measured.toml`` from runs of every algorithm on every model with
+several seeds. For each class and algorithm it has the geometric mean, over the class's models, of the
+algorithm's time divided by the best time. A time is sqrt(oracle calls * counted seconds) to an
+accuracy, 1e-2 and 1e-3, by stochastic steps alone. The theorems' order stands unless their first
+choice took more than ``AGAINST`` times as long as the best, and so did the theorems' first choices
+for the models of the class.
 """
 
 from __future__ import annotations
@@ -21,30 +21,34 @@ from fccomodel.evaluation.sets import elements
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Setting
 
-#: how much longer the theorems' first choice may take
+#: Time of the theorems' first choice, relative to the best, up to which the theorems decide.
 AGAINST = 1.5
-#: so many variables are few
-FEW = 10
-#: a class: what holds of its problems, and what does not
+#: Variables up to which they are few.
+FEW_VARIABLES = 10
+#: A class of problems: feature -> whether its problems have it.
 Class = Mapping[str, bool]
-#: feature -> how a class with it is called, and one without
+#: feature -> the words for a class with it, and for one without.
 WORDS = {
     "convex": ("convex", "not convex"),
     "constrained": ("with constraints", "without constraints"),
     "kinks": ("with kinks", "smooth or smoothed"),
     "nets": ("of nets", ""),
     "sampled": ("by samples", "by all rows in every step"),
-    "few": (f"of at most {FEW} variables", f"of more than {FEW} variables"),
+    "few": (f"of at most {FEW_VARIABLES} variables", f"of more than {FEW_VARIABLES} variables"),
     "maxima": ("of maxima", ""),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A class of problems, the models of it that were measured, and by algorithm how much longer it
-    took than the best. Features that it does not name may be either way: where a class has a single
-    model, that stands with those of a wider one.
-    ``theorems``: the same of what these choose for each model by itself."""
+    """The measurements of a class of problems.
+
+    problems   the class; features that it does not name may be either way, so that a class with a
+               single model is part of a wider one
+    models     the measured models
+    times      algorithm -> its time relative to the best
+    theorems   the same for the choices that the theorems make for each model
+    """
 
     problems: Class
     models: tuple[str, ...]
@@ -57,16 +61,16 @@ class Row:
         return named(self.problems)
 
     def best(self, names: Sequence[str]) -> str | None:
-        """The one of these that took the least, where the first of them took more than ``AGAINST``
-        times as long, and what the theorems choose did."""
+        """The fastest of these algorithms, if both the first of them and the theorems' choices took more
+        than ``AGAINST`` times as long; else None."""
         timed = [name for name in names if name in self.times]
-        least = min(timed, key=lambda name: self.times[name], default=None)
-        if (
-            least is None
-            or min(self.times.get(names[0], self.theorems), self.theorems) <= AGAINST * self.times[least]
-        ):
+        if not timed:
             return None
-        return least
+        fastest = min(timed, key=lambda name: self.times[name])
+        of_theorems = min(self.times.get(names[0], self.theorems), self.theorems)
+        if of_theorems > AGAINST * self.times[fastest]:
+            return fastest
+        return None
 
     def sentence(self, name: str, among: Sequence[str]) -> str:
         """``measurement: on problems of its class (convex, ..: 5 models) it took 1.2 times the least
@@ -78,27 +82,26 @@ class Row:
         return f"measurement: on problems of its class ({self.name}: {counted}) {took}"
 
     def step(self, name: str, names: Sequence[str]) -> float:
-        """The same for an order in which measurements that hardly differ from the least of these count
-        as equal."""
+        """The relative time of an algorithm, 0 if it hardly differs from the least of these."""
         least = min((self.place(other) for other in names), default=0.0)
         if self.place(name) <= AGAINST * least:
             return 0.0
         return self.place(name)
 
     def place(self, name: str) -> float:
-        """What algorithms are ordered by where the row speaks."""
+        """The relative time of an algorithm; infinite if it was not measured."""
         return self.times.get(name, float("inf"))
 
 
 def named(problems: Class) -> str:
-    """A class in words."""
+    """The class in words."""
     said = (WORDS[feature][not holds] for feature, holds in problems.items())
     return ", ".join(words for words in said if words)
 
 
 @cache
 def rows() -> tuple[Row, ...]:
-    """All that was measured."""
+    """All measurements, the narrowest classes first."""
     text = Path(__file__).with_name("measured.toml").read_text(encoding="utf-8")
     return tuple(
         Row(
@@ -112,15 +115,18 @@ def rows() -> tuple[Row, ...]:
 
 
 def of(problems: Class | None) -> Row | None:
-    """The first row that a class is in, the narrowest first; None where there is none."""
-    return next(
-        (row for row in rows() if problems is not None and row.problems.items() <= problems.items()), None
-    )
+    """The measurements of the narrowest class that holds these problems, or None."""
+    if problems is None:
+        return None
+    return next((row for row in rows() if row.problems.items() <= problems.items()), None)
 
 
 def features(setting: Setting, sampled: bool) -> Class | None:
-    """The class of a problem, None before there are data; kinks are those of the objective, which
-    ``setting`` has without penalties. ``sampled``: steps do not see all rows."""
+    """The class of a problem, or None before binding.
+
+    setting   the problem without penalties, so that kinks are those of the objective
+    sampled   whether steps see only some of the rows
+    """
     if setting.bound is None:
         return None
     bound, problem = setting.bound, setting.problem
@@ -132,6 +138,6 @@ def features(setting: Setting, sampled: bool) -> Class | None:
         "kinks": kinks,
         "nets": bool(problem.nets),
         "sampled": sampled,
-        "few": not problem.nets and sum(lengths) <= FEW,
+        "few": not problem.nets and sum(lengths) <= FEW_VARIABLES,
         "maxima": kinks and assumptions.ALL["maxima"].decide(setting).holds,
     }

@@ -1,5 +1,4 @@
-"""What a run does that the theorem of its algorithm does not speak of, each in words: steps, proxes,
-sizes, samples."""
+"""Sentences on what a run does beyond the theorem of its algorithm: steps, proxes, sizes, samples."""
 
 from __future__ import annotations
 
@@ -43,7 +42,12 @@ def added(
     *,
     convex: bool,
 ) -> tuple[str, ...]:
-    """All of it, what the model asks for first; ``convex``: the problem is."""
+    """All sentences, those that the model asks for first.
+
+    counts   n, B1, B2 and rows, or None before binding
+    shared   the rows that expectations share
+    convex   whether the problem is convex
+    """
     record, schedule = chosen.record, str(value(settled, "schedule"))
     said = [*chosen.adds(), *_smooth_proxes(chosen)]
     if step == "adam":
@@ -58,28 +62,27 @@ def added(
     if schedule != "theory":
         said += record.practice
     said += _endings(chosen, settled, convex)
-    return (
-        *said,
-        *([*map(_together, shared), *_samples(settled, counts)] if record.oracle == "blocks" else ()),
-    )
+    if record.oracle == "blocks":
+        said += [*map(_together, shared), *_samples(settled, counts)]
+    return tuple(said)
 
 
 def _endings(chosen: Candidate, settled: Origins, convex: bool) -> list[str]:
-    """What may follow the steps, or come in their place, where a budget in seconds and the option
-    ``polish`` let it."""
+    """The methods that may follow or replace the steps, if the budget is in seconds and ``polish`` is on."""
     if not value(settled, "polish") or budget(settled).seconds is None:
         return []
+    said = []
     if finishable(chosen.record):
-        said = [FINISH]
+        said.append(FINISH)
     elif chosen.setting.constrained:
-        said = [RESTORATION]
-    else:
-        said = []
-    return said + ([INTERIOR] if convex else [])
+        said.append(RESTORATION)
+    if convex:
+        said.append(INTERIOR)
+    return said
 
 
 def _smooth_proxes(chosen: Candidate) -> list[str]:
-    """Smooth regularisers are a part of F in theorems without any; steps take their prox all the same."""
+    """Smooth regularisers whose prox is used although the theorem makes them a part of F."""
     if "unregularised" not in chosen.findings:
         return []
     texts = [p.text for p in chosen.setting.normal.prox if regularisers.all()[p.name].smooth]
@@ -91,8 +94,15 @@ def _smooth_proxes(chosen: Candidate) -> list[str]:
     return []
 
 
+def looks(share: float) -> tuple[str, ...]:
+    """That the best point is kept by a sample of the rows, if it is."""
+    if share >= 1.0:
+        return ()
+    return (f"looks: the best point is kept by its values on a fixed sample of {share:.0%} of the rows",)
+
+
 def _together(strata: Strata) -> str:
-    """One batch of rows for several expectations: each is unbiased, but they depend on one another."""
+    """Several expectations share one batch of rows: each is unbiased, but they are dependent."""
     if len(strata.sizes) > 1:
         kinds = f" in {len(strata.sizes)} strata"
     else:
@@ -102,7 +112,7 @@ def _together(strata: Strata) -> str:
 
 
 def _samples(settled: Origins, counts: Mapping[str, int] | None) -> list[str]:
-    """Samples that depend on one another, where not all are taken in every step."""
+    """Samples that are dependent, unless every step takes all of them."""
     if counts is not None and counts["B1"] >= counts["n"] and counts["B2"] >= counts["rows"]:
         return []
     said = []

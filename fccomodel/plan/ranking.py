@@ -1,11 +1,10 @@
-"""The order in which the compiler chooses among the algorithms that suit a problem, and why each other
-one comes later.
+"""The order of the algorithms that suit a problem, and why each one comes later than the chosen one.
 
-No condition names an algorithm. Where a run ends with passes over all rows, those go first after
-which there can be any, of them those that smooth all of the problem's kinks, and of these those
-whose theorem covers the problem, or would but for a smoothing that no theorem has. Among these the
-theorems decide (``candidates``), a guarantee before none, unless algorithms were measured on
-problems of the same class and the theorems' first was far from the best there (``measured``).
+No condition names an algorithm. If passes over all rows are wanted at the end, algorithms that allow
+them go first; of these, those that smooth all of the problem's kinks; and of these, those whose
+theorem covers the problem, or would without a smoothing that no theorem has. Then the theorems decide
+(``candidates``), a guarantee before none, unless algorithms were measured on problems of the same
+class and the theorems' first choice was far from the best (``measured``).
 """
 
 from __future__ import annotations
@@ -29,9 +28,10 @@ KINKED = (
 class Ranking:
     """Algorithms that suit a problem, the best first.
 
-    theorems   by their theorems alone          order   as they are chosen: ``row`` is what was
-               measured against that, if anything
-    finishing  a finish by passes over all rows is wanted
+    theorems   in the order of their theorems alone
+    order      in the order in which they are chosen
+    row        the measurements that changed the order of the theorems, or None
+    finishing  whether a finish by passes over all rows is wanted
     """
 
     theorems: tuple[Candidate, ...] = ()
@@ -40,8 +40,8 @@ class Ranking:
     finishing: bool = False
 
     def reasons(self) -> list[str]:
-        """Why the first one is: its worth, or the row of measurements that decided, and what the
-        theorems alone would choose."""
+        """Why the first algorithm comes first: its worth or the measurements that decided, and the choice
+        of the theorems alone if it differs."""
         if not self.order:
             return []
         first, alone = self.order[0], self.theorems[0]
@@ -60,17 +60,20 @@ class Ranking:
         return said
 
     def _unfinished(self, other: Candidate, chosen: Candidate) -> str:
-        """Why a finish that is wanted is none after ``other``, as it is after the one chosen; "" where
-        it is."""
+        """Why passes over all rows cannot finish a run of ``other``, if they can for the chosen one; ""
+        otherwise."""
         if not self.finishing or not finishable(chosen.record):
             return ""
         if not finishable(other.record):
             return FINISHED
-        return KINKED if other.left and not chosen.left else ""
+        if other.left and not chosen.left:
+            return KINKED
+        return ""
 
     @property
     def _named(self) -> list[str]:
-        """Those that it was measured against: where a finish is wanted, after which there can be one."""
+        """The algorithms that the first one was measured against: if a finish is wanted, those that allow
+        one."""
         return [c.record.name for c in self.order if not self._unfinished(c, self.order[0])]
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +99,9 @@ class Ranking:
         if other.record.surrogate is not None:
             return "solves another problem, the mean over the groups: only where it is named"
         if chosen is None:
-            return "covers the model" if other.covered else "could run"
+            if other.covered:
+                return "covers the model"
+            return "could run"
         suits, title = "covered too" if other.covered else "could run too", chosen.record.title
         if lost := self._unfinished(other, chosen):
             return f"{suits}, {lost}"
@@ -121,22 +126,24 @@ class Ranking:
 def rank(
     considered: Mapping[str, Candidate], finishing: bool = False, schedule: str = "practical"
 ) -> Ranking:
-    """Those whose theorems hold, or whose steps go beyond them; ``finishing``: passes over all rows
-    are wanted at the end. By a theorem's ``schedule`` nothing was measured, and those go first that
-    have one."""
+    """The order of the algorithms whose theorems hold, or whose steps go beyond them.
+
+    finishing   passes over all rows are wanted at the end
+    schedule    with ``theory`` algorithms that have a theorem's schedule go first, and measurements do
+                not count
+    """
     theorems = sorted((c for c in direct(considered) if c.admitted), key=lambda c: c.order)
-    finishing = (
-        finishing
-        and any(finishable(c.record) for c in theorems)
-        and not any(c.setting.problem.nets for c in theorems)
-    )
+    finishing = finishing and any(finishable(c.record) for c in theorems)
+    finishing = finishing and not any(c.setting.problem.nets for c in theorems)
     by_theory = schedule == "theory"
 
     def unfinished(c: Candidate) -> tuple[bool, bool]:
+        """Whether a full-data finish is wanted and cannot follow, or leaves work."""
         cannot = finishing and not finishable(c.record)
         return cannot, finishing and not cannot and c.left > 0
 
     def late(c: Candidate) -> tuple[bool, ...]:
+        """What puts a candidate behind others, the gravest first."""
         return (
             *unfinished(c),
             c.biased,
@@ -146,13 +153,14 @@ def rank(
 
     least = min(map(late, theorems), default=())
     first = [c.record.name for c in theorems if late(c) == least]
+    row = None
     if len(first) > 1 and not by_theory:
         row = measured.of(class_of(theorems))
-    else:
+    if row is not None and row.best(first) is None:
         row = None
-    row = row if row is not None and row.best(first) else None
 
     def order(c: Candidate) -> tuple[Any, ...]:
+        """The sort key: faults, then the steps measured on similar models, then the listed order."""
         return *late(c), row.step(c.record.name, first) if row else 0.0, c.order
 
     return Ranking(
@@ -161,20 +169,22 @@ def rank(
 
 
 def class_of(suited: Sequence[Candidate]) -> measured.Class | None:
-    """The class of the problem that these are for; None before there are data."""
+    """The class of the problem of these candidates; None before binding."""
     setting = suited[0].setting
     return measured.features(setting.free or setting, sampled=all(c.sampled for c in suited))
 
 
 def direct(considered: Mapping[str, Candidate]) -> list[Candidate]:
-    """Those that solve the problem itself: another one only where it is asked for."""
+    """The algorithms that solve the problem itself, not a surrogate."""
     return [c for c in considered.values() if c.record.surrogate is None]
 
 
 def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidate]:
-    """The few that would be run where no theorem holds, the first first; any where none can run."""
+    """The ``most`` nearest algorithms if no theorem holds: those that can run, the nearest first; any if
+    none can run."""
 
     def order(c: Candidate) -> tuple[Any, ...]:
+        """The sort key: missing assumptions, then work left, then the listed order."""
         return len(c.lacking), c.left, c.order
 
     running = sorted((c for c in direct(considered) if c.can_run), key=order)
@@ -184,8 +194,8 @@ def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidat
 def rejected(
     considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking
 ) -> dict[str, list[str]]:
-    """For every other algorithm what it lacks, or why it comes later; those that could be chosen
-    first, in their order."""
+    """For every other algorithm, what it lacks or why it comes later; those that could be chosen come
+    first."""
     place = {c.record.name: k for k, c in enumerate(ranking.order)}
     others = [c for c in considered.values() if c is not chosen]
     others.sort(key=lambda c: (place.get(c.record.name, len(place)), not c.admitted, c.order))
@@ -195,8 +205,8 @@ def rejected(
 def alike(
     considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking
 ) -> list[tuple[list[str], str]]:
-    """The same for a reader: algorithms with one reason together, of several reasons the one that most
-    algorithms share."""
+    """The same, grouped by reason. Of several reasons of an algorithm, the one that most algorithms share
+    counts."""
     shared = Counter(f.why for c in considered.values() for f in c.lacking.values())
     groups: dict[str, list[str]] = {}
     for name in rejected(considered, chosen, ranking):

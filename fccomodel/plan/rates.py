@@ -1,5 +1,5 @@
-"""Rates of convergence as formulas in n, B1, B2, eps and mu: how fast they grow, and what they come to
-for a problem."""
+"""Rates of convergence as formulas in n, B1, B2, eps and mu: their growth, and their values for a
+problem."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from decimal import Decimal, localcontext
 from functools import cache
 from math import inf, isfinite, log
 
-#: What formulas call, and their operators, on decimal numbers: exponents of n and eps show far out,
-#: where floats overflow.
+#: Functions of the formulas, on decimal numbers: exponents of n and eps show only far out, where floats
+#: overflow.
 FUNCTIONS: dict[str, Callable[..., Decimal]] = {
     "max": max,
     "min": min,
     "sqrt": Decimal.sqrt,
     "log": Decimal.ln,
 }
+#: Operators of the formulas.
 OPERATORS: dict[type, Callable[..., Decimal]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -31,20 +32,23 @@ OPERATORS: dict[type, Callable[..., Decimal]] = {
 @cache
 def parse(rate: str) -> ast.expr:
     """``n / (B1 sqrt(B2) eps^5)`` as an expression."""
-    return ast.parse(
-        re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate).replace("^", "**"), mode="eval"
-    ).body
+    return ast.parse(_with_products(rate).replace("^", "**"), mode="eval").body
+
+
+def _with_products(rate: str) -> str:
+    """The formula with ``*`` for spaces between factors."""
+    return re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate)
 
 
 @cache
 def names(rate: str) -> frozenset[str]:
     """The quantities that a rate depends on."""
-    return (
-        frozenset(node.id for node in ast.walk(parse(rate)) if isinstance(node, ast.Name)) - FUNCTIONS.keys()
-    )
+    used = frozenset(node.id for node in ast.walk(parse(rate)) if isinstance(node, ast.Name))
+    return used - FUNCTIONS.keys()
 
 
 def _at(node: ast.expr, numbers: Mapping[str, Decimal]) -> Decimal:
+    """The value of a formula for these numbers."""
     match node:
         case ast.Constant(value=number):
             return Decimal(str(number))
@@ -59,7 +63,7 @@ def _at(node: ast.expr, numbers: Mapping[str, Decimal]) -> Decimal:
 
 @cache
 def order(rate: str) -> tuple[float, ...]:
-    """Exponents by which rates are compared, the least first: of 1/eps, of n, of the batch sizes."""
+    """Exponents of 1/eps, of n and of the batch sizes, by which rates are compared."""
     return (
         _exponent(rate, "eps", -1),
         _exponent(rate, "n", 1),
@@ -68,7 +72,7 @@ def order(rate: str) -> tuple[float, ...]:
 
 
 def _exponent(rate: str, name: str, sign: int) -> float:
-    """p where the rate grows as name^(sign p) far out; a logarithm counts as a hundredth."""
+    """The p for which the rate grows as name^(sign p) far out; a logarithm adds a hundredth."""
     if name not in names(rate):
         return 0.0
     others = {other: Decimal("0.01" if other == "mu" else 2) for other in names(rate)}
@@ -79,16 +83,18 @@ def _exponent(rate: str, name: str, sign: int) -> float:
 
 
 def value(rate: str, numbers: Mapping[str, float]) -> float | None:
-    """The rate for these numbers; None where one that it needs is missing."""
+    """The rate for these numbers; None if one is missing or the rate is not finite."""
     if names(rate) - numbers.keys():
         return None
     number = float(_at(parse(rate), {name: Decimal(numbers[name]) for name in names(rate)}))
-    return number if isfinite(number) else None
+    if isfinite(number):
+        return number
+    return None
 
 
 def calls(rate: str, numbers: Mapping[str, float], unit: float) -> float | None:
-    """Oracle calls: ``unit`` of them for each of what the rate counts; N and m are the rows of an
-    expectation."""
+    """Oracle calls of the rate, with ``unit`` calls for each step that it counts; N and m are the rows of
+    an expectation. None if a number is missing."""
     total = value(rate, {**numbers, **_finite_sums(numbers)})
     if total is None:
         return None
@@ -96,7 +102,7 @@ def calls(rate: str, numbers: Mapping[str, float], unit: float) -> float | None:
 
 
 def _finite_sums(numbers: Mapping[str, float]) -> dict[str, float]:
-    """N and m of rates for finite sums, which no expectation over a distribution is."""
+    """N and m in rates for finite sums; an expectation over a distribution has none."""
     rows = numbers.get("rows", inf)
     if isfinite(rows):
         return {"N": rows, "m": rows}
@@ -104,7 +110,7 @@ def _finite_sums(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def _power(rate: str, numbers: Mapping[str, float]) -> tuple[float, Decimal] | None:
-    """c and p where the rate is c / eps^p; None where it is no such power."""
+    """(c, p) if the rate is c / eps^p, else None."""
     given = {name: Decimal(numbers[name]) for name in names(rate) if name != "eps"}
     with localcontext() as context:
         context.prec = 40
@@ -128,7 +134,9 @@ def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
     said = _filled(rate, parameters)
     if names(rate) - {"eps"} and (fitted := _power(rate, parameters)) is not None:
         factor, power = fitted
-        said += f" = {factor:.1e} / eps" + (f"^{power:f}" if power != 1 else "")
+        said += f" = {factor:.1e} / eps"
+        if power != 1:
+            said += f"^{power:f}"
     total = value(rate, {**parameters, "eps": eps})
     if total is None:
         return said
@@ -136,17 +144,20 @@ def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
 
 
 def _filled(rate: str, numbers: Mapping[str, float]) -> str:
-    """The formula with the numbers in place of their names."""
-    spaced = re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate)
-    return re.sub(
-        r"\b[A-Za-z]\w*\b",
-        lambda m: m[0] if m[0] not in numbers else _number(numbers[m[0]], "," not in rate),
-        spaced,
-    )
+    """The formula with numbers in place of their names."""
+
+    def number(match: re.Match[str]) -> str:
+        """The number that stands for a name of the rate."""
+        name = match[0]
+        if name in numbers:
+            return _number(numbers[name], "," not in rate)
+        return name
+
+    return re.sub(r"\b[A-Za-z]\w*\b", number, _with_products(rate))
 
 
 def _number(number: float, grouped: bool) -> str:
-    """Whole numbers with all their digits, by thousands where no comma stands between arguments."""
+    """A number in a formula: whole numbers with all digits, ``grouped`` by thousands."""
     if not isinstance(number, int):
         return f"{number:g}"
     if grouped:

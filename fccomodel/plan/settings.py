@@ -231,8 +231,12 @@ def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
     return nets and practical and counted
 
 
-#: Adam-type steps without nets; of nets with layers of up to 64, by whether the objective saturates.
-PLAIN, WIDE, SATURATING = 0.05, 2e-2, 4e-3
+#: Size of Adam-type steps without nets.
+PLAIN = 0.05
+#: Size of Adam-type steps of nets with layers of at most 64.
+WIDE = 2e-2
+#: The same if the objective saturates.
+SATURATING = 4e-3
 
 
 def adam_step_size(analysis: Analysis) -> float:
@@ -243,17 +247,15 @@ def adam_step_size(analysis: Analysis) -> float:
     problem, bound = analysis.problem, analysis.bound
     if not problem.nets:
         return PLAIN
-    if bound is not None:
-        weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1]
-    else:
-        weights = []
+    nets = bound.nets.values() if bound is not None else ()
+    weights = [p for net in nets for p in net.parameters() if p.dim() > 1]
     widest = max((p[0].numel() for p in weights), default=0)
     most = SATURATING if saturating(analysis) else WIDE
     return most * 64 / min(max(widest, 64), 640)
 
 
 def saturating(analysis: Analysis) -> bool:
-    """Some part of the objective saturates."""
+    """Whether some part of the objective saturates."""
     return any(saturates(analysis, node) for node in ir.walk(analysis.problem.objective.expr))
 
 
@@ -320,7 +322,9 @@ def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) ->
         for name, v in normal.variables.items()
         for s in v.sets
     ]
-    return "adam" if all(proxes + projections) else "momentum"
+    if all(proxes + projections):
+        return "adam"
+    return "momentum"
 
 
 def budget(settled: Origins) -> Budget:

@@ -1,10 +1,9 @@
-"""Rows that expectations of one table share: one batch in each step, drawn stratum by stratum, serves
-all of them.
+"""Rows that several expectations of one table share: one batch in each step, drawn stratum by stratum.
 
-Two rows are of one stratum where every one of these expectations, and every member of a family,
-takes both or neither. So many rows of each stratum are drawn that no expectation and no group is
-without any; an expectation is then the mean over its own rows of the batch, each weighted by the
-share of its stratum: unbiased, whatever the numbers drawn.
+Two rows are in one stratum if every expectation, and every member of a family, takes both or neither.
+Enough rows of each stratum are drawn that every expectation and every group has some. An expectation
+is then the mean over its own rows of the batch, each weighted by the share of its stratum. This is
+unbiased, whatever the numbers drawn.
 """
 
 from __future__ import annotations
@@ -22,19 +21,23 @@ from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.plan.sizes import LISTED, Batch
 
-#: strata of a table that are drawn from one by one, combinations of groups that are listed, rows
-#: that a step takes of a table
-STRATA, CELLS, TOGETHER = 64, 4096, 512
+#: Strata of a table, at most.
+MOST_STRATA = 64
+#: Combinations of groups, at most.
+MOST_CELLS = 4096
+#: Rows of a table in a step.
+ROWS_IN_STEP = 512
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strata:
     """The rows of a table that some expectations take, stratum by stratum.
 
-    rows    ids, int64, those of a stratum together            sizes, counts  of rows in each
-            stratum, and of those drawn
-    cells   by binder, per stratum: the cell of its parents' elements, flat, that it belongs to, -1
-            where it is left out
+    rows    ids, int64, those of a stratum together
+    sizes   the number of rows in each stratum
+    counts  the number of rows drawn from each stratum
+    cells   by binder, for each stratum: the flat cell of the binder's parents' elements that it belongs
+            to; -1 if the binder does not take it
     """
 
     table: str
@@ -45,15 +48,15 @@ class Strata:
 
     @property
     def size(self) -> int:
-        """Rows that a step draws."""
+        """The number of rows that a step draws."""
         return int(self.counts.sum())
 
     def taken(self, binder: ir.Binder) -> np.ndarray:
-        """Where the rows of an expectation stand in a batch."""
+        """The places of an expectation's rows in a batch."""
         return np.flatnonzero(self.per_row(self.cells[binder]) >= 0)
 
     def per_row(self, of_strata: np.ndarray) -> np.ndarray:
-        """A number of each stratum, for each row of a batch."""
+        """Numbers by stratum, repeated for each row of a batch."""
         return np.repeat(of_strata, self.counts)
 
     def members(self, binder: ir.Binder) -> np.ndarray:
@@ -61,13 +64,13 @@ class Strata:
         return self.rows[np.repeat(self.cells[binder] >= 0, self.sizes)]
 
     def drawn(self, binder: ir.Binder) -> int:
-        """Rows of its largest cell."""
+        """The number of rows drawn for a binder's largest cell."""
         cells = self.cells[binder]
         return int(np.bincount(cells[cells >= 0], self.counts[cells >= 0]).max())
 
     def weights(self, binder: ir.Binder) -> np.ndarray:
-        """Of each row of the batch that a binder takes: the share of its stratum in its cell, to that
-        of its draws."""
+        """For each row of the batch that a binder takes: the share of its stratum in the cell, divided by
+        the share of the stratum in the cell's draws."""
         cells = self.cells[binder]
         here = cells >= 0
         ratio = np.ones(len(cells))
@@ -78,8 +81,11 @@ class Strata:
 
 
 def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, given: int | None) -> tuple[Strata, ...]:
-    """What the expectations of a normal form share, table by table; nothing where fewer than two meet
-    the same rows. ``given``: rows that each is to have, where somebody asked for so many."""
+    """The strata that the expectations of a normal form share, by table; none if fewer than two meet the
+    same rows.
+
+    given   rows that each expectation must have, or None if no number was asked for
+    """
     if bound is None:
         return ()
     by_table: dict[str, list[Selection]] = {}
@@ -93,24 +99,20 @@ def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, given: int | N
 
 
 def alike(objective: ir.Expr, bound: Bound, batch: Batch) -> list[Selection]:
-    """Expectations over the rows of a table alone, those of groups that every step meets all of among
-    them: around them nothing is drawn, inside them nothing is reduced."""
+    """The expectations that can share rows: each is over the rows of one table, nothing around it is
+    drawn, and nothing inside it is reduced. Groups are allowed if every step meets all of them."""
     nodes = [node for node in ir.walk(objective) if isinstance(node, ir.Reduce)]
     sampled = {b for node in nodes for b in node.binders if not _complete(b, bound, batch)}
     chosen = []
     for node in nodes:
         (binder, *more), kind = node.binders, reductions.of(node)
-        if (
-            more
-            or binder.kind != "~"
-            or not isinstance(binder.domain, ir.RowSet)
-            or not (kind.linear and not kind.total)
-        ):
+        if more or binder.kind != "~" or not isinstance(binder.domain, ir.RowSet):
+            continue
+        if not kind.linear or kind.total:
             continue
         (part,) = selections.split(node.binders, node.condition)
-        free = {b for e in (node.body, node.condition) if e is not None for b in ir.free_binders(e)} - {
-            binder
-        }
+        used = {b for e in (node.body, node.condition) if e is not None for b in ir.free_binders(e)}
+        free = used - {binder}
         inside = any(isinstance(n, ir.Reduce | ir.Exists) for n in ir.walk(node.body))
         if not inside and not free & sampled and not (part.orders or part.excludes or part.masks):
             chosen.append(part)
@@ -118,7 +120,7 @@ def alike(objective: ir.Expr, bound: Bound, batch: Batch) -> list[Selection]:
 
 
 def _complete(binder: ir.Binder, bound: Bound, batch: Batch) -> bool:
-    """Every step takes all elements."""
+    """Whether every step takes all elements of a binder."""
     if not isinstance(binder.domain, LISTED) or isinstance(binder.domain, ir.RowSet):
         return False
     return batch(binder, len(elements.ids(bound, binder.domain)), False) is None
@@ -127,8 +129,8 @@ def _complete(binder: ir.Binder, bound: Bound, batch: Batch) -> bool:
 def together(
     table: str, parts: Sequence[Selection], bound: Bound, batch: Batch, given: int | None
 ) -> Strata | None:
-    """The strata of a table by some selections of it; None where two of these have no row in common,
-    the rows are few, or strata are many."""
+    """The strata of a table for some selections of its rows; None if no two of them have a row in common,
+    if a step takes all rows anyway, or if there are too many strata."""
     length = elements.extent(bound, parts[0].binder.domain)
     found = [(part, cells) for part in parts if (cells := cells_of(part, bound, length)) is not None]
     found = [(part, cells) for part, cells in found if not _whole(part, cells, batch)]
@@ -137,11 +139,11 @@ def together(
     code = np.zeros(length, dtype=np.int64)
     for _, cells in found:
         kind, code = np.unique(code * (int(cells.max(initial=0)) + 2) + cells + 1, return_inverse=True)
-        if len(kind) > STRATA + 1:
+        if len(kind) > MOST_STRATA + 1:
             return None
     _, first = np.unique(code, return_index=True)
     kinds = np.stack([cells[first] for _, cells in found], axis=1)
-    order = np.lexsort(kinds.T[::-1])[::-1]  # those that all take come together, where that can be
+    order = np.lexsort(kinds.T[::-1])[::-1]  # strata that all take come together if possible
     order = order[(kinds[order] >= 0).any(axis=1)]
     if not ((kinds[order] >= 0).sum(axis=1) > 1).any():
         return None
@@ -153,19 +155,21 @@ def together(
 
 
 def _whole(part: Selection, cells: np.ndarray, batch: Batch) -> bool:
-    """A step takes all rows of an expectation anyway."""
+    """Whether a step takes all rows of an expectation anyway."""
     return batch(part.binder, int(np.bincount(cells[cells >= 0]).max()), True) is None
 
 
 def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
-    """For each row of the table the cell that takes it, flat over the parents' ids, -1 for none; None
-    where one is empty, two take a row, or they are many."""
+    """For each row of the table the flat cell of the parents' ids that takes it, -1 for none. None if a
+    cell is empty, if two cells take a row, or if there are too many cells."""
     cells = np.full(length, -1)
     if not part.parents:
         rows = selections.realise(bound, members.alone(part)).rows
         cells[rows] = 0
-        return cells if len(rows) else None
-    if prod(elements.extent(bound, parent.domain) for parent in part.parents) > CELLS:
+        if len(rows):
+            return cells
+        return None
+    if prod(elements.extent(bound, parent.domain) for parent in part.parents) > MOST_CELLS:
         return None
     ranges = selections.realise(bound, part, empty="keep")
     assert ranges.start is not None and ranges.size is not None
@@ -180,16 +184,18 @@ def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
 
 
 def allotted(sizes: np.ndarray, cells: Iterable[np.ndarray], given: int | None) -> np.ndarray:
-    """Rows to draw of each stratum: by its largest share in any expectation or group, ``TOGETHER`` in
-    all, or so many that each of these has the rows that it was ``given``; at least one, and no more
-    than there are."""
+    """The number of rows to draw from each stratum, by its largest share in any expectation or group.
+
+    It is ``ROWS_IN_STEP`` in all, or enough that each expectation and group has ``given`` rows; at least
+    one for each stratum, and at most all of its rows.
+    """
     share = np.zeros(len(sizes))
     groups = [of == cell for of in cells for cell in np.unique(of[of >= 0])]
     for here in groups:
         share[here] = np.maximum(share[here], sizes[here] / sizes[here].sum())
     least = min(share[here].sum() for here in groups)
     if given is None:
-        whole = TOGETHER / share.sum()
+        whole = ROWS_IN_STEP / share.sum()
     else:
         whole = given / least
     return np.minimum(np.maximum(np.rint(whole * share), 1), sizes).astype(np.int64)

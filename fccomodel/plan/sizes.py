@@ -1,4 +1,4 @@
-"""How many blocks and samples a step takes, and of how many."""
+"""Batch sizes: the numbers of blocks and samples in a step, and in all."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements, members, selections
 from fccomodel.normal_form import NormalForm
 
-#: (binder, its elements, inner) -> how many of them a step takes, None for all
+#: (binder, number of its elements, inner) -> the number that a step takes, or None for all.
 Batch = Callable[[ir.Binder, int, bool], int | None]
-#: sets whose elements can be listed
+#: Sets whose elements can be listed.
 LISTED = ir.RowSet | ir.ValueSet | ir.LabelSet
-#: draws of a distribution in a step, where no batch size says how many; the number of elements that
-#: a distribution is asked with
+#: Draws of a distribution in a step if no batch size is set.
 DRAWN = 256
+#: Number that stands for the elements of a distribution.
 ENDLESS = 1 << 30
-
-#: samples that a step of nets takes for all blocks that draw their own together, and for each at least
-TOGETHER, LEAST = 512, 16
-#: rows of each set in a step of nets whose passes are dear, those of all its groups together, and of
-#: each group at least
+#: Samples, or blocks, in a step.
+USUAL = 512
+#: Samples of an expectation in a step of nets.
+NET_SAMPLES = 128
+#: Blocks in a step of nets.
+NET_BLOCKS = 64
+#: Samples of a step of nets for all blocks together that draw their own.
+SAMPLES_OF_BLOCKS = 512
+#: Samples of each such block, at least.
+LEAST_SAMPLES = 16
+#: Elements of a listed set up to which a step takes all of them.
+SMALL_SET = 4096
+#: Rows of each set in a step of nets whose passes are expensive, and of all its groups together.
 OF_DEAR_NETS = 32
+#: Rows of each group in such a step, at least.
 LEAST_OF_DEAR_NETS = 8
-#: combinations of rows that a step forms of triples and the like
+#: Combinations of rows (triples and larger tuples) in a step, at most.
 TUPLES = 1 << 18
 
 
@@ -38,65 +47,58 @@ def batches(
     deep: int = 0,
     thrifty: bool = False,
 ) -> tuple[Batch, dict[str, int]]:
-    """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step
-    itself; of nets, whose samples cost more, fewer where so many blocks draw ``apart``, by binder;
-    fewer of triples and the like, in which so many binders of rows are ``deep``; of nets whose every
-    row is dear (``thrifty``), as many as people take by hand."""
-    if "inner_batch" in settled:
-        inner = settled["inner_batch"][0]
-    elif thrifty:
-        inner = OF_DEAR_NETS
-    elif nets:
-        inner = 128
-    else:
-        inner = 512
-    if "outer_batch" in settled:
-        outer = settled["outer_batch"][0]
-    elif thrifty:
-        outer = OF_DEAR_NETS
-    elif nets:
-        outer = 64
-    else:
-        outer = 512
+    """The batch sizes of a step. Few elements are all taken; of more, as many as cost little compared
+    with the step itself.
+
+    nets      samples of nets cost more, so that there are fewer
+    apart     binder -> the number of blocks that draw their own samples: fewer each
+    deep      the number of binders of rows in one combination: fewer of triples and larger tuples
+    thrifty   every row of the nets is expensive: as many as people take by hand
+    """
+    fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
+    inner: Any = NET_SAMPLES if nets else USUAL
+    outer: Any = NET_BLOCKS if nets else USUAL
+    if thrifty:
+        inner = outer = OF_DEAR_NETS
     if deep >= 3:
         most = round(TUPLES ** (1 / deep))
-        if "inner_batch" in settled:
-            inner = inner
-        else:
-            inner = min(inner, most)
-        if "outer_batch" in settled:
-            outer = outer
-        else:
-            outer = min(outer, most)
-    fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
+        inner, outer = min(inner, most), min(outer, most)
+    if fixed_inner:
+        inner = settled["inner_batch"][0]
+    if fixed_outer:
+        outer = settled["outer_batch"][0]
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
+        """The number of elements that a step draws of a binder, or None for all."""
         drawn = binder.kind == "~"
         size = int(inner if drawn else outer)
         if drawn and not fixed_inner and apart and binder in apart:
-            together, least = (OF_DEAR_NETS, LEAST_OF_DEAR_NETS) if thrifty else (TOGETHER, LEAST)
+            together, least = SAMPLES_OF_BLOCKS, LEAST_SAMPLES
+            if thrifty:
+                together, least = OF_DEAR_NETS, LEAST_OF_DEAR_NETS
             size = min(size, max(together // apart[binder], least))
-        if fixed_inner if drawn else fixed_outer:
+        small = isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= SMALL_SET
+        if small and (drawn or not fixed_outer):
+            return None
+        fixed = fixed_inner if drawn else fixed_outer
+        if fixed:
             whole = size
         else:
             whole = 2 * size
-        if (
-            isinstance(binder.domain, ir.ValueSet | ir.LabelSet)
-            and n <= 4096
-            and not (fixed_outer and not drawn)
-        ):
+        if n <= whole:
             return None
-        return None if n <= whole else size
+        return size
 
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
 
 
 def depth(roots: Iterable[ir.Expr]) -> int:
-    """The most binders of rows that go over their elements together, in one reduction or in those
-    around it."""
+    """The largest number of binders of rows whose elements are combined, in one reduction or in nested
+    ones."""
     known: dict[int, int] = {}
 
     def of(root: ir.Expr) -> int:
+        """The largest number of expectations inside one another below a root."""
         stack = [root]
         while stack:
             node = stack[-1]
@@ -104,9 +106,10 @@ def depth(roots: Iterable[ir.Expr]) -> int:
                 stack += missing
                 continue
             if isinstance(node, ir.Reduce):
-                rows = [b for b in node.binders if isinstance(b.domain, ir.RowSet)]
+                binders = node.binders
             else:
-                rows = []
+                binders = ()
+            rows = [binder for binder in binders if isinstance(binder.domain, ir.RowSet)]
             known[id(stack.pop())] = len(rows) + max((known[id(child)] for child in node.children), default=0)
         return known[id(root)]
 
@@ -116,11 +119,15 @@ def depth(roots: Iterable[ir.Expr]) -> int:
 def counted(
     normal: NormalForm, bound: Bound, batch: Batch, drawn: Mapping[ir.Binder, int] | None = None
 ) -> dict[str, Any]:
-    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation (inf of one
-    over a distribution): the largest of each. ``drawn``: samples of binders that share them."""
+    """The largest numbers of the problem: n blocks, B1 of them in a step, B2 samples of each, and rows of
+    an expectation (inf over a distribution).
+
+    drawn   samples of binders that share them
+    """
     together = drawn or {}
 
     def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[float, int]:
+        """The values that a step takes of a node, and the elements it visits."""
         whole, visited = 1.0, 1
         for binder, count in taken(node, bound):
             size = together.get(binder) or batch(binder, count, inner)
@@ -140,24 +147,25 @@ def counted(
 
 
 def sampled(normal: NormalForm, bound: Bound, batch: Batch) -> bool:
-    """Steps take some of the rows, or draws, of an expectation."""
+    """Whether steps take only some of the rows of an expectation, or draws of a distribution."""
     numbers = counted(normal, bound, batch)
     return draws(normal) or numbers["B2"] < numbers["rows"]
 
 
 def draws(normal: NormalForm) -> bool:
-    """Whether an expectation is over a distribution, which no step and no pass sees the whole of."""
+    """Whether an expectation is over a distribution, which no step and no pass sees as a whole."""
     means = (n for e in normal.reformed.roots for n in ir.walk(e) if isinstance(n, ir.Reduce))
     return any(isinstance(b.domain, ir.Distribution) for mean in means for b in mean.binders)
 
 
 def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
-    """How many blocks of a step draw samples of their own, by the binders of these: blocks that the
+    """For binders of samples, the number of blocks of a step that draw their own: blocks that the
     samples' condition names."""
     if bound is None:
         return {}
 
     def visited(binder: ir.Binder) -> int:
+        """The number of elements that a step visits of a binder."""
         count = len(elements.ids(bound, binder.domain))
         return min(count, batch(binder, count, False) or count)
 
@@ -175,8 +183,8 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
 
 
 def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:
-    """n / B1, the steps between two visits of a block, of the outer reduction where they are most;
-    infinite before binding."""
+    """The largest n / B1 of the outer reductions: the steps between two visits of a block. Infinite
+    before binding."""
     if bound is None:
         return inf
     most = 1.0
@@ -186,18 +194,18 @@ def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:
 
 
 def taken(node: ir.Reduce | ir.Constraint, bound: Bound) -> Iterator[tuple[ir.Binder, int]]:
-    """The binders over sets that can be listed, and how many elements each takes by itself, one at least."""
+    """The binders over sets that can be listed, and the number of elements of each, at least one."""
     for part in selections.split(node.binders, node.condition):
         if isinstance(part.binder.domain, LISTED):
             yield part.binder, max(1, len(selections.index(bound, members.alone(part)).rows))
 
 
 def _outer(root: ir.Expr) -> list[ir.Reduce]:
-    """The reductions whose elements tell blocks apart: some reduction inside depends on them. Samples
-    of f alone tell none."""
+    """The reductions over blocks: a reduction inside depends on their elements."""
     return [node for node in ir.walk(root) if isinstance(node, ir.Reduce) and _indexes(node)]
 
 
 def _indexes(node: ir.Reduce) -> bool:
+    """Whether a reduction inside depends on this one's elements."""
     inside = (n for n in ir.walk(node.body) if isinstance(n, ir.Reduce))
     return any(b in node.binders for n in inside for b in ir.free_binders(n))

@@ -1,4 +1,4 @@
-"""Where a run begins, if not at zero: at values that somebody gave, or where another run ended."""
+"""The start of a run, if not at zero: given values, or the end of another run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Kept:
-    """What a run ends with, by the names of its program: all variables, those that reformulations
-    added among them; the centres of smoothed functions; the estimates u of inner expectations;
-    settings that it found; ``pairs`` (2, m, entries of w): changes of w and of the residual, by
-    which a finish knew the curvature."""
+    """The end of a run, by the names of its program.
+
+    variables   all variables, also those that reformulations added
+    centres     of smoothed functions
+    estimates   u of inner expectations
+    settings    that the run found, such as step sizes
+    pairs       changes of w and of the residual, (2, m, entries of w): the curvature that a finish knew
+    """
 
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)
     centres: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -24,16 +28,17 @@ class Kept:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Start:
-    """Where a run begins.
+    """The start of a run.
 
-    values       variables of its program by name; others begin as ever
+    values       variables of its program by name; others start as usual
     multipliers  by label of the constraints
-    kept         what else a run of the same program ended with
-    found        it is the answer of a run, of this model or of one like it: passes over all rows go
-                 on from there at once
-    answered     it is the answer to this very problem, as far as the model and its params say: a
-                 report may find nothing to gain
-    patience     counted seconds that this run had, where an interior-point method could take over
+    kept         the end of an earlier run of the same program
+    found        whether it is the answer of a run, of this model or of a similar one: passes over all
+                 rows continue from it at once
+    answered     whether it is the answer to this very problem, by the model and its params: a report
+                 may find nothing to gain
+    patience     counted seconds that the earlier run had before an interior-point method could take
+                 over; None if none could
     """
 
     values: Mapping[str, np.ndarray]

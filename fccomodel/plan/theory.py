@@ -1,5 +1,5 @@
-"""The schedule of an algorithm's theorem: the problem's constants, each with how far it can be
-trusted; the hyper-parameters that they make, how many steps it asks for, and what fewer are worth."""
+"""The schedule of an algorithm's theorem: the problem's constants with their standing, the
+hyper-parameters from them, the number of steps, and the accuracy that fewer steps are worth."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Block, Setting, modulus
 from fccomodel.structure.facts import Fact, Standing
 
-#: what stands for a constant that is zero, by which formulas divide
+#: Value in place of a constant that is zero, since formulas divide by it.
 LEAST = 1e-12
-#: constants that stand so, with what it means that they are zero, or infinite
+#: Constants that may be zero, with the meaning.
 ZERO = {
     "C_f": "C_f = 0: the outer functions are constant",
     "C_g": "C_g = 0: the expectations do not depend on the variables",
     "L_g": "L_g = 0: the expectations are affine",
     "delta0": "F(w_0) - inf F = 0: the start is optimal",
 }
+#: Constants that may be infinite, with the meaning.
 INFINITE = {
     "L_f": "L_f is infinite: outer functions have kinks",
     "L_g": "L_g is infinite: expectations have kinks inside",
 }
-#: hyper-parameters that are positive; a schedule whose step sizes change by this factor with what
-#: stands for 0 is none
+#: Hyper-parameters that must be positive.
 POSITIVE = ("eta", "inner_eta", "nu", "lam", "beta", "gamma", "stage", "inner_steps")
+#: A schedule is refused if a hyper-parameter grows by more than this factor with a smaller ``LEAST``.
 DEPENDS = 2.0
-#: accuracies between which the one that some steps are worth is looked for
-FINEST, COARSEST = 1e-9, 1e9
+#: The least accuracy in the search for the one that some steps are worth.
+FINEST = 1e-9
+#: The largest accuracy in that search.
+COARSEST = 1e9
 Known = tuple[float, Standing]
 Seen = Mapping[str, Fact]
 UNKNOWN: Known = (1.0, Standing.ASSUMED)
@@ -46,11 +49,7 @@ UNKNOWN: Known = (1.0, Standing.ASSUMED)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TheoremSchedule:
-    """What the theorem of an algorithm sets for a problem's constants.
-
-    hyper   values of its hyper-parameters; ``lam`` where f is smoothed
-    steps   how many it asks for to reach ``constants.eps``; None where it does not say
-    """
+    """The schedule of an algorithm's theorem for a problem's constants."""
 
     record: Algorithm
     constants: Constants
@@ -61,18 +60,22 @@ class TheoremSchedule:
 
     @property
     def hyper(self) -> dict[str, float]:
+        """The values of the hyper-parameters, with ``lam`` if f is smoothed."""
         return {name: value for name, value in self._values.items() if name != "iterations"}
 
     @property
     def steps(self) -> float | None:
+        """The steps that the theorem asks for to reach ``constants.eps``; None if it does not say."""
         return self._values.get("iterations")
 
     def _steps_to(self, eps: float) -> float:
-        """The steps that the theorem asks for to reach eps: infinitely many where eps is too small for
-        floating-point numbers, none where it is too large."""
+        """The steps that the theorem asks for to reach eps: infinite if eps is too small for
+        floating-point numbers, 0 if it is too large."""
         steps = (numbers_of(self.record, replace(self.constants, eps=eps)) or {}).get("iterations")
         if steps is None or not isfinite(steps):
-            return inf if eps <= self.constants.eps else 0.0
+            if eps <= self.constants.eps:
+                return inf
+            return 0.0
         return steps
 
     def worth(self, steps: float) -> float:
@@ -81,14 +84,13 @@ class TheoremSchedule:
         for _ in range(60):
             middle = (low + high) / 2
             if self._steps_to(exp(middle)) <= steps:
-                low, high = (low, middle)
+                high = middle
             else:
-                low, high = (middle, high)
+                low = middle
         return exp(high)
 
     def sentences(self, taken: int | None = None) -> list[str]:
-        """``by the theorem 3.1e+09 steps to eps = 0.001; ...``: what it asks for, and what the steps
-        taken are worth."""
+        """``the theorem asks for 3.1e+09 steps to eps = 0.001; ...``, and what the steps taken are worth."""
         if self.steps is None:
             return []
         said = f"the theorem asks for {self.steps:.2g} steps to eps = {self.constants.eps:g}"
@@ -98,7 +100,7 @@ class TheoremSchedule:
 
 
 def numbers_of(record: Algorithm, constants: Constants) -> dict[str, float] | None:
-    """The numbers of a theorem's schedule; None where its formulas divide by 0 or overflow."""
+    """The numbers of a theorem's schedule, or None if its formulas divide by 0 or overflow."""
     assert record.theory is not None
     try:
         return dict(record.theory(constants))
@@ -107,7 +109,7 @@ def numbers_of(record: Algorithm, constants: Constants) -> dict[str, float] | No
 
 
 def of_theorem(record: Algorithm, numbers: Constants, problem: ir.Problem) -> TheoremSchedule:
-    """The schedule of the algorithm's theorem; F0613 where there is none, or none with finite and
+    """The schedule of the algorithm's theorem. Raises F0613 if there is none, or none with finite and
     positive numbers."""
     if record.theory is None:
         refuse(errors.no_schedule(record), source=problem.source)
@@ -136,8 +138,7 @@ def _zeros(numbers: Constants) -> list[str]:
 
 
 def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str, float]) -> str:
-    """A hyper-parameter that tends to infinity as what stands for zero constants tends to 0; "" where
-    there is none."""
+    """A hyper-parameter that tends to infinity as constants that are zero tend to 0; "" if there is none."""
     smaller: dict[str, Any] = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
     others = numbers_of(record, replace(numbers, **smaller))
     if others is None:
@@ -148,18 +149,16 @@ def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str
 def constants(
     setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: int = 1, sample: bool = False
 ) -> Constants:
-    """The numbers of a setting: the analysis's where it has one, else estimated where ``sample``, else
-    1 and assumed."""
+    """The constants of a setting: proved by the analysis, else estimated if ``sample``, else 1 and
+    assumed."""
     bound = setting.bound if sample else None
     seen: dict[ir.Expr, Seen] = {
         g.expr: structure.estimate(setting.reformed, bound, g.expr) if bound is not None else {}
         for b in setting.blocks
         for g in b.inner
     }
-    inner, over = (
-        [g for b in setting.blocks for g in b.inner],
-        [_over(setting, b, seen) for b in setting.blocks],
-    )
+    inner = [g for b in setting.blocks for g in b.inner]
+    over = [_over(setting, b, seen) for b in setting.blocks]
     numbers: dict[str, Known] = {
         "C_f": _largest([b.f.lipschitz for b in setting.blocks], [f.get("lipschitz") for f in over]),
         "L_f": _largest([b.f.gradient for b in setting.blocks], [f.get("gradient") for f in over]),
@@ -196,7 +195,7 @@ def constants(
 
 
 def _over(setting: Setting, block: Block, seen: Mapping[ir.Expr, Seen]) -> dict[str, Fact]:
-    """What is known of f, by kind, where its arguments are in the ranges that were seen."""
+    """Facts about f, by kind, if its arguments stay in the ranges that were seen."""
     ranges = {g.hole: seen[g.expr]["interval"].value for g in block.inner if "interval" in seen[g.expr]}
     if not ranges:
         return {}
@@ -206,8 +205,8 @@ def _over(setting: Setting, block: Block, seen: Mapping[ir.Expr, Seen]) -> dict[
 
 
 def _to_fall(setting: Setting, bound: Bound) -> Known:
-    """F(w_0) - inf F of the objective with its penalties: the start's value above the range that is
-    proved, or, where it is strongly convex without constraints, |grad F(w_0)|^2 / (2 mu); the
+    """F(w_0) - inf F of the objective with its penalties: the value at the start less the proved lower
+    bound or, if F is strongly convex without constraints, |grad F(w_0)|^2 / (2 mu), if that is
     smaller."""
     objective, penalties = setting.reformed.objective.expr, list(_penalties(setting, bound))
     at = [
@@ -227,17 +226,18 @@ def _to_fall(setting: Setting, bound: Bound) -> Known:
 
 
 def _least(setting: Setting) -> float:
-    """A value that the minimised objective is proved never to be below."""
-    stated, reformed = (
-        setting.analysis.objective.interval.value,
-        setting.see.see(setting.reformed.objective.expr).interval.value,
-    )
-    return max(reformed.lo, stated.lo if setting.problem.objective.sense == "minimize" else -stated.hi)
+    """A proved lower bound of the minimised objective."""
+    stated = setting.analysis.objective.interval.value
+    reformed = setting.see.see(setting.reformed.objective.expr).interval.value
+    minimised = setting.problem.objective.sense == "minimize"
+    return max(reformed.lo, stated.lo if minimised else -stated.hi)
 
 
 def _penalties(setting: Setting, bound: Bound) -> Iterable[tuple[ir.Expr, int]]:
-    """The penalty of each family of constraints, and how many it has."""
-    for c in setting.reformed.constraints if setting.penalty is not None else ():
+    """The penalty of each family of constraints, and the number of its members."""
+    if setting.penalty is None:
+        return
+    for c in setting.reformed.constraints:
         yield setting.penalised(c.body, c.kind), len(members.of(bound, c))
 
 
@@ -255,7 +255,7 @@ def _far(setting: Setting, mu: float, fall: Known) -> Known:
 
 
 def _largest(proved: Iterable[Fact | None], estimated: Iterable[Fact | None]) -> Known:
-    """The largest of some constants, each proved, or estimated where no number is; 1 where one is neither."""
+    """The largest of some constants, each proved or else estimated; 1 and assumed if one is neither."""
     best = [
         next((f for f in pair if f is not None and f.value.finite and f.value.known), None)
         for pair in zip_longest(proved, estimated)
@@ -267,4 +267,5 @@ def _largest(proved: Iterable[Fact | None], estimated: Iterable[Fact | None]) ->
 
 
 def _root(square: Known) -> Known:
+    """The square root of a constant, with its standing."""
     return sqrt(square[0]), square[1]

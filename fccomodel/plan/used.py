@@ -106,7 +106,9 @@ def _without_draws(made: Made) -> str:
     """Why it does not matter how samples are drawn, or an empty string if it does."""
     if made.record.oracle != "blocks":
         return f"{made.record.title} has one vector of samples, not samples of each block."
-    return "" if made.draws else "Each step has all blocks and all rows: nothing is drawn."
+    if made.draws:
+        return ""
+    return "Each step has all blocks and all rows: nothing is drawn."
 
 
 def _without_setting(made: Made, name: str) -> str:

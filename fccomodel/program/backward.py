@@ -18,6 +18,7 @@ def previous(graph: Graph, val: Val) -> Val:
     made: dict[int, Val] = {}
 
     def remake(v: Val) -> Val:
+        """The value at the iterate before."""
         if not v.varying or v.op is track:
             return v
         if v.id not in made:
@@ -47,6 +48,7 @@ class Sweep:
         self.source: Val | None = None
 
     def run(self) -> list[Pull]:
+        """Walk the graph backwards and return what reaches the variables."""
         for index in range(max(self.adjoints, default=-1), -1, -1):
             if index in self.adjoints and self.graph.number(self.adjoints[index]) != 0:
                 self.source = self.graph.vals[index]
@@ -69,7 +71,10 @@ class Sweep:
 
     def summed(self, val: Val, adjoint: Val) -> Val:
         """An adjoint on the axes and event dims of its value."""
-        source = self.source if self.source is not None and self.source.op.spreads else adjoint
+        if self.source is not None and self.source.op.spreads:
+            source = self.source
+        else:
+            source = adjoint
         if missing := [a for a in in_order([*adjoint.axes, *source.axes]) if a not in val.axes]:
             without = self.graph.weighed(adjoint, missing)
             if without is None:

@@ -244,6 +244,33 @@ def criterion_rows(table: str, row: int, known: int) -> Diagnostic:
     )
 
 
+def criterion_row_numbers(table: str, reason: str) -> Diagnostic:
+    """A batch names its rows by whole numbers."""
+    return CRITERION.error(
+        f"these are not row numbers of the table `{table}`: {reason}",
+        reason="A batch is a list of at least one row number, counted from 0.",
+        fix="Number the dataset by fc.numbered(dataset): its loader yields (rows, batch).",
+    )
+
+
+def criterion_not_scores(net: str, kind: str) -> Diagnostic:
+    """Scores are the outputs of a net, not the net."""
+    return CRITERION.error(
+        f"the scores of `{net}` are a {kind}, not a tensor",
+        reason="A criterion takes outputs of the net, one for each row.",
+        fix=f"Call criterion(rows, {net}=net(x)).",
+    )
+
+
+def criterion_batch(batch: object) -> Diagnostic:
+    """A batch has at least one row."""
+    return CRITERION.error(
+        f"batch={batch!r} is not a number of rows",
+        reason="A batch has at least one row.",
+        fix="Give a positive whole number: problem.criterion(batch=64).",
+    )
+
+
 def criterion_tables(tables: Sequence[str]) -> Diagnostic:
     """Each table that the model samples has rows in a batch."""
     shown = ", ".join(f'"{name}": rows' for name in tables)

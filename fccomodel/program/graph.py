@@ -47,6 +47,7 @@ class Graph(Builder):
         return self.wholes[axis]
 
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
+        """The value ``op(args; attrs)``: an existing one, if there is one."""
         args, attrs = tuple(args), {**op.defaults, **attrs}
         key = (op, tuple(a.id for a in args), tuple(sorted((k, _key(v)) for k, v in attrs.items())))
         if key not in self.known:
@@ -80,16 +81,19 @@ class Graph(Builder):
         return number
 
     def number(self, value: Val) -> float | None:
+        """The number that a constant stands for, or None."""
         if value.op is const:
             return value.attrs["value"]
         return None
 
     def parts(self, value: Val) -> tuple[str, tuple[Val, ...]]:
+        """The atom and the arguments of an entrywise value, else nothing."""
         if value.op is entrywise:
             return (value.attrs["atom"], value.args)
         return ("", ())
 
     def entrywise(self, name: str, args: tuple[Val, ...]) -> Val:
+        """The value of an atom; multiples of sums are simplified."""
         if name == "mul" and (kept := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
             return kept
         return self.make(entrywise, args, atom=name)
@@ -170,7 +174,9 @@ def formula(name: str, args: tuple[Val, ...], value: float) -> str:
     text = FOLDED[name](*operands, abs(value))
     if not text or len(text) > LONGEST_FORMULA:
         return ""
-    return f"-{text}" if value < 0 else text
+    if value < 0:
+        return f"-{text}"
+    return text
 
 
 def product(left: str, right: str, value: float) -> str:
@@ -178,7 +184,9 @@ def product(left: str, right: str, value: float) -> str:
     if is_number(right):
         left, right = right, left
     if left == "1":
-        return "" if is_number(right) else right
+        if is_number(right):
+            return ""
+        return right
     if right.startswith("1 / ") and is_number(left) and is_quotient(right):
         numerator, *divisors = left, *right.split(" / ")[1:]
         if functools.reduce(operator.truediv, map(float, divisors), float(numerator)) == value:
@@ -195,7 +203,9 @@ def quotient(left: str, right: str, value: float) -> str:
 
 def negative(operand: str, _: float) -> str:
     """The text of minus a constant, without its sign."""
-    return "" if is_number(operand) else operand
+    if is_number(operand):
+        return ""
+    return operand
 
 
 def is_number(text: str) -> bool:
@@ -210,7 +220,9 @@ def is_quotient(text: str) -> bool:
 
 def enclosed(text: str) -> str:
     """An operand in parentheses, unless it is a single number."""
-    return text if is_number(text) else f"({text})"
+    if is_number(text):
+        return text
+    return f"({text})"
 
 
 #: the operations whose constants keep their arithmetic, with how it is written

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 #: names that emitted functions use for their own
 LOCALS = "w w_prev u c h t y data batch G T rng torch math time part RANKS OWNERS".split()
+#: how the names of the functions of Moreau envelopes begin
+OF_ENVELOPES = ("slope_", "envelope_")
 #: what their lines call, beside the functions of ``runtime.support``, ``proximal.maps`` and of reductions
 CALLED = "track track_log extrapolate multiplier couple blocks epochs project".split()
 
@@ -47,6 +49,8 @@ class Names:
 
     def fresh(self, stem: str) -> str:
         """A name not used before: the stem, or its number raised."""
+        if stem.startswith(OF_ENVELOPES):
+            stem = f"v_{stem}"
         while True:
             count = self.counters[stem] = self.counters.get(stem, 0) + 1
             if stem[-1] == "1" and not stem[-2:-1].isdigit():

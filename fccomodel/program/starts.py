@@ -29,7 +29,7 @@ def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
     """What a run ended with; estimates only where no passes came after the steps, since they belong to
     the last of these. Centres ``inside`` expectations, of each row, are found again."""
     w, h = final.w.double().numpy(), final.h
-    if hasattr(final, "u") and getattr(final, "way", "") != "finish":
+    if getattr(final, "u", None) is not None and getattr(final, "way", "") != "finish":
         estimates = vars(final.u)
     else:
         estimates = {}
@@ -102,7 +102,9 @@ def pairs(lowered: Lowered) -> np.ndarray | None:
     start, length = lowered.plan.start, max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if start is None or lowered.plan.pace != "practical" or start.kept.pairs is None:
         return None
-    return start.kept.pairs if start.kept.pairs.shape[2] == length else None
+    if start.kept.pairs.shape[2] == length:
+        return start.kept.pairs
+    return None
 
 
 def settings(lowered: Lowered) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""How good is a point? The Karush-Kuhn-Tucker conditions of the problem as the user wrote it, over all
-bound rows, in float64.
+"""The report on a point: the Karush-Kuhn-Tucker conditions of the problem as the user wrote it, over
+all bound rows, in float64.
 
 For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025,
-Proposition 5.2) if there are multipliers nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <=
-epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The multipliers, and the subgradients
-of functions with kinks, are those that make the residual least. Nothing here knows how the point
-was found.
+Proposition 5.2) if there are multipliers nu_k >= 0 with
+
+    dist(0, df + sum nu_k dc_k + N_X) <= epsilon,   c_k <= epsilon,   |nu_k c_k| <= epsilon.
+
+The report chooses the multipliers, and the subgradients of functions with kinks, that minimise the
+residual. Nothing here knows how the point was found.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import numpy as np
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
+from fccomodel.data.net_costs import dear
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
@@ -44,12 +47,13 @@ from fccomodel.report.kkt.active import Qualification, Sensitivity, qualificatio
 from fccomodel.report.kkt.optimality import Optimum, optimum
 from fccomodel.report.new_rows import subsample
 from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
-from fccomodel.report.point.rows import constraint_rows, gradients
+from fccomodel.report.point.rows import Gradients, constraint_rows, gradients
 from fccomodel.report.point.scales import Scales, scales
 from fccomodel.report.point.system import System, inward, norm
 from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
 from fccomodel.report.verdicts import (
     GOOD,
+    Judged,
     at_bound,
     cancelling,
     counted,
@@ -64,11 +68,11 @@ from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
 from fccomodel.structure import Analysis, analyse
 
-#: Counted seconds of a report by itself; what is said of one that the clock has cut short, or a person.
+#: Counted seconds of the search for multipliers if no budget is given.
 BUDGET_S = 60.0
-#: The share of a report's work that each search for better points beside a point may take, and
-#: counted seconds in any case.
+#: Share of the work left that each search for better points may take.
 BESIDE_SHARE = 0.25
+#: Counted seconds that such a search may take in any case.
 BESIDE_S = 0.05
 AT_BOUNDS = (
     "A function has no value or gradient on a variable's bound: entries there are taken to be "
@@ -79,9 +83,14 @@ CUT = "this report was interrupted: multipliers that leave less may exist"
 
 
 class Row(NamedTuple):
-    """One constraint: its value (left minus right side), its multiplier, and ``|multiplier * value|``;
-    both sides as written and the relation between them, where one of them has no expectation, sum
-    or net."""
+    """One constraint at a point.
+
+    value             left minus right side
+    multiplier        the best multiplier
+    complementarity   ``|multiplier * value|``
+    left, right       both sides as written, if one of them has no expectation, sum or net; else None
+    relation          the relation between them, or ''
+    """
 
     value: float
     multiplier: float
@@ -93,31 +102,31 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class KKTReport:
-    """What holds at a point.
+    """The report on a point.
 
-    objective         as the user wrote it (of a ``maximize`` too)
-    constraints       by label: value (feasible when <= 0, of an equality when 0), best multiplier,
+    objective         as the user wrote it (also for a ``maximize``)
+    constraints       by label: value (feasible if <= 0; an equality if 0), best multiplier,
                       complementarity
     stationarity      the least norm of a (sub)gradient of the Lagrangian less the normals of simple
-                      sets, with what its
-                      subgradients miss of the functions' values (``slack``)
-    feasibility       the largest violation, of the variables' simple sets too
+                      sets, together with ``slack``
+    slack             the errors of the chosen subgradients
+    feasibility       the largest violation, also of the variables' simple sets
     complementarity   the largest ``|nu_k c_k|``
-    residual          the Euclidean norm of stationarity and complementarities, or the violation
-                      where that is larger
+    residual          the Euclidean norm of stationarity and complementarities, or the violation if
+                      that is larger
     epsilon           the least number for which the point is known to be epsilon-KKT
-    relative          stationarity, feasibility, complementarity and epsilon relative to the scales
-                      of objective, constraints and
-                      variables (``report/point/scales.py``): by these the verdict judges
-    solved            the verdict is that the point is a solution, at least roughly
-    failure           why the problem has no solution, where the solver found so and the point bears it out
-    own               stationarity and complementarity with the solver's own multipliers, and those;
-                      None where some are not given
-    gradient          the norm of the objective's gradient (or of the subgradient that attains it)
-                      alone, for scale
-    exact             every expectation is over all rows of its table; else ``notes`` say which are
-                      sampled, and how accurately
-    gap               how far the objective can be from the optimum, where the problem is convex;
+    relative          stationarity, feasibility, complementarity and epsilon relative to the scales of
+                      objective, constraints and variables (``report/point/scales.py``); the verdict
+                      uses these
+    solved            whether the verdict is that the point is a solution, at least roughly
+    failure           why the problem has no solution, if the solver found so and the point confirms it
+    own               stationarity and complementarity with the solver's own multipliers, and these;
+                      None if some are not given
+    gradient          the norm of the objective's gradient (or of the subgradient that attains it),
+                      for scale
+    exact             whether every expectation is over all rows of its table; if not, ``notes`` say
+                      which are sampled, and how accurately
+    gap               how far the objective can be from the optimum, if the problem is convex;
                       None on other rows
     qualification     whether the active constraints' gradients are independent; None without constraints
     sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
@@ -179,104 +188,113 @@ def report(
     multipliers   the solver's own, by constraint label; they are judged separately
     limits        the largest multipliers that the solver's penalties allow, by constraint (a family
                   as a whole)
-    judging       the rows are not those that the point was found on: the verdict states epsilon,
-                  and advises nothing
-    ended         how the run ended that found the point; None: nothing ran
-    analysis      the problem's structure with the same data, where it is known already
-    sensitive     find how the optimum moves with the constraints' right sides too
-    afford        counted seconds that passes over all rows may take: where they would take more,
-                  and where the rows cannot be
-                  held together, the report is on a random part of them, with its error
-    most          counted seconds that the passes alone which it needs may take (see ``estimated.part_for``)
-    work          what the search for the best multipliers may take (60 counted seconds unless
-                  given); then, the best found so far
+    work          work for the search for the best multipliers (60 counted seconds by default); when
+                  it is used up, the best so far are taken
+    afford        counted seconds that passes over all rows may take; if they would take more, or if
+                  the rows do not fit into memory, the report is on a random part of them, with its
+                  error
+    most          counted seconds that the needed passes alone may take (see ``subsample.part_for``)
+    seed          of draws and random parts
+    judging       the rows are not those that the point was found on: the verdict states epsilon and
+                  gives no advice
+    ended         how the run ended that found the point; None if nothing ran
+    analysis      the problem's structure with the same data, if it is known already
+    sensitive     also find how the optimum moves with the constraints' right sides
 
-    Where a value is not finite on a bound (w log w, of a weight that has underflowed to 0), entries
-    at their bounds are taken to be the nearest numbers inside.
+    If a value is not finite on a bound (w log w for a weight that has underflowed to 0), entries at
+    their bounds are moved to the nearest numbers inside.
 
-    Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point
+    Raises F0701 if the objective, a constraint or a gradient is not finite, and F0702 for a point
     that does not fit.
     """
 
-    def at(point: Mapping[str, np.ndarray]) -> KKTReport:
-        return _reported(
-            bound,
-            point,
-            multipliers,
-            limits or {},
-            work or Meter(BUDGET_S),
-            afford,
-            most,
-            seed,
-            judging,
-            ended,
-            analysis,
-            sensitive,
-        )
-
+    asked = _Asked(
+        multipliers=multipliers,
+        limits=limits or {},
+        meter=work or Meter(BUDGET_S),
+        afford=afford,
+        most=most,
+        seed=seed,
+        judging=judging,
+        ended=ended,
+        analysis=analysis,
+        sensitive=sensitive,
+    )
     try:
-        return at(point)
+        return _reported(bound, point, asked)
     except FccoError as error:
-        if (
-            not any(d.code == NOT_FINITE.id for d in error.diagnostics)
-            or (inside := inward(bound, point)) is None
-        ):
+        if not any(diagnostic.code == NOT_FINITE.id for diagnostic in error.diagnostics):
             raise
-        found = at(inside)
-        return dataclasses.replace(found, notes=(*found.notes, AT_BOUNDS))
+        inside = inward(bound, point)
+        if inside is None:
+            raise
+        moved = _reported(bound, inside, asked)
+        return dataclasses.replace(moved, notes=(*moved.notes, AT_BOUNDS))
 
 
-def _reported(
-    bound: Bound,
-    point: Mapping[str, np.ndarray],
-    multipliers: Mapping[str, float] | None,
-    limits: Mapping[str, float],
-    meter: Meter,
-    afford: float,
-    most: float,
-    seed: int,
-    judging: bool,
-    ended: Ending | None,
-    analysis: Analysis | None,
-    sensitive: bool,
-) -> KKTReport:
-    threads = (
-        nullcontext() if bound.nets else one_thread()
-    )  # many small operations: a second thread costs more than it gives
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Asked:
+    """The arguments of ``report`` beside the problem and the point."""
+
+    multipliers: Mapping[str, float] | None
+    limits: Mapping[str, float]
+    meter: Meter
+    afford: float
+    most: float
+    seed: int
+    judging: bool
+    ended: Ending | None
+    analysis: Analysis | None
+    sensitive: bool
+
+
+def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) -> KKTReport:
+    """The report on all rows, or on a part of them if all take too much work or memory."""
+    # many small operations: a second thread costs more than it gives
+    threads = nullcontext() if written.nets else one_thread()
     with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
-        began, written = time.perf_counter(), bound
+        began = time.perf_counter()
         bound = memory.remember(written, "report", lambda: _ordered(written)) or written
-        analysis = analysis if bound is written else None
-
-        def on(rows: Bound, judging: bool, exact: np.ndarray | None = None) -> KKTReport:
-            system = System(rows, point, seed=fresh(rows.problem, seed), multipliers=multipliers)
-            try:
-                if exact is not None and len(exact) == len(system.values) + 1:
-                    system.state(float(exact[0]), exact[1:])
-                return _report(system, multipliers, limits, meter, judging, ended, analysis, sensitive)
-            finally:
-                vars(
-                    system
-                ).clear()  # its graphs refer to it, and the data would be held until they are collected
-
+        if bound is not written:
+            asked = dataclasses.replace(asked, analysis=None)
+        seed, afford, most = asked.seed, asked.afford, asked.most
         part = subsample.part_for(bound, point, seed=seed, afford=afford, most=most)
         try:
             if part is None:
-                found = on(bound, judging)
+                made = _on(bound, point, asked)
             else:
-                found = on(part.bound, True, part.values)
+                made = _on(part.bound, point, dataclasses.replace(asked, judging=True), part.values)
         except FccoError as error:
-            if part is not None or (part := subsample.part_after(bound, error, seed=seed)) is None:
+            if part is not None:
                 raise
-            found = on(part.bound, True)
+            part = subsample.part_after(bound, error, seed=seed)
+            if part is None:
+                raise
+            made = _on(part.bound, point, dataclasses.replace(asked, judging=True))
         if part is not None:
-            errors = (
-                ()
-                if part.values is not None
-                else (subsample.errors_of(part.bound, point, seed, max(afford, most)),)
-            )
-            found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
-        return dataclasses.replace(found, wall_s=time.perf_counter() - began)
+            notes = [part.why]
+            if part.values is None:
+                if dear(bound):
+                    room = afford
+                else:
+                    room = max(afford, most)
+                notes.append(subsample.errors_of(part.bound, point, seed, room))
+            made = dataclasses.replace(made, exact=False, notes=(*notes, *made.notes))
+        return dataclasses.replace(made, wall_s=time.perf_counter() - began)
+
+
+def _on(
+    rows: Bound, point: Mapping[str, np.ndarray], asked: _Asked, exact: np.ndarray | None = None
+) -> KKTReport:
+    """The report on these rows; ``exact`` are the objective and the constraints on all rows, if known."""
+    system = System(rows, point, seed=fresh(rows.problem, asked.seed), multipliers=asked.multipliers)
+    try:
+        if exact is not None and len(exact) == len(system.values) + 1:
+            system.state(float(exact[0]), exact[1:])
+        return _report(system, asked)
+    finally:
+        # its graphs refer to it: without this the data would be held until they are collected
+        vars(system).clear()
 
 
 def _ordered(bound: Bound) -> Bound | None:
@@ -288,34 +306,12 @@ def _ordered(bound: Bound) -> Bound | None:
     return memory.akin(dataclasses.replace(bound, problem=problem), bound)
 
 
-def _report(
-    system: System,
-    multipliers: Mapping[str, float] | None,
-    limits: Mapping[str, float],
-    meter: Meter,
-    judging: bool,
-    ended: Ending | None,
-    analysis: Analysis | None,
-    sensitive: bool,
-) -> KKTReport:
+def _report(system: System, asked: _Asked) -> KKTReport:
+    """The report on a system's point."""
+    meter = asked.meter
     shared = gradients(system, meter)
-    complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
-    if complete:
-        solvers = optimum(system, shared, meter, multipliers)
-    else:
-        solvers = None
-    optimal = optimum(
-        system, shared, meter, start=None if solvers is None or shared.c is not None else solvers.unknowns
-    )
-    if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
-        # Many dependent gradients: the search ended early.
-        optimal = solvers
-    rows = {
-        label: Row(float(value), float(nu), float(abs(value * nu)), *written)
-        for label, value, nu, written in zip(
-            system.labels, system.values, optimal.multipliers, _written(system), strict=True
-        )
-    }
+    optimal, solvers = _optima(system, shared, asked)
+    rows = _rows(system, optimal)
     complementarity = max((row.complementarity for row in rows.values()), default=0.0)
     feasibility = max([0.0, *system.violations, system.outside])
     stationarity, size = math.hypot(optimal.gradient, optimal.slack), _residual(system, optimal)
@@ -323,35 +319,28 @@ def _report(
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     gradients_of_constraints = constraint_rows(system, shared)
     scale = scales(system, gradients_of_constraints, optimal.plain)
-    relative, errors, drawn = _relative(system, optimal, scale), None, noise(system, optimal.multipliers)
-    if drawn is not None:
-        errors = _errors(system, optimal, scale, drawn)
-    gap, convex, rounded = None, False, rounding(system, meter)
-    if not judging:
+    relative, drawn = _relative(system, optimal, scale), noise(system, optimal.multipliers)
+    rounded = rounding(system, meter)
+    gap, convex = None, False
+    if not asked.judging:
         if solvers is None:
             candidates = [optimal]
         else:
             candidates = [optimal, solvers]
-        analysis = analysis or analyse(system.problem, system.bound)
+        analysis = asked.analysis or analyse(system.problem, system.bound)
         convex = analysis.minimised.convex and analysis.convex_constraints
         gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
-    judged = judge(
-        relative, gap, scale.size, _beyond(system, optimal) / scale.objective, drawn, errors, convex=convex
-    )
+    if drawn is None:
+        errors = None
+    else:
+        errors = _errors(system, optimal, scale, drawn)
+    beyond = _beyond(system, optimal) / scale.objective
+    judged = judge(relative, gap, scale.size, beyond, drawn, errors, convex=convex)
     lost = 0.0 if rounded is None else rounded.objective
     judged = judged.rounded(counted(lost) / max(scale.size, abs(system.objective)))
-    if drawn is None:
-        least_gain = 0.0
-    else:
-        least_gain = max(GOOD * scale.objective, ERRORS * drawn.objective)
-    gain = max(GOOD * scale.ordinary_size, least_gain)
-    counts = max(counting(scale.objective, system.objective), least_gain)
-    if not judging and judged.unsure(gap, scale.size):
-        pole = poles.beside(system, counts, _beside(meter))
-        judged = judged.beside(pole or better(system, optimal.lagrangian, gain, meter))
-    if not judging and judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
-        seen = examined(system, optimal, gradients_of_constraints, counts, _beside(meter), convex=convex)
-        judged = judged.after(seen, counts, convex=convex)
+    if not asked.judging:
+        search = _Search(system, optimal, gap, scale, drawn, meter, convex)
+        judged = search.judged(judged, gradients_of_constraints)
     sentence, advice = verdict(
         system,
         rows,
@@ -359,12 +348,20 @@ def _report(
         relative,
         judged,
         solvers,
-        judging=judging,
-        ended=ended,
+        judging=asked.judging,
+        ended=asked.ended,
         convex=convex,
         loose=loose(system, optimal, meter),
         noise=drawn,
     )
+    qualified, moves = None, None
+    if system.labels:
+        qualified = qualification(system, gradients_of_constraints, optimal)
+    if system.labels and asked.sensitive:
+        moves = sensitivity(system, gradients_of_constraints, optimal, meter)
+    better_point = None
+    if judged.better is not None and judged.better.pole is None:
+        better_point = judged.better.point
     return KKTReport(
         objective=system.objective,
         constraints=rows,
@@ -381,15 +378,13 @@ def _report(
         own=None if solvers is None else _with_solvers(system, solvers),
         gradient=optimal.plain,
         gap=gap,
-        qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
-        sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter)
-        if sensitive and system.labels
-        else None,
-        better=None if judged.better is None or judged.better.pole is not None else judged.better.point,
+        qualification=qualified,
+        sensitivity=moves,
+        better=better_point,
         exact=drawn is None,
         error=0.0 if drawn is None else drawn.objective,
         notes=(
-            *at_bound(multipliers or {}, limits),
+            *at_bound(asked.multipliers or {}, asked.limits),
             *notes_of(system, optimal, drawn),
             *cancelling(system, lost),
             *_cut(meter),
@@ -397,33 +392,90 @@ def _report(
     )
 
 
+def _optima(system: System, shared: Gradients, asked: _Asked) -> tuple[Optimum, Optimum | None]:
+    """The best multipliers, and those of the solver if all are given."""
+    given = asked.multipliers or {}
+    solvers = None
+    if system.labels and set(system.labels) <= given.keys():
+        solvers = optimum(system, shared, asked.meter, asked.multipliers)
+    if solvers is not None and shared.c is None:
+        start = solvers.unknowns
+    else:
+        start = None
+    optimal = optimum(system, shared, asked.meter, start=start)
+    if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
+        return solvers, solvers  # many dependent gradients: the search ended early
+    return optimal, solvers
+
+
+def _rows(system: System, optimal: Optimum) -> dict[str, Row]:
+    """The constraints by their labels."""
+    each = zip(system.labels, system.values, optimal.multipliers, _written(system), strict=True)
+    return {
+        label: Row(float(value), float(nu), float(abs(value * nu)), *written)
+        for label, value, nu, written in each
+    }
+
+
+class _Search:
+    """Searches for better points around a point that the conditions call solved."""
+
+    def __init__(
+        self,
+        system: System,
+        optimal: Optimum,
+        gap: Gap | None,
+        scale: Scales,
+        drawn: Noise | None,
+        meter: Meter,
+        convex: bool,
+    ):
+        self.system, self.optimal, self.gap, self.scale = system, optimal, gap, scale
+        self.meter, self.convex = meter, convex
+        self.least_gain = 0.0
+        if drawn is not None:
+            self.least_gain = max(GOOD * scale.objective, ERRORS * drawn.objective)
+
+    def judged(self, judged: Judged, rows: np.ndarray | None) -> Judged:
+        """The judgement after all searches; ``rows`` are the gradients of the constraints."""
+        system, optimal, gap, scale = self.system, self.optimal, self.gap, self.scale
+        gain = max(GOOD * scale.ordinary_size, self.least_gain)
+        counts = max(counting(scale.objective, system.objective), self.least_gain)
+        if judged.unsure(gap, scale.size):
+            pole = poles.beside(system, counts, _beside(self.meter))
+            judged = judged.beside(pole or better(system, optimal.lagrangian, gain, self.meter))
+        if judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
+            seen = examined(system, optimal, rows, counts, _beside(self.meter), convex=self.convex)
+            judged = judged.after(seen, counts, convex=self.convex)
+        return judged
+
+
 def _beside(meter: Meter) -> Meter:
-    """A share of the work left for one of the searches beside a point, and a little in any case, also
-    after the clock's end."""
+    """The work for one search beside a point: a share of the work left, and a little even after the
+    clock's end."""
     return Meter(max(BESIDE_SHARE * meter.left, BESIDE_S), stop=meter.stop)
 
 
 def _cut(meter: Meter) -> list[str]:
-    """That the search has not come to its end, and why."""
+    """A note if the search did not come to its end, and why."""
     if meter.timed:
         return [CUT if meter.stop() else LATE]
     return []
 
 
 def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]:
-    """Both sides of every constraint with the relation between them."""
+    """Both sides of every constraint and the relation between them."""
     evaluator, start = Evaluator(system.bound, system.point, seed=system.seed), 0
     for constraint in system.problem.constraints:
         values = system.values[start : start + len(members.of(system.bound, constraint))]
         start += len(values)
-        found = sides(evaluator, constraint, values)
-        if found is None:
+        both = sides(evaluator, constraint, values)
+        if both is None:
             yield from ((None, "", None) for _ in values)
-        else:
-            yield from (
-                (left, found[0], right)
-                for left, right in zip(found[1].tolist(), found[2].tolist(), strict=True)
-            )
+            continue
+        relation, lefts, rights = both
+        for left, right in zip(lefts.tolist(), rights.tolist(), strict=True):
+            yield left, relation, right
 
 
 def _residual(system: System, optimal: Optimum) -> float:
@@ -433,7 +485,7 @@ def _residual(system: System, optimal: Optimum) -> float:
 
 
 def _beyond(system: System, optimal: Optimum) -> float:
-    """What violations are worth by their multipliers: by so much the objective is better than feasible
+    """The worth of the violations by their multipliers: how much better the objective is than feasible
     points allow."""
     worth = np.abs(np.maximum(np.array(system.violations), 0.0) * optimal.multipliers)
     return float(np.nan_to_num(worth).sum())
@@ -463,6 +515,7 @@ def _errors(system: System, optimal: Optimum, scale: Scales, drawn: Noise) -> di
 
 
 def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:
+    """The residuals with the solver's own multipliers, as the report's ``own``."""
     products = (abs(float(v * nu)) for v, nu in zip(system.values, optimal.multipliers, strict=True))
     return {
         "stationarity": math.hypot(optimal.gradient, optimal.slack),

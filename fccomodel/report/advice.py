@@ -1,5 +1,5 @@
-"""What would lower a residual, by how the run ended that found the point: nothing is advised that
-cannot help there."""
+"""Advice on how to lower a residual, by how the run ended that found the point. Advice that cannot help
+is not given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fccomodel.data.bound import Bound
 
-#: A tolerance from which on rounding decides, not the tests of a run.
+#: Tolerance up to which rounding decides, not the tests of a run.
 ROUNDING = 1e-10
 BEYOND = "Numbers at this point are beyond double precision: scale the data, or bound the variables by sets."
 CANCELLING = "Rounding of terms that cancel is as large as what is left of them: {scaling}."
@@ -23,7 +23,7 @@ DRAWS = (
     "The run's own tests were met: the report's draws differ from the run's, by the standard errors "
     "in the notes."
 )
-#: what is missing, by what decides
+#: Sentences on what is missing, by the residual that decides.
 MISSING: Mapping[str, str] = {
     "feasibility": "Constraints are still violated",
     "complementarity": "A constraint with a positive multiplier is not at its bound yet",
@@ -38,12 +38,12 @@ class Ending:
 
     how      ``budget``, ``interrupted``, ``stalled`` (a longer run gains nothing), or ``converged``
              by its own tests
-    way      what ended it: ``steps``, ``passes`` over all rows, or an ``interior``-point method
+    way      its last method: ``steps``, ``passes`` over all rows, or an ``interior``-point method
     tol      the tolerance of its tests
-    sampled  steps saw some of the rows
-    biased   steps estimate expectations under nonlinear functions by one minibatch each, which no
-             number of steps mends
-    passes   how to have passes over all rows after the steps, where there were none and can be
+    sampled  whether steps saw only some of the rows
+    biased   whether steps estimated expectations under nonlinear functions by one minibatch each; more
+             steps do not remove that bias
+    passes   how to add passes over all rows after the steps; '' if there were some or cannot be
     """
 
     how: str
@@ -55,47 +55,38 @@ class Ending:
 
     @property
     def remedy(self) -> str:
-        """What another run does differently; empty where none would end elsewhere."""
+        """What another run should do differently; '' if no run would end elsewhere."""
+        if self.passes:
+            ways = [self.passes]
+        else:
+            ways = []
         if self.way == "steps" and self.biased:
-            if self.passes:
-                ways = [self.passes]
-            else:
-                ways = []
-            others = [
+            ways += [
                 "larger batches (--option inner_batch)",
                 "an algorithm that keeps estimates (--algorithm race)",
             ]
             return (
-                "one minibatch at a time is a biased estimate, however long the run; try "
-                f"{' or '.join(ways + others)}"
+                f"one minibatch at a time is a biased estimate, however long the run; try {' or '.join(ways)}"
             )
+        batches = []
         if self.way == "steps" and self.sampled:
             batches = ["larger batches (--option inner_batch, outer_batch)"]
-        else:
-            batches = []
         match self.how:
             case "budget" | "interrupted":
                 return "run longer (--budget)" + "".join(f", with {text}" for text in batches)
             case "stalled":
-                if self.passes:
-                    ways = [self.passes]
-                else:
-                    ways = []
-                others = ["another algorithm (--algorithm race)"]
-                return f"a longer run gains nothing; try {' or '.join(ways + batches + others)}"
+                ways += [*batches, "another algorithm (--algorithm race)"]
+                return f"a longer run gains nothing; try {' or '.join(ways)}"
             case "converged" if self.way != "interior" and self.tol > ROUNDING:
                 return f"run with a smaller --tol than {self.tol:g}"
         return ""
 
 
 def towards(ended: Ending | None, missing: str, bound: Bound, loose: str = "") -> str:
-    """What to do about what is ``missing``, a key of ``MISSING``; ``loose`` says why more may be
-    missing here than is."""
-    if (
-        loose
-        and missing == "stationarity"
-        and (ended is None or ended.how == "converged" or not ended.remedy)
-    ):
+    """What to do about the residual ``missing``, a key of ``MISSING``; ``loose`` says why it may be less
+    than it seems."""
+    more_helps = ended is not None and ended.how != "converged" and ended.remedy
+    if loose and missing == "stationarity" and not more_helps:
         return loose
     if ended is None:
         return f"{MISSING[missing]}: solve with this point as the start (--start, `start=` in Python)."
@@ -107,7 +98,7 @@ def towards(ended: Ending | None, missing: str, bound: Bound, loose: str = "") -
 
 
 def little_curvature(bound: Bound) -> str:
-    """What makes a proof of the gap smaller."""
+    """What lets a smaller gap be proved."""
     return (
         f"Curvature is too small for the conditions to tell: {scaling(bound)}, or add a regulariser, such as "
         f"1e-4 * {squares(bound)}."
@@ -115,7 +106,7 @@ def little_curvature(bound: Bound) -> str:
 
 
 def squares(bound: Bound) -> str:
-    """A regulariser of the first variable, as one writes it."""
+    """A regulariser of the first variable, as the language writes it."""
     name, variable = next(iter(bound.problem.variables.items()))
     if variable.shape or variable.net:
         return f"sumsq({name})"
@@ -123,11 +114,12 @@ def squares(bound: Bound) -> str:
 
 
 def scaling(bound: Bound) -> str:
-    """Numbers of a size near 1: of data, where features are as they were bound; else of the model."""
+    """How to bring numbers near 1: scale features that are not scaled, else change units of the model."""
     if any(_as_bound(column) for table in bound.tables.values() for column in table.encoding.values()):
         return 'scale the data (`scale = "standard"`)'
     return "write the model in units in which its numbers are near 1"
 
 
 def _as_bound(column: Mapping[str, object]) -> bool:
+    """Whether a column holds features that are not scaled."""
     return column.get("kind") in ("vector", "features") and "scale" not in column

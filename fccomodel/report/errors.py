@@ -1,4 +1,4 @@
-"""F0701, F0706: points at which a problem has no finite value or gradient; constraints without margins."""
+"""F0701, F0706: points without a finite value or gradient; constraints without margins."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A convex function as a sum of its parts: quadratic ones, whose Hessian is a constant, others whose
-curvature near a point is known, and norms that bound the variables."""
+"""A convex function as a sum of parts: quadratic ones with a constant Hessian, others with a known
+curvature near a point, and norms that bound the variables."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,17 +18,17 @@ from fccomodel.structure.facts import Facts, Standing
 
 @dataclass(eq=False, kw_only=True)
 class Parts:
-    """What ``sign * expr`` is a sum of, with weights that are not negative.
+    """The parts whose sum, with nonnegative weights, is ``sign * expr``.
 
     see        gives the facts of an expression
-    plain      only squares of whole variables count as quadratic, so that the Hessian is diagonal
-    leaves     ids of the parts           convex   each of them is proved to be convex
-    higher     some part is neither quadratic nor affine
-    radius     parts that are not quadratic count too, as functions that have at a point no more
-               curvature than they have within
-               this distance of it; None: they do not
-    steepest   the largest of their constants: of the Lipschitz ones of these affine functions, and
-               of ``steady``
+    plain      count only squares of whole variables as quadratic, so that the Hessian is diagonal
+    leaves     ids of the parts
+    convex     whether each part is proved to be convex
+    higher     whether some part is neither quadratic nor affine
+    radius     count parts that are not quadratic too, as functions whose curvature at a point is at
+               most theirs within this distance of it; None to leave them out
+    steepest   the largest constant of these parts: a Lipschitz constant of their affine arguments, or
+               the constant of ``steady``
     """
 
     see: Analyser
@@ -40,7 +40,7 @@ class Parts:
     steepest: float = 0.0
 
     def quadratic(self, node: ir.Expr, sign: float) -> ir.Expr | None:
-        """The sum of the parts that are convex quadratic functions; None where there are none."""
+        """The sum of the parts that are convex quadratic functions, or None if there are none."""
         if not ir.variables_of(node):
             return None
         match node:
@@ -50,7 +50,9 @@ class Parts:
                         substitute(let.body, dict(zip(let.binders, node.args, strict=True))), sign
                     )
                 q = self.quadratic(let.body, sign)
-                return None if let.binders else q
+                if let.binders:
+                    return None
+                return q
             case ir.Apply() if (terms := atoms.signed(node)) is not None:
                 inside = [
                     (sign_of_term, self.quadratic(part, sign * sign_of_term)) for sign_of_term, part in terms
@@ -88,6 +90,7 @@ class Parts:
         return self._near(node)
 
     def _near(self, node: ir.Expr) -> ir.Expr | None:
+        """A function for a part that is not quadratic, see ``radius``; None if none is known."""
         if self.radius is None or node.shape:
             return None
         constant = steady(node, self.see)
@@ -95,11 +98,9 @@ class Parts:
             self.steepest = max(self.steepest, constant)
             return apply("mul", const(math.exp(-constant * self.radius)), node)
         atom = atoms.of(node)
-        if (
-            not isinstance(atom, atoms.ScalarAtom)
-            or not atom.near
-            or any(map(ir.variables_of, node.children[1:]))
-        ):
+        if not isinstance(atom, atoms.ScalarAtom) or not atom.near:
+            return None
+        if any(map(ir.variables_of, node.children[1:])):
             return None
         if (slope := slope_of(node.children[0], self.see)) == math.inf:
             return None
@@ -111,8 +112,8 @@ class Parts:
         return near
 
     def _factor(self, node: ir.Apply) -> ir.Expr | None:
-        """The side of a product that no variable is in, where its sign is known; of a quotient the
-        divisor."""
+        """The side of a product (the divisor of a quotient) that has no variables and a known sign, or
+        None."""
         for side in node.args[1:] if node.op == "div" else node.args:
             low, high = self.see(side).interval.value[:2]
             if not ir.variables_of(side) and (low >= 0 or high <= 0):
@@ -120,7 +121,7 @@ class Parts:
         return None
 
     def _squared(self, node: ir.Expr) -> bool:
-        """It is a polynomial of degree two in the variables."""
+        """Whether the node is a polynomial of degree two in the variables."""
         if self.plain:
             return isinstance(node, ir.Apply) and node.op == "sumsq" and isinstance(node.args[0], ir.Var)
         return self.see(node).degree == 2
@@ -133,15 +134,17 @@ def _signed(node: ir.Expr, sign: float) -> ir.Expr:
 
 
 def _conditional(node: ir.Reduce) -> bool:
-    """Its elements depend on the variables."""
+    """Whether the elements of a reduction depend on the variables."""
     return node.condition is not None and bool(ir.variables_of(node.condition))
 
 
 def steady(node: ir.Expr, see: Analyser) -> float | None:
-    """c with ``|D^3 f[v, v, v]| <= c |v| D^2 f[v, v]`` everywhere, for a convex f: within r of a
-    point, its Hessian is at least exp(-c r) that at the point. Of a sum it is the largest; of the
-    log-mean-exp of rows h, whose second derivative is E_q h'' + Var_q h', c of h and three times
-    the range of h', 2 Lip h. None where none is known.
+    """c with ``|D^3 f[v, v, v]| <= c |v| D^2 f[v, v]`` everywhere, for a convex f, or None if none is
+    known.
+
+    Within r of a point, the Hessian is at least exp(-c r) times that at the point. A sum has the
+    largest constant of its terms. The log-mean-exp of rows h has the second derivative E_q h'' +
+    Var_q h', and the constant of h plus three times the range of h', which is 2 Lip h.
     """
     facts = see(node)
     if facts.affine or facts.degree == 2 and facts.convex:
@@ -151,41 +154,24 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
             return steady(substitute(let.body, dict(zip(let.binders, node.args, strict=True))), see)
         case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
             return steady(body, see)
-        case ir.Reduce(body=body) if reductions.of(node).name in (
-            "logmeanexp",
-            "logsumexp",
-        ) and not _conditional(node):
+        case ir.Reduce(body=body) if _logarithmic(node) and not _conditional(node):
+            theta = 1.0
             if "theta" in node.options:
                 theta = see(node.options["theta"]).interval.value.lo
-            else:
-                theta = 1.0
-            if see(body).convex and theta > 0:
-                known = steady(body, see)
-            else:
-                known = None
-            if known is None:
-                return None
-            return known + 6 * _constant(see(body)) / theta
+            if theta > 0:
+                return _steady_of_exponentials(body, theta, see)
+            return None
         case ir.Apply(op="log", args=(ir.LetRef() | ir.Reduce() as inner,)) if (
             rows := _exponentials(inner)
         ) is not None:
-            if see(rows).convex:
-                known = steady(rows, see)
-            else:
-                known = None
-            if known is None:
-                return None
-            return known + 6 * _constant(see(rows))
+            return _steady_of_exponentials(rows, 1.0, see)
         case ir.Apply() if (terms := atoms.signed(node)) is not None:
-            each = [steady(part, see) if sign > 0 or see(part).affine else None for sign, part in terms]
-            if None in each:
-                return None
-            return max(known for known in each if known is not None)
+            return _steady_of_sum(terms, see)
         case ir.Apply(op="mul", args=(a, b)):
-            if not ir.variables_of(a):
-                factor, u = (a, b)
-            else:
+            if ir.variables_of(a):
                 factor, u = (b, a)
+            else:
+                factor, u = (a, b)
             positive = not ir.variables_of(factor) and see(factor).interval.value.lo >= 0
             if positive and not u.shape:
                 return steady(u, see)
@@ -196,9 +182,42 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
     return atom.steady * slope_of(node.children[0], see)
 
 
+def _logarithmic(node: ir.Reduce) -> bool:
+    """Whether the node is the logarithm of a mean or a sum of exponentials."""
+    return reductions.of(node).name in ("logmeanexp", "logsumexp")
+
+
+def _steady_of_exponentials(rows: ir.Expr, theta: float, see: Analyser) -> float | None:
+    """``steady`` of log-mean-exp of rows with temperature ``theta``."""
+    if see(rows).convex:
+        known = steady(rows, see)
+    else:
+        known = None
+    if known is None:
+        return None
+    return known + 6 * _constant(see(rows)) / theta
+
+
+def _steady_of_sum(terms: Sequence[tuple[float, ir.Expr]], see: Analyser) -> float | None:
+    """``steady`` of a sum: the largest of the terms' constants."""
+    largest = -math.inf
+    for sign, part in terms:
+        if sign > 0 or see(part).affine:
+            known = steady(part, see)
+        else:
+            known = None
+        if known is None:
+            return None
+        largest = max(largest, known)
+    return largest
+
+
 def _exponentials(node: ir.Expr) -> ir.Expr | None:
-    """h of a mean or a sum of exp(h)."""
-    inner = node.let.body if isinstance(node, ir.LetRef) and not node.let.binders else node
+    """h of a mean or a sum of exp(h), or None for others."""
+    if isinstance(node, ir.LetRef) and not node.let.binders:
+        inner = node.let.body
+    else:
+        inner = node
     if not isinstance(inner, ir.Reduce) or not reductions.of(inner).additive or _conditional(inner):
         return None
     if isinstance(inner.body, ir.Apply) and inner.body.op == "exp":
@@ -207,7 +226,7 @@ def _exponentials(node: ir.Expr) -> ir.Expr | None:
 
 
 def slope_of(u: ir.Expr, see: Analyser) -> float:
-    """The Lipschitz constant of an affine function; inf where it is not known, or the function is not
+    """The Lipschitz constant of an affine function; inf if it is not known or the function is not
     affine."""
     if see(u).affine:
         return _constant(see(u))
@@ -215,13 +234,18 @@ def slope_of(u: ir.Expr, see: Analyser) -> float:
 
 
 def _constant(facts: Facts) -> float:
+    """The Lipschitz constant; inf if it is not known."""
     known = facts.lipschitz.standing <= Standing.BOUNDED and facts.lipschitz.value.known
-    return facts.lipschitz.value.value if known else math.inf
+    if known:
+        return facts.lipschitz.value.value
+    return math.inf
 
 
 class Size(NamedTuple):
-    """``|variable| <= radius`` in the norm whose dual's unit ball has this shape, wherever a sum of
-    parts is at most a level."""
+    """``|variable| <= radius`` at all points where a sum of parts is at most a level.
+
+    ball   the shape of the unit ball of the dual norm
+    """
 
     variable: str
     ball: str
@@ -229,8 +253,8 @@ class Size(NamedTuple):
 
 
 def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[Size]:
-    """What ``sign * expr <= level`` says of the variables: one part is a multiple of a norm, and the
-    others are bounded below."""
+    """Bounds of variables that follow from ``sign * expr <= level``: a part is a multiple of a norm, and
+    the others are bounded below."""
     terms = list(terms_of(expr, sign))
     lows = []
     for node, s in terms:
@@ -245,7 +269,7 @@ def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[S
 
 
 def terms_of(node: ir.Expr, sign: float) -> Iterator[tuple[ir.Expr, float]]:
-    """What ``sign * node`` is the sum of, with signs."""
+    """The terms whose sum is ``sign * node``, with their signs."""
     if isinstance(node, ir.LetRef) and not node.let.binders:
         yield from terms_of(node.let.body, sign)
     elif (terms := atoms.signed(node)) is not None:
@@ -256,13 +280,13 @@ def terms_of(node: ir.Expr, sign: float) -> Iterator[tuple[ir.Expr, float]]:
 
 
 def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, int, float] | None:
-    """(variable, the shape of the ball, the norm's power, a positive lower bound of the factor)."""
+    """(variable, shape of the ball, power of the norm, positive lower bound of the factor), or None if
+    the node is no multiple of a norm of a variable."""
     factor = sign
     while isinstance(node, ir.Apply) and node.op == "mul":
-        if not ir.variables_of(node.args[0]):
-            a, b = node.args
-        else:
-            a, b = node.args[::-1]
+        a, b = node.args
+        if ir.variables_of(a):
+            a, b = b, a
         ends = see(a).interval.value
         if ir.variables_of(a) or a.shape or ends.lo < 0:
             return None

@@ -1,5 +1,5 @@
-"""The report in words: one line of verdict, what to do if it is not good enough, and what was sampled,
-assumed or bounded."""
+"""The report in words: one line of verdict, advice if it is not good enough, and notes on what was
+sampled, assumed or bounded."""
 
 from __future__ import annotations
 
@@ -30,41 +30,43 @@ from fccomodel.report.point.system import System
 if TYPE_CHECKING:
     from fccomodel.report import KKTReport, Row
 
-#: epsilon up to which a point is called so
+#: Grades of a point, each with the largest relative residual up to which it is given.
 GRADES: tuple[tuple[float, str], ...] = (
     (1e-6, "Solved to high accuracy"),
     (1e-3, "Solved"),
     (1e-2, "Solved roughly"),
     (math.inf, "Not solved yet"),
 )
+#: Relative residual or gap up to which a point is good.
 GOOD = 1e-3
-#: A violation, relative to its constraint's scale, that an objective which falls without end must not need.
+#: Violation, relative to its constraint's scale, up to which a point counts as feasible if the objective
+#: is said to fall without end.
 FEASIBLE = 1e-6
-#: The grade of a point that meets the conditions where a proved bound of the gap leaves much open.
+#: The grade of a point that meets the conditions if the proved bound of the gap is large.
 OPEN = "Nearly stationary, but perhaps not solved"
-#: The grade of a point that meets the conditions where a better one was found.
+#: The grade of a point that meets the conditions if a better point was found.
 BEATEN = "Stationary, but not best"
-#: The grade of a point that meets the conditions of first order and that a direction of descent of
-#: higher order leaves.
+#: The grade of a point that meets first-order conditions if a direction of descent of higher order
+#: was found.
 SADDLE = "A saddle point"
-#: The grades of a problem that is not convex where its curvature could not be examined.
+#: The grades for a problem that is not convex if its curvature could not be examined.
 FIRST_ORDER: Mapping[str, str] = {
     "Solved to high accuracy": "Stationary to high accuracy",
     "Solved": "Stationary",
     "Solved roughly": "Roughly stationary",
 }
-#: A number in a column from which on its scale is named where terms cancel.
+#: Size of the numbers in a column from which on the column is named if terms cancel.
 LARGE_COLUMN = 1e3
-#: The least size of an objective, for what counts as a gain.
+#: The least size of an objective to which gains are relative.
 LEAST_OBJECTIVE = 1e-2
-#: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
+#: Share of a penalty's bound from which on a multiplier counts as being at the bound.
 NEARLY = 0.99
-#: A gap, or rounding in an objective, that counts as none, whatever the size of the objective.
+#: Gap, or rounding in an objective, up to which it counts as 0, whatever the size of the objective.
 NO_GAP = 1e-12
-#: What is below a root counts as 0 from here on.
+#: Argument of a root up to which it counts as 0.
 NO_ROOT = 1e-12
-#: The standard errors of the objective, relative to its size, and of constraints, up to which an
-#: estimate is called so.
+#: Grades of an estimate, each with the largest standard error of the objective, relative to its size,
+#: and of the constraints, up to which it is given.
 ESTIMATES: tuple[tuple[float, str], ...] = (
     (1e-2, "Solved"),
     (1e-1, "Solved roughly"),
@@ -76,14 +78,15 @@ UNBOUNDED = "Bound the variable by a constraint or a set, or add a regulariser; 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """The grade of a point, by how much the optimum may be better where that decides it (else 0), and
-    a better point; ``by_gap`` where the gap decides in its favour.
+    """The grade of a point, and what decided it.
 
+    by_gap       whether a small gap gave a better grade
+    missing      how much better the optimum may be, if that decides the grade; else 0
+    estimated    whether expectations are over draws: nothing is proved of the distribution
+    loose        how much better the optimum may be, if the bound is too weak to decide the grade; else 0
+    better       a better point, or None
     first_order  why only first-order conditions are known of a problem that is not convex; "" otherwise
-    estimated    expectations are over draws: nothing is proved of the distribution
-    loose        by how much the optimum may be better, where the only bound of that leaves much
-                 open and decides nothing; else 0
-    lost         rounding decides the grade
+    lost         whether rounding decides the grade
     """
 
     grade: str
@@ -97,23 +100,26 @@ class Judged:
 
     @property
     def solved(self) -> bool:
+        """Whether the grade says solved, at least roughly."""
         return self.grade.startswith("Solved")
 
     def unsure(self, gap: Gap | None, size: float) -> bool:
-        """The conditions call it solved, and no gap says as much of an objective of this size."""
-        proved = (
-            gap is not None and gap.value is not None and (gap.value < 0 or counted(gap.value) <= GOOD * size)
-        )
-        return (self.solved or self.grade == OPEN) and not proved
+        """Whether the conditions call the point solved, and no gap proves it for an objective of this
+        size."""
+        if not self.solved and self.grade != OPEN:
+            return False
+        if gap is None or gap.value is None:
+            return True
+        return gap.value >= 0 and counted(gap.value) > GOOD * size
 
     def beside(self, better: Better | None) -> Judged:
-        """With a better point, if there is one."""
+        """The judgement with a better point, if there is one."""
         if better is None:
             return self
         return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better)
 
     def rounded(self, share: float) -> Judged:
-        """With a grade no better than rounding allows, which may be this share of the objective."""
+        """The judgement with a grade that rounding allows; rounding may be this share of the objective."""
         grades = [text for _, text in GRADES]
         allowed = _grade(share)
         if not self.solved or grades.index(allowed) <= grades.index(self.grade):
@@ -121,35 +127,36 @@ class Judged:
         return replace(self, grade=allowed, by_gap=False, lost=True)
 
     def after(self, examined: Examined, counts: float, *, convex: bool) -> Judged:
-        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back
-        alone, and is nothing beside the errors of draws."""
-        grades = [text for _, text in GRADES]
+        """The judgement with what curvature shows. A gain below ``counts`` only takes high accuracy
+        back, and means nothing beside the errors of draws."""
         if examined.why and not convex:
             return replace(self, first_order=examined.why)
         if examined.why and self.loose:
-            return replace(
-                self, grade=self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
-            )
+            return replace(self, grade=self._not_highly_accurate)
         if examined.better is None or examined.better.gain >= counts:
             return self.beside(examined.better)
         if self.estimated:
             return self
+        return replace(self, grade=self._not_highly_accurate, better=examined.better)
+
+    @property
+    def _not_highly_accurate(self) -> str:
+        """The grade, or the one below high accuracy if that is lower."""
         if self.grade == OPEN:
-            least = self.grade
-        else:
-            least = max(self.grade, grades[1], key=grades.index)
-        return replace(self, grade=least, better=examined.better)
+            return self.grade
+        grades = [text for _, text in GRADES]
+        return max(self.grade, grades[1], key=grades.index)
 
     @property
     def words(self) -> str:
-        """The grade as the verdict has it."""
+        """The grade as the verdict says it."""
         if self.first_order:
             return FIRST_ORDER.get(self.grade, self.grade)
         return self.grade
 
 
 def counting(weight: float, objective: float) -> float:
-    """The gain that counts: ``GOOD`` of the objective, which may be small beside its range (``weight``)."""
+    """The least gain that counts: ``GOOD`` times the smaller of the objective and its scale ``weight``."""
     return GOOD * min(weight, max(abs(objective), LEAST_OBJECTIVE))
 
 
@@ -163,19 +170,17 @@ def judge(
     *,
     convex: bool = False,
 ) -> Judged:
-    """The grade by the residuals relative to the scales, and by the gap.
+    """The grade from the relative residuals and from the gap.
 
-    A gap that leaves much open takes a good grade back, one that leaves little makes a grade good.
-    One that is loose is no evidence against the point of a ``convex`` problem, and the verdict says
-    so.
+    A large gap takes a good grade back, and a small one makes a grade good. A loose gap is no
+    evidence against the point of a ``convex`` problem, and the verdict says so.
 
-    size    of the objective: what a gap is compared with
-    beyond  what violations are worth, relative too; where gradients of constraints nearly vanish it
-            is much, and perhaps more
-            than it says
-    noise   the standard errors of a problem that draws, with ``errors``, those of the residuals as
-            ``relative`` has these. What
-            draws leave of a residual that is 0 counts as 0, and no grade is better than the errors allow.
+    size    size of the objective, to which gaps are relative
+    beyond  how much the objective gains by violations, relative too; large, and perhaps larger than
+            it says, if gradients of constraints nearly vanish
+    noise   the standard errors of a problem that draws, or None
+    errors  the standard errors of the residuals, as ``relative`` has these. Residuals within their
+            errors count as 0, and no grade is better than the errors allow
     """
     if noise is not None:
         return _judged_on_draws(relative, gap, size, beyond, noise, errors or {})
@@ -187,13 +192,7 @@ def judge(
             return Judged(grade=by_gap, by_gap=True)
     if beyond > GOOD:
         return Judged(grade=grades[-1])
-    if (
-        gap is None
-        or gap.value is None
-        or counted(gap.value) <= GOOD * size
-        or gap.value < 0
-        or grade == grades[-1]
-    ):
+    if gap is None or gap.value is None or not _large(gap, size) or grade == grades[-1]:
         return Judged(grade=grade)
     if gap.loose:
         return Judged(grade=grade, loose=gap.value if convex else 0.0)
@@ -207,7 +206,13 @@ def counted(difference: float) -> float:
     return max(abs(difference) - NO_GAP, 0.0)
 
 
+def _large(gap: Gap, size: float) -> bool:
+    """Whether a gap is positive and not good for an objective of this size."""
+    return gap.value is not None and gap.value >= 0 and counted(gap.value) > GOOD * size
+
+
 def _grade(epsilon: float, grades: tuple[tuple[float, str], ...] = GRADES) -> str:
+    """The best grade for this residual."""
     return next((text for limit, text in grades if epsilon <= limit), grades[-1][1])
 
 
@@ -219,7 +224,8 @@ def _judged_on_draws(
     noise: Noise,
     errors: Mapping[str, float],
 ) -> Judged:
-    """The grade of an estimate: by what exceeds the standard errors, and no better than these allow."""
+    """The grade of an estimate: from the residuals beyond their standard errors, and no better than
+    the errors allow."""
     grades = [text for _, text in GRADES]
     excess = {name: max(0.0, value - ERRORS * errors.get(name, 0.0)) for name, value in relative.items()}
     allowed = _grade(max(noise.objective / size, errors.get("feasibility", 0.0)), ESTIMATES)
@@ -227,14 +233,9 @@ def _judged_on_draws(
     if gap is not None and gap.value is not None:
         of_gap = _grade(max(abs(gap.value) / size, excess["feasibility"]))
         by_gap = grades.index(of_gap) < grades.index(grade)
-        grade = of_gap if by_gap else grade
-        if (
-            not by_gap
-            and not gap.loose
-            and gap.value > 0
-            and counted(gap.value) > GOOD * size
-            and grade != grades[-1]
-        ):
+        if by_gap:
+            grade = of_gap
+        elif not gap.loose and _large(gap, size) and grade != grades[-1]:
             return Judged(grade=OPEN, missing=gap.value, estimated=True)
     if beyond > GOOD and not by_gap and excess["feasibility"] > 0:
         grade = grades[-1]
@@ -256,18 +257,20 @@ def verdict(
     noise: Noise | None = None,
 ) -> tuple[str, str]:
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what
-    would lower it; ``loose``: why the stationarity may be less than it says."""
+    would lower it.
+
+    parts      the three residuals; ``relative`` to the scales
+    judging    the rows are not those that the point was found on: no grade and no advice
+    loose      why the stationarity may be less than it says, or ""
+    """
     epsilon, share = max(parts.values()), max(relative.values())
     grade = "On these rows" if judging else judged.words
     name = max(relative, key=lambda key: relative[key])
-    where = _where(system, rows, name)
+    decided = ""
     if system.labels or system.projected:
-        decided = f", decided by {name}{where}"
-    else:
-        decided = ""
-    if _alike(epsilon, share):
-        scaled = ""
-    else:
+        decided = f", decided by {name}{_where(system, rows, name)}"
+    scaled = ""
+    if not _alike(epsilon, share):
         scaled = f", {share:.1e} relative to the problem's scales"
     opened = ""
     if judged.missing and not judging:
@@ -279,31 +282,35 @@ def verdict(
     elif judged.first_order and not judging:
         opened += f"; whether it is a saddle is not known: {judged.first_order}"
     if judged.by_gap and not judging:
-        grade += ", by the estimated gap" if judged.estimated else ", by the proved gap"
+        if judged.estimated:
+            grade += ", by the estimated gap"
+        else:
+            grade += ", by the proved gap"
     elif noise is not None:
         grade += ", estimated"
     if noise is not None:
         opened += f"; of {noise.count:,} draws, the standard error of the objective is {noise.objective:.1e}"
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
     good = judged.solved and (share <= GOOD or judged.by_gap or judged.estimated) and not judged.lost
-    if judging or good:
-        advice = ""
-    else:
+    advice = ""
+    if not judging and not good:
         advice = _advice(system, name, solvers, parts["stationarity"], judged, ended, convex, loose)
     if advice and math.isinf(max(epsilon, share)):
         advice = advising.BEYOND
-    return (f"{sentence} {advice}" if advice else sentence), advice
+    if advice:
+        sentence = f"{sentence} {advice}"
+    return sentence, advice
 
 
 def _beaten(system: System, better: Better) -> str:
-    """By how much a better point is better, and where it is."""
+    """The words for a better point: where it is, and its gain."""
     if better.saddle:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; {better.where} the objective {falls} by {better.gain:.1e}"
-    if better.pole is None:
-        near = ""
-    else:
+    if better.pole is not None:
         near = f" ({_quoted(system, better.pole)})"
+    else:
+        near = ""
     if better.endless:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; the objective {falls} without end {better.where}{near}"
@@ -311,10 +318,12 @@ def _beaten(system: System, better: Better) -> str:
 
 
 def _alike(a: float, b: float) -> bool:
+    """Whether two numbers agree to a tenth."""
     return a == b or abs(a - b) <= 0.1 * max(a, b)
 
 
 def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
+    """The constraint that decides a residual, in parentheses."""
     if name == "feasibility":
         if system.outside >= max(system.violations, default=0.0):
             return " (a variable is outside its set)"
@@ -334,6 +343,7 @@ def _advice(
     convex: bool,
     loose: str,
 ) -> str:
+    """The advice for a point that is not good; ``name`` is the largest residual."""
     if judged.lost:
         return advising.CANCELLING.format(scaling=advising.scaling(system.bound))
     if judged.better is not None and judged.better.pole is not None:
@@ -350,7 +360,7 @@ def _advice(
 
 
 def loose(system: System, optimal: Optimum, meter: Meter) -> str:
-    """Why other subgradients may leave less, or ""."""
+    """Why other subgradients may have a smaller residual, or ""."""
     if meter.timed or not optimal.weighed:
         return advising.LATER
     if system.left or system.refused or any(_below_roots(system)):
@@ -359,9 +369,12 @@ def loose(system: System, optimal: Optimum, meter: Meter) -> str:
 
 
 def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool = False) -> KKTReport:
-    """The report of a point where the solver found that there is no solution; ``convex``: the
-    constraints are; ``feasible``: a point elsewhere meets them all. Where there is no optimal value
-    either, it has no gap."""
+    """The report of a point at which the solver found that there is no solution. It has no gap if there
+    is no optimal value.
+
+    convex     whether the constraints are convex
+    feasible   whether a point elsewhere meets all of them
+    """
     match failure.kind:
         case "infeasible" if feasible:
             sentence = (
@@ -426,13 +439,15 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
 
 
 def _standing(report: KKTReport) -> str:
-    """How sure a finding about all points is: none is proved where expectations are estimated."""
-    return "proved" if report.exact else "estimated"
+    """How certain a finding about all points is: ``estimated`` if expectations are."""
+    if report.exact:
+        return "proved"
+    return "estimated"
 
 
 def unfinished(report: KKTReport, reason: str) -> KKTReport:
-    """The report of a point where a run took the objective for one that falls for ever, which is known
-    to be false; a solved one as it is."""
+    """The report of a point at which a run wrongly took the objective for one that falls without end;
+    unchanged if the point is solved."""
     if report.solved:
         return report
     sentence = f"{report.verdict} The run ended where the objective still fell, but {reason}."
@@ -440,8 +455,8 @@ def unfinished(report: KKTReport, reason: str) -> KKTReport:
 
 
 def _conflicting(report: KKTReport, failure: Failure, convex: bool) -> KKTReport:
-    """The report of a point where constraints conflict: everywhere, within a radius, or as far as a
-    local search tells."""
+    """The report of a point at which constraints conflict: everywhere, within a radius, or as far as a
+    local search can tell."""
     shown, name = _shown(failure), "infeasible_nearby"
     least = (
         f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
@@ -454,15 +469,12 @@ def _conflicting(report: KKTReport, failure: Failure, convex: bool) -> KKTReport
     if max(failure.radius, failure.nearest) <= 0 or not (convex or failure.proved):
         sentence = f"Infeasible near this point, and constraints are not convex. {least}"
     elif math.isinf(failure.radius):
-        sentence, name = (
-            f"Infeasible, {_standing(report)}: every point violates a constraint. {least}",
-            "infeasible",
-        )
+        name = "infeasible"
+        sentence = f"Infeasible, {_standing(report)}: every point violates a constraint. {least}"
     else:
+        where = f"is within {_down(failure.nearest)} of this one"
         if failure.radius > 0:
             where = f"has |w| <= {_down(failure.radius)}"
-        else:
-            where = f"is within {_down(failure.nearest)} of this one"
         sentence = (
             f"Not solved: no feasible point {where}, {_standing(report)}; further away there may "
             f"be some. {least}"
@@ -473,21 +485,24 @@ def _conflicting(report: KKTReport, failure: Failure, convex: bool) -> KKTReport
 
 
 def _down(value: float) -> str:
-    """Two digits, rounded down."""
+    """The number with two digits, rounded down."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return f"{math.floor(value / unit * (1 + 1e-12)) * unit:.1e}"
 
 
 def _shown(failure: Failure) -> str:
-    """Constraints that conflict, the first of them by their labels."""
+    """The labels of the first eight constraints that conflict, and the number of others."""
     names = list(failure.conflict)
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    shown = ", ".join(names[:8])
+    if len(names) > 8:
+        return f"{shown} and {len(names) - 8} more"
+    return shown
 
 
 def unmet(bound: Bound, report: KKTReport) -> Failure | None:
-    """Constraints without a variable that the data violate, by more than rounding of their sides: no
-    point meets them. None where expectations are estimated, which prove nothing."""
-    found = {}
+    """The failure of constraints without variables that the data violate by more than rounding: no
+    point meets them. None if there are none, or if expectations are estimated, which proves nothing."""
+    violations = {}
     for constraint in (c for c in bound.problem.constraints if report.exact and not ir.variables_of(c.body)):
         for label in members.of(bound, constraint).labels(constraint.label):
             row = report.constraints[label]
@@ -495,26 +510,26 @@ def unmet(bound: Bound, report: KKTReport) -> Failure | None:
                 violation = abs(row.value)
             else:
                 violation = row.value
+            size = 1.0
             if row.relation:
                 size = max(abs(row.left or 0.0), abs(row.right or 0.0))
-            else:
-                size = 1.0
             if violation > FEASIBLE * size:
-                found[label] = violation
-    ordered = dict(sorted(found.items(), key=lambda pair: -pair[1]))
-    if found:
-        return Failure(kind="infeasible", conflict=ordered, fixed=True, nearest=math.inf)
-    return None
+                violations[label] = violation
+    if not violations:
+        return None
+    ordered = dict(sorted(violations.items(), key=lambda pair: -pair[1]))
+    return Failure(kind="infeasible", conflict=ordered, fixed=True, nearest=math.inf)
 
 
 def _seen(failure: Failure) -> str:
-    """How far the objective was seen to fall."""
+    """How far away the objective was seen to fall, in words."""
     if failure.far:
         return f"at |w| = {failure.far:.0e} "
     return ""
 
 
 def _moving(failure: Failure) -> str:
+    """The variable along which the objective falls, in words."""
     assert failure.along is not None
     name, rises = failure.along
     return f"`{name}` {'grows' if rises else 'falls'}"
@@ -522,7 +537,7 @@ def _moving(failure: Failure) -> str:
 
 # -------------------------------------------------------------------------------------------- notes
 def cancelling(system: System, lost: float) -> Iterator[str]:
-    """That terms cancel so far that rounding shows, and the column whose numbers are the largest there."""
+    """A note if terms cancel so much that rounding shows, with the column of the largest numbers."""
     if lost <= GRADES[0][0] * abs(system.objective) or lost <= NO_GAP:
         return
     columns = {
@@ -573,7 +588,7 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
 
 
 def _below_roots(system: System) -> Iterator[str]:
-    """Roots of nearly 0, which have no gradient there."""
+    """Notes on roots of nearly 0, which have no gradient there."""
     roots = (n for n in system.problem.expressions(ir.Apply) if n.op == "sqrt" and not n.shape)
     weighed = {id(record.kink.node) for record in system.records}
     for node in roots:
@@ -589,7 +604,7 @@ def _below_roots(system: System) -> Iterator[str]:
 
 
 def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[str]:
-    """Which of the solver's multipliers are as large as its penalties allow."""
+    """Notes on the solver's multipliers that are as large as its penalties allow."""
     for name, limit in limits.items():
         labels = [
             label
@@ -597,9 +612,9 @@ def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> I
             if label.partition("[")[0] == name and abs(nu) >= NEARLY * limit > 0
         ]
         if labels:
-            shown = ", ".join(f"`{label}`" for label in labels[:4]) + (
-                f" and {len(labels) - 4} more" if len(labels) > 4 else ""
-            )
+            shown = ", ".join(f"`{label}`" for label in labels[:4])
+            if len(labels) > 4:
+                shown += f" and {len(labels) - 4} more"
             yield (
                 f"{shown}: the solver's multiplier is at the penalty's bound, {limit:.3g}: the penalty is "
                 "too weak to hold the "
@@ -608,6 +623,7 @@ def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> I
 
 
 def _quoted(system: System, node: ir.Expr) -> str:
+    """The text of a node in the model, with its line."""
     text = system.problem.text(node)
     if node.span is ir.NOWHERE or not text:
         if isinstance(node, ir.Apply):
@@ -621,11 +637,10 @@ def _quoted(system: System, node: ir.Expr) -> str:
 
 
 def _sampled(noise: Noise) -> str:
-    """Which expectations are represented by draws, and what that costs in accuracy."""
+    """A note on the expectations that draws stand for, and their standard errors."""
+    constraints = ""
     if len(noise.constraints):
         constraints = f", of the constraints at most {noise.worst:.1e}"
-    else:
-        constraints = ""
     return (
         f"{noise.names}: {noise.count:,} draws, others than those of the run, stand for the distribution; "
         "standard error of the "

@@ -222,7 +222,10 @@ class Analyser:
         draft = Draft(
             expr=node, entries=self.declared.entries(node.shape), random=leaf.random, compact=not leaf.random
         )
-        rule = "data range" if leaf.standing == Standing.BOUNDED else "declared range"
+        if leaf.standing == Standing.BOUNDED:
+            rule = "data range"
+        else:
+            rule = "declared range"
         if leaf.interval != REALS:
             draft.propose("interval", leaf.interval, rule, standing=leaf.standing)
         if leaf.size.finite:
@@ -332,7 +335,10 @@ class Analyser:
             atom = atoms.get(name)
             assert atom is not None
             facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
-            powers = (2.0, atoms.Interval(0.0, 0.0)) if args[0].affine else None
+            if args[0].affine:
+                powers = (2.0, atoms.Interval(0.0, 0.0))
+            else:
+                powers = None
             return replace(arithmetic.renamed(facts, "square"), powers=powers)
         if (op == "mul" or len(left.shape) == 1) and (multiple := multiples(left, right)) is not None:
             of = ir.Apply(op=name, args=(multiple.core,), shape=node.shape, span=node.span)

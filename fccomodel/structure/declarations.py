@@ -108,7 +108,9 @@ class Declarations:
                 return value
             case ir.Size(dim=dim):
                 n = self.dim(dim)
-                return n if n < inf else None
+                if n < inf:
+                    return n
+                return None
             case ir.Param(name=name):
                 value = self.value(name)
                 if value is not None and np.ndim(value) == 0:
@@ -116,7 +118,9 @@ class Declarations:
                 return None
             case ir.Apply(op="neg", args=(arg,)):
                 inner = self.number(arg)
-                return None if inner is None else -inner
+                if inner is None:
+                    return None
+                return -inner
             case ir.Apply(op="add" | "sub" | "mul" as op, args=(left, right)):
                 first, second = self.number(left), self.number(right)
                 if first is None or second is None:
@@ -229,9 +233,15 @@ class Declarations:
     def variable(self, name: str) -> Leaf:
         """The range and norm of a variable in its simple sets; the norm is NONE if they are unbounded."""
         if name in self.holes:
-            where = REALS if self.free else opened(self.holes[name])
+            if self.free:
+                where = REALS
+            else:
+                where = opened(self.holes[name])
             return Leaf(interval=where, size=amount(where.mag))
-        declared = None if self.problem is None else self.problem.variables.get(name)
+        if self.problem is None:
+            declared = None
+        else:
+            declared = self.problem.variables.get(name)
         result = Leaf(size=amount(inf))
         if declared is None or self.free:
             return result

@@ -138,7 +138,10 @@ class Draft:
         """Bound the norm by the range, and the range by the norm."""
         ends = self.where
         if ends.mag < float("inf") and self.entries < float("inf"):
-            uses = [self.facts["interval"]] if "interval" in self.facts else []
+            if "interval" in self.facts:
+                uses = [self.facts["interval"]]
+            else:
+                uses = []
             self.propose("size", amount(ends.mag * sqrt(self.entries)), "bounded value", uses=uses)
         elif ends.mag < float("inf"):
             self.propose("size", SOME, "bounded value", uses=[self.facts["interval"]])

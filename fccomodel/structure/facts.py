@@ -76,12 +76,18 @@ class Fact:
                 worst, uses = max(self.standing, rival.standing), (*self.uses, *rival.uses)
                 return replace(self, value=self.value.meet(rival.value), standing=worst, uses=uses)
             if not mine or not theirs:
-                return self if mine else rival
+                if mine:
+                    return self
+                return rival
         else:
             first, second = _strength(self), _strength(rival)
             if first != second:
-                return self if first < second else rival
-        return rival if rival.standing < self.standing else self
+                if first < second:
+                    return self
+                return rival
+        if rival.standing < self.standing:
+            return rival
+        return self
 
     def __str__(self) -> str:
         return describe(self.kind, self.value)
@@ -140,7 +146,9 @@ def describe(kind: str, value: Any) -> str:
         case "above":
             return _curvature(value, "concave")
         case "differentiable":
-            return "continuously differentiable" if value else "not known to be differentiable"
+            if value:
+                return "continuously differentiable"
+            return "not known to be differentiable"
         case "gradient":
             return f"gradient {_constant(value)}"
         case "lipschitz":
@@ -148,7 +156,9 @@ def describe(kind: str, value: Any) -> str:
         case "size":
             if not value.finite:
                 return "not known to be bounded"
-            return f"of size at most {value}" if value.known else "bounded"
+            if value.known:
+                return f"of size at most {value}"
+            return "bounded"
         case "value noise" | "gradient noise":
             return f"{kind.removesuffix(' noise')} of variance {value}"
     return f"in {value}"
@@ -267,13 +277,19 @@ class Facts:
         if self.affine:
             return "affine"
         if self.convex or self.concave:
-            return "convex" if self.convex else "concave"
-        return "weakly convex" if self.weakly_convex else "unknown"
+            if self.convex:
+                return "convex"
+            return "concave"
+        if self.weakly_convex:
+            return "weakly convex"
+        return "unknown"
 
     @property
     def rho(self) -> float | None:
         """The weak convexity constant: 0 if convex, inf if its number is not known, None if none exists."""
-        return self.below.value.number if self.weakly_convex else None
+        if self.weakly_convex:
+            return self.below.value.number
+        return None
 
     # ----------------------------------------------------------------------------------- smoothness
     @property
@@ -288,7 +304,9 @@ class Facts:
         It is inf if the gradient is continuous and no number is known, and None if the function is not
         known to be differentiable.
         """
-        return self.gradient.value.number if self.smooth else None
+        if self.smooth:
+            return self.gradient.value.number
+        return None
 
     @property
     def lipschitz_smooth(self) -> bool:
@@ -341,7 +359,9 @@ class Facts:
     @property
     def curvature_fact(self) -> Fact:
         """The fact behind ``curvature``."""
-        return self.above if self.concave and not self.convex else self.below
+        if self.concave and not self.convex:
+            return self.above
+        return self.below
 
     def with_facts(self, changes: Mapping[str, Fact]) -> Facts:
         """The same with some facts replaced, by kind."""

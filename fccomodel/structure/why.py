@@ -54,7 +54,10 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
     else:
         lines = [f"{subject}: {f.curvature} ({fact.standing})", ""]
         lines += _tree(analysis, fact, width, rules)
-        minimised = f.negated() if maximised else f
+        if maximised:
+            minimised = f.negated()
+        else:
+            minimised = f
         if not minimised.convex:
             lines += ["", f"Not {'concave' if maximised else 'convex'}, because"]
             lines += _lost(analysis, f.expr, curved, lambda g: _why_curved(g, f, maximised), width)
@@ -116,7 +119,10 @@ def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:
     part = written(expr)
     text = analysis.problem.text(part)
     if part is not expr:
-        text = f"a function of {text}" if text else "what a reformulation added"
+        if text:
+            text = f"a function of {text}"
+        else:
+            text = "what a reformulation added"
     return brief(text, width)
 
 
@@ -198,7 +204,10 @@ def steps(analysis: Analysis, root: Fact) -> Iterator[Step]:
         again = id(fact) in seen and bool(fact.uses)
         seen.add(id(fact))
         premises = () if again or affine else tuple(_premises(fact))
-        words = "affine" if affine and not subject.constant else str(fact)
+        if affine and not subject.constant:
+            words = "affine"
+        else:
+            words = str(fact)
         yield Step(depth, fact, words, premises, again)
         stack.extend((use, depth + 1) for use in reversed(premises))
 
@@ -373,9 +382,15 @@ def _lost(
         if bad and depth > SHOWN_LEVELS:
             continue
         pad = "  " * (1 + min(depth, SHOWN_LEVELS))
-        place = "" if bad else _place(analysis, node)
+        if bad:
+            place = ""
+        else:
+            place = _place(analysis, node)
         lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
-        listed = _worth_listing(analysis, children, bad) if parts else []
+        if parts:
+            listed = _worth_listing(analysis, children, bad)
+        else:
+            listed = []
         if bad and not (listed and isinstance(node, ir.Apply) and atoms.signed(node) is None):
             continue
         explanation = words(analysis.see(node))
@@ -397,7 +412,9 @@ def _worth_listing(analysis: Analysis, children: list[ir.Expr], bad: list[ir.Exp
     others = [
         c for c in children if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad
     ]
-    return others if len(others) <= SHOWN_PARTS else []
+    if len(others) <= SHOWN_PARTS:
+        return others
+    return []
 
 
 # -------------------------------------------------------------------------- properties and failures
@@ -418,7 +435,10 @@ def _why_curved(g: Facts, whole: Facts, maximised: bool) -> tuple[str, str]:
     """
     side = g.above if maximised else g.below
     if g.expr is whole.expr and curved(g):
-        words = "it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"
+        if maximised:
+            words = "it is convex, and it is maximised"
+        else:
+            words = "it is concave, and it is minimised"
         return words, side.fix
     missing = (fact for fact in (side, g.below, g.above) if fact.lacks or fact.rule == "no rule")
     fact = next(missing, side)

@@ -131,7 +131,7 @@ def test_an_interruption_while_tuning_keeps_the_best_so_far(problem, monkeypatch
     grid = {"eta": tuple(np.geomspace(1e-6, 0.05, 9)), "gamma": (0.1, 0.5)}
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
     monkeypatch.setattr(algorithms, "all", lambda: known)
-    monkeypatch.setattr(tuning, "MOST", 8)
+    monkeypatch.setattr(tuning, "LARGEST_WHOLE_GRID", 8)
 
     def stop(step):
         if step.done == 11:
@@ -150,7 +150,7 @@ def test_progress_knows_how_many_runs_there_will_be(problem, monkeypatch):
     grid = {"eta": tuple(np.geomspace(1e-3, 0.05, 8)), "gamma": (0.1, 0.5)}
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
     monkeypatch.setattr(algorithms, "all", lambda: known)
-    monkeypatch.setattr(tuning, "MOST", 8)
+    monkeypatch.setattr(tuning, "LARGEST_WHOLE_GRID", 8)
     totals = []
     given = {"algorithms": ["sox"], "seeds": 2, "budget": "2it", "tune": True, "inner_batch": 4}
     fccomodel.compare(problem, progress=lambda step: totals.append((step.done, step.total)), **given)

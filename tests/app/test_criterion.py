@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,24 @@ def test_a_full_batch_has_the_gradient_of_the_objective() -> None:
     assert float(loss.detach()) == pytest.approx(float(exact.detach()), abs=1e-10)
     assert torch.allclose(mine[0], gradient_of(net), atol=1e-10)
     assert torch.allclose(mine[1], t.grad, atol=1e-10)
+
+
+def test_a_tail_over_rows_has_its_threshold_as_a_parameter() -> None:
+    text = HEAD + "minimize cvar(tail = 0.25)[z ~ D] square(s(w; z.x) - z.y);"
+    problem, data, net = bound(text)
+    criterion = problem.criterion(batch=120)
+    (threshold,) = criterion.parameters()
+    with torch.no_grad():
+        threshold.fill_(0.4)
+    x, y = torch.from_numpy(data["x"]), torch.from_numpy(data["y"]).double()
+    criterion(range(120), s=net(x)).backward()
+    mine, slope = gradient_of(net).clone(), float(threshold.grad)
+    net.zero_grad()
+    losses = (net(x) - y).square()
+    ((losses - 0.4).clamp(min=0).mean() / 0.25).backward()
+    assert torch.allclose(mine, gradient_of(net), atol=2e-2)
+    assert slope == pytest.approx(1 - float((losses > 0.4).double().mean()) / 0.25, abs=0.1)
+    assert np.isfinite(criterion.values()["objective"])
 
 
 @pytest.mark.parametrize("stratified", [False, True])
@@ -301,6 +320,46 @@ def test_report_and_evaluate_agree() -> None:
     assert half.objective == pytest.approx(exact.mean(), abs=1e-9)
 
 
+def test_a_result_of_ones_own_loop(tmp_path: Path) -> None:
+    """Trained by hand, judged, predicted with and kept as the answer of a solve is."""
+    problem, data, net = bound(AUC)
+    criterion = problem.criterion(batch=24)
+    x = torch.from_numpy(data["x"])
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    for batch in criterion.sampler(seed=0):
+        optimizer.zero_grad()
+        criterion(batch, s=net(x[batch])).backward()
+        optimizer.step()
+    result = criterion.result(s=net)
+    assert "no theorem is claimed" in str(result.details)
+    assert result.objective == pytest.approx(criterion.report(s=net).objective)
+    assert torch.allclose(result.module("s").double()(x), net(x), atol=1e-6)
+    again = fccomodel.load(result.save(tmp_path / "out"))
+    assert np.allclose(again.variables["w"], result.variables["w"])
+
+
+def test_two_columns_of_one_net() -> None:
+    """Two views of each row: scores are given by column; together they are the whole gradient."""
+    text = (
+        "model m; dim d; data D : table(a: real[d], b: real[d]); net s : real[d] -> real;"
+        "var w = params(s); minimize E[z ~ D] square(s(w; z.a) - s(w; z.b) - 1)"
+        " + log(E[z ~ D, q ~ D] exp(s(w; q.b) - s(w; z.a)));"
+    )
+    rng, net = np.random.default_rng(1), mlp()
+    a, b = rng.normal(size=(2, 30, 5))
+    problem = fccomodel.compile(text).bind(D={"a": a, "b": b}, nets={"s": copy.deepcopy(net).float()})
+    criterion = problem.criterion(batch=30, algorithm="sox")
+    u, v = net(torch.from_numpy(a)), net(torch.from_numpy(b))
+    with pytest.raises(FccoError, match="several columns: a, b"):
+        criterion(range(30), s=u)
+    criterion(range(30), s={"a": u, "b": v}).backward()
+    mine = gradient_of(net).clone()
+    net.zero_grad()
+    u, v = net(torch.from_numpy(a)), net(torch.from_numpy(b))
+    ((u - v - 1).square().mean() + (v - u[:, None]).exp().mean().log()).backward()
+    assert torch.allclose(mine, gradient_of(net), atol=1e-10)
+
+
 def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """The script of the guide, as it stands: it ranks, and flags no more than it may."""
     page = (ROOT / "tutorials" / "guide" / "training.md").read_text()
@@ -323,12 +382,30 @@ def test_what_does_not_fit_is_said() -> None:
         ([0, 120], {"s": s[:2]}, "row 120 is not in the table"),
         ([-1, 1], {"s": s[:2]}, "row -1"),
         ({"E": [0, 1]}, {"s": s[:2]}, "rows of `D`"),
+        ([], {"s": s[:0]}, "the batch is empty"),
+        (torch.tensor([0.0, 1.0]), {"s": s[:2]}, "their type is float32"),
+        (torch.tensor([True, False]), {"s": s[:2]}, "their type is bool"),
+        ([0, 1], {"s": net}, "a Sequential, not a tensor"),
     ]
     for batch, scores, message in wrong:
         with pytest.raises(FccoError, match=message) as error:
             criterion(batch, **scores)
         assert error.value.diagnostics[0].code == "F0826"
         assert error.value.diagnostics[0].fix
+
+
+@pytest.mark.parametrize("batch", [0, -1, 2.5, True])
+def test_a_batch_has_at_least_one_row(batch: Any) -> None:
+    problem, _, _ = bound(AUC)
+    with pytest.raises(FccoError, match="is not a number of rows"):
+        problem.criterion(batch=batch)
+
+
+def test_a_loader_without_row_numbers_is_refused() -> None:
+    problem, data, net = bound(AUC)
+    batch = torch.from_numpy(data["x"]), torch.from_numpy(data["y"])
+    with pytest.raises(FccoError, match="not row numbers of the table `D`: the first entry of a batch"):
+        problem.criterion(batch=24).evaluate([batch], s=net)
 
 
 @pytest.mark.parametrize(

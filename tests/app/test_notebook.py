@@ -134,8 +134,8 @@ def test_progress_is_drawn_twice_a_second_at_most():
     for k in range(1500):
         watch(step(min(k, 9)))
     assert (
-        len(pictures) == pytest.approx(1500 / 10 / live.EVERY, abs=3)
-        and len(watch.points) <= 2 * live.MOST + 1
+        len(pictures) == pytest.approx(1500 / 10 / live.PICTURE_SECONDS, abs=3)
+        and len(watch.points) <= 2 * live.CURVE_POINTS + 1
     )
     assert (
         pictures[-1].count("<polyline") == 2

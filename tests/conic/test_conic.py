@@ -18,7 +18,8 @@ from fccomodel.evaluation.interpret import evaluate
 from fccomodel.library import atoms
 from fccomodel.numerics.few_columns import barrier
 from fccomodel.numerics.few_columns.arrow import arrow
-from fccomodel.pipeline import routes
+from fccomodel.pipeline import conic_form
+from fccomodel.pipeline.routes import interior_point
 
 
 def program_of(text: str, **data):
@@ -251,15 +252,15 @@ def test_programs_that_grow_too_large_are_not_built(monkeypatch):
     assert program_of(text, D={"x": rows})
     with monkeypatch.context() as patched, pytest.raises(NotConic, match="larger program"):
         patched.setattr(cones, "stacked", lambda parts: pytest.fail("no rows are made"))
-        patched.setattr(cones, "MOST_CURVED", 49)
+        patched.setattr(cones, "MAX_CURVED", 49)
         program_of(text, D={"x": rows})
-    monkeypatch.setattr(cones, "MOST_CURVED", 49)
+    monkeypatch.setattr(cones, "MAX_CURVED", 49)
     monkeypatch.setattr(Walk, "dot", lambda *_: pytest.fail("no scores are made"))
     for body in ("E[z ~ D] exp(dot(w, z.x))", "log(E[z ~ D] exp(dot(w, z.x)))"):
         with pytest.raises(NotConic, match="larger program"):
             program_of(f"data D : table(x: real[1]); var w[1]; minimize {body};", D={"x": rows[:, None]})
     monkeypatch.undo()
-    monkeypatch.setattr(cones, "MOST_NUMBERS", 99)
+    monkeypatch.setattr(cones, "MAX_NUMBERS", 99)
     with pytest.raises(NotConic, match="larger program"):
         program_of(text.replace("exp(w * z.x)", "abs(w - z.x)"), D={"x": rows})
 
@@ -320,7 +321,7 @@ def test_it_goes_first_where_passes_are_dear(monkeypatch):
     rows = {"x": random.normal(size=(1800, 12)), "y": random.normal(size=1800)}
     text = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] abs(z.y - dot(w, z.x));"
     bound = fccomodel.compile(text).bind(D=rows)
-    monkeypatch.setattr(routes, "DEAR", 0.0)
+    monkeypatch.setattr(interior_point, "EXPENSIVE_PASSES_SECONDS", 0.0)
     result = bound.solve()
     assert (
         result.report.epsilon < 1e-8
@@ -523,18 +524,18 @@ def test_no_cones_are_stated_of_what_is_not_convex(monkeypatch):
     text = "data D : table(x: real); var w; minimize E[z ~ D] abs(sigmoid(w * z.x)) + abs(w);"
     planned = fccomodel.compile(text).bind(D={"x": np.arange(3.0)}).plan(budget="2s", unverified=True)
     monkeypatch.setattr(conic, "of", lambda *args: pytest.fail("it was tried"))
-    assert routes.interior(planned) is None
+    assert conic_form.planned_form(planned) is None
 
 
 def test_a_method_that_takes_more_than_the_budget_is_not_tried(monkeypatch):
     planned = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] abs(w - z.x);").bind(
         D={"x": np.arange(5.0)}
     )
-    assert routes.interior(planned.plan(budget="2s")) is not None
+    assert conic_form.planned_form(planned.plan(budget="2s")) is not None
     monkeypatch.setattr(conic, "cost", lambda built: 2.5)
     assert (
-        routes.interior(planned.plan(budget="2s")) is None
-        and routes.interior(planned.plan(budget="3s")) is not None
+        conic_form.planned_form(planned.plan(budget="2s")) is None
+        and conic_form.planned_form(planned.plan(budget="3s")) is not None
     )
 
 

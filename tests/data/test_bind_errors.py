@@ -255,7 +255,11 @@ BAD: list[tuple[str, str, str, Any]] = [
         "F0525",
         "BatchNorm1d (layer 1) in train mode",
         NET,
-        net(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1)),
+        net(
+            torch.nn.Linear(2, 3),
+            torch.nn.BatchNorm1d(3, track_running_stats=False),
+            torch.nn.Linear(3, 1),
+        ),
     ),
     ("F0526", "cannot be applied to rows of real[2]", NET, net(torch.nn.Linear(5, 1))),
     ("F0527", "do not say which row belongs", FAMILY, given(data={"S": good().assign(x=1.0)})),

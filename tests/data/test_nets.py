@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+import fccomodel
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import nets
@@ -84,17 +86,10 @@ def test_first_weights_come_from_the_seed():
         (lambda: 1 / 0, "F0526", "ZeroDivisionError"),
         (lambda a, b: None, "F0526", "needs a, b"),
         (
-            nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), nn.Linear(2, 1)),
-            "F0525",
-            "Dropout (layer 1) in train mode",
-        ),
-        (nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 1)), "F0525", "BatchNorm1d (layer 0) in train mode"),
-        (
             nn.Sequential(nn.BatchNorm1d(4, track_running_stats=False), nn.Linear(4, 1)).eval(),
             "F0525",
             "BatchNorm1d",
         ),
-        (nn.Sequential(nn.Linear(4, 1), nn.RReLU()), "F0525", "RReLU"),
     ],
 )
 def test_what_is_refused(given, code, words):
@@ -102,6 +97,32 @@ def test_what_is_refused(given, code, words):
         build(given)
     assert [d.code for d in caught.value.diagnostics] == [code], str(caught.value)
     assert words in " ".join(str(caught.value).split())
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), nn.Linear(2, 1)), "Dropout (layer 1) in train mode"),
+        (nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 1)), "BatchNorm1d (layer 0) in train mode"),
+        (nn.Sequential(nn.Linear(4, 1), nn.RReLU()), "RReLU"),
+    ],
+)
+def test_a_net_in_train_mode_is_bound_in_evaluation_mode_and_not_solved(module, words):
+    text = (
+        "model m; dim d; data D : table(x: real[d]); net s : real[d] -> real; var w = params(s);"
+        "minimize E[z ~ D] square(s(w; z.x) - 1);"
+    )
+    x = np.random.default_rng(0).normal(size=(40, 4))
+    problem = fccomodel.compile(text).bind(D={"x": x}, nets={"s": module})
+    layers = nn.Dropout | nn.BatchNorm1d | nn.RReLU
+    random = [part for part in problem.bound.nets["s"].modules() if isinstance(part, layers)]
+    assert random
+    assert not any(part.training for part in random)
+    assert module.training
+    with pytest.raises(FccoError, match="F0525") as caught:
+        problem.solve(budget="5it", unverified=True)
+    assert words in " ".join(str(caught.value).split())
+    assert problem.criterion(batch=8) is not None
 
 
 def test_layers_with_statistics_are_taken_in_eval_mode():

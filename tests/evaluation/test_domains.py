@@ -152,7 +152,7 @@ def curvature(text: str) -> str:
     found = [
         pipeline.analyse(model.compiled.problem, data).objective.curvature for data in (model.bound, None)
     ]
-    assert "D" not in text or found[0] == found[1] or model.bound.dims["D"] * 40 > domains.MOST
+    assert "D" not in text or found[0] == found[1] or model.bound.dims["D"] * 40 > domains.MAX_COMBINATIONS
     return found[0]
 
 
@@ -176,7 +176,7 @@ def test_what_is_too_much_to_try_is_not_taken_for_granted(monkeypatch: pytest.Mo
         f"minimize E[i ~ D, j ~ D | i.s > j.s] huber({RISK.replace('z', 'i')}, i.s - j.s) + 0.1 * sumsq(w);"
     )
     assert curvature(text) == "convex"
-    monkeypatch.setattr(domains, "MOST", 100)
+    monkeypatch.setattr(domains, "MAX_COMBINATIONS", 100)
     assert curvature(text) == "unknown"
 
 

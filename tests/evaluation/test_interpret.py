@@ -482,18 +482,17 @@ def test_acceptance_models(name, monkeypatch):
         assert found.reshape(-1).tolist() == pytest.approx(list(constraints.values()), rel=1e-10)
 
 
-def test_a_net_at_many_rows_is_the_net(monkeypatch):
+def test_a_net_at_many_rows_is_the_net():
     """Value, gradient, and the derivative along a direction."""
-    monkeypatch.setattr(net_rows, "ROWS", 5)
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(D, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).double()
     weights, rows = torch.nn.utils.parameters_to_vector(module.parameters()).detach(), torch.from_numpy(X)
     ways = [torch.randn(x.shape, dtype=torch.float64) for x in (weights, rows)]
     found = []
-    for apply in (net_rows.net_apply, net_rows.NetRows.apply):
+    for apply, more in ((net_rows.net_apply, ()), (net_rows.NetRows.apply, (5,))):
         inputs = [x.clone().requires_grad_() for x in (weights, rows)]
         outer = torch.ones(N, 2, dtype=torch.float64, requires_grad=True)
-        value = apply(module, *inputs)
+        value = apply(module, *more, *inputs)
         slopes = torch.autograd.grad(value, inputs, outer, create_graph=True)
         total = sum((slope * way).sum() for slope, way in zip(slopes, ways, strict=True))
         found.append(

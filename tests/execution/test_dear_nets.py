@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import fccomodel
-from fccomodel.data.nets import cost
+from fccomodel.data import net_costs
 
 TEXT = (
     "model m; dim c; dim a; dim b; data D : table(x: real[c, a, b], y: {0, 1});"
@@ -30,7 +30,7 @@ def net() -> torch.nn.Module:
 
 @pytest.fixture
 def problem(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(cost, "DEAR", 1e5)
+    monkeypatch.setattr(net_costs, "THRIFTY_PASS", 1e5)
     rng = np.random.default_rng(0)
     y = (rng.random(600) < 0.4).astype(int)
     x = rng.normal(size=(600, 1, 8, 8)).astype(np.float32)
@@ -40,7 +40,7 @@ def problem(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_what_a_pass_costs() -> None:
     """A convolution of 4 x 9 weights at 64 places, and a layer of 16 weights."""
-    assert cost.multiply_adds(net(), (1, 8, 8)) == 4 * 9 * 64 + 16
+    assert net_costs.multiply_adds(net(), (1, 8, 8)) == 4 * 9 * 64 + 16
 
 
 def test_passes_are_thrifty(problem: Any) -> None:
@@ -51,7 +51,7 @@ def test_passes_are_thrifty(problem: Any) -> None:
     assert "net_in_blocks(net_s, w, data.D_x, PRECISION)" in text
     assert "epochs('n', " in text
     assert "def whole(" not in text
-    assert "looking: float = 0.1" in text
+    assert "looking: float = 0.25" in text
 
 
 def test_values_are_those_of_the_problem(problem: Any) -> None:
@@ -79,3 +79,21 @@ def test_a_budget_in_seconds_is_kept(problem: Any) -> None:
     assert time.process_time() - began < 1.3 * 4 + 5
     assert result.outcome.solution.iterations > 200
     assert max(result.constraints.values()) < 0.02
+
+
+def test_looks_are_at_a_sample_where_a_pass_is_too_dear(
+    problem: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quarter of the rows decides between points; the report is of all rows."""
+    whole = net_costs.pass_cost(problem.bound)
+    monkeypatch.setattr(net_costs, "SAMPLED_PASS", whole / 2)
+    monkeypatch.setattr(net_costs, "SAMPLE_PASS", whole / 4)
+    planned = problem.plan(unverified=True)
+    assert any("sample of 25% of the rows" in line for line in planned.plan.practice)
+    result = problem.solve(unverified=True, budget="400it", seed=0)
+    assert "data.D_x_2" in result.solver
+    table = problem.bound.tables["D"].columns
+    x, y = torch.from_numpy(np.asarray(table["x"], dtype=np.float64)), np.asarray(table["y"])
+    s = result.module("s").double()(x).detach().numpy()
+    assert result.constraints["rate"] == pytest.approx((1 / (1 + np.exp(s[y == 1]))).mean() - 0.2, abs=1e-5)
+    assert result.objective < 0.6

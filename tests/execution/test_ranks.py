@@ -120,7 +120,7 @@ def test_one_process_equals_two_ranks(name, algorithm, what):
     for end in ranks:
         np.testing.assert_allclose(end.w, alone.w, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(end.w, ranks[0].w)
-        for key, u in vars(getattr(alone, "u", types.SimpleNamespace())).items():
+        for key, u in vars(alone.u or types.SimpleNamespace()).items():
             np.testing.assert_allclose(vars(end.u)[key], u, rtol=0, atol=1e-11)
 
 

@@ -11,7 +11,7 @@ from support.places import ROOT, SHARED
 import fccomodel
 from fccomodel.app.cli import main
 from fccomodel.app.shown.latex import FORMS
-from fccomodel.language import latex
+from fccomodel.language import latex, statements
 from fccomodel.library import tex
 
 PREFIX = "data R : table(a: real, b: real, x: real[3]); var x[3]; var t; var s; param mu default 1; "
@@ -56,7 +56,7 @@ def test_a_problem_with_its_constraints_and_quantities():
           gap[k in G]: kappa >= rate[k] - v[k];
           both: 0.1 <= sum(w) <= 0.9;
     """
-    rows = latex.problem(fccomodel.compile(text).compiled.problem).splitlines()
+    rows = statements.latex(fccomodel.compile(text).compiled.problem).splitlines()
     assert [row.strip().removesuffix(r" \\") for row in rows[1:-1]] == [
         r"\max_{w \in \mathbb{R}^{d},\; w \ge 0,\; v \in \Delta^{\lvert G \rvert}} \quad & "
         r"\mathbb{E}_{z \sim P}\left[w^{\top} x_{z}\right] + \sum_{k \in G} v_{k}",

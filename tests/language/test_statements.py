@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
+from support.places import ROOT
 
 import fccomodel as fc
 from fccomodel.core.source import Source
@@ -117,3 +123,125 @@ def test_a_statement_has_one_place_in_lists():
     assert len({kind.order for kind in kinds}) == len(kinds)
     assert {*statements.elsewhere().values()} <= {*statements.forms()}
     assert not {*statements.elsewhere()} & {*statements.forms()}
+
+
+# ---------------------------------------------------------------------------------- a new statement
+HALF = '''
+"""``half h = 4;``: half of a number."""
+
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.language import syntax
+from fccomodel.language.formulas import declarations, expressions
+from fccomodel.language.formulas.context import ConstSymbol
+from fccomodel.language.statements import StatementKind
+from fccomodel.language.tree import declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Half(syntax.Statement):
+    name: str
+    value: syntax.Expr
+
+
+def check(ctx, node):
+    span = declarations.name_span(ctx, node, node.name)
+    value = expressions.number(ctx, declarations.HERE, node.value, "a half")
+    assert isinstance(value, ir.Const)
+    ctx.declare(ConstSymbol(name=node.name, what="a half", span=span, value=value.value / 2))
+
+
+def write(writer, node):
+    writer("half ", node.name)
+    writer.after(" = ", node.value)
+
+
+def python(writer, node, doc):
+    return writer.assigned(node.name, writer.fc("const"), [f"{writer.formula(node.value)} / 2"], doc)
+
+
+half = StatementKind(
+    name="half",
+    order=85,
+    node=Half,
+    forms={"half": "half h = 4;"},
+    elsewhere={"halve": "half"},
+    token="HALF",
+    follows="NAME",
+    rules={"half": lambda c, at: Half(name=declared(c[0]), value=c[1], span=at)},
+    check=check,
+    write=write,
+    python=python,
+)
+'''
+SESSION = """
+import json
+import fccomodel as fc
+from fccomodel.core.source import Source
+from fccomodel.language import statements
+from fccomodel.language.format import format
+from fccomodel.language.parse import parse
+
+text = "half   h=4 ;# a comment\\nvar x in box(0, 5);\\nminimize (x - h)^2;"
+
+
+def refusal(text):
+    try:
+        fc.compile(text)
+    except fc.FccoError as error:
+        return [[d.code, d.reason, d.fix] for d in error.diagnostics]
+
+
+print(json.dumps({
+    "text": format(Source(text=text)),
+    "again": statements.text(parse(Source(text=text)).statements[0]),
+    "python": fc.Model.parse(text).to_python(),
+    "solution": fc.compile(text).bind().solve(budget="100it").variables["x"].tolist(),
+    "misspelt": refusal(text.replace("half", "halff")),
+    "elsewhere": refusal(text.replace("half", "halve")),
+    "unended": refusal("half h = 4\\n" + text.replace("half   h", "half k")),
+    "unfinished": refusal("half h 4;"),
+    "reserved": refusal("var half; minimize half^2;"),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def with_half(tmp_path_factory):
+    """The session's answers where the language has one statement more: two files."""
+    home = tmp_path_factory.mktemp("half")
+    for folder in ("fccomodel", "grammar"):
+        shutil.copytree(ROOT / folder, home / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    grammar = home / "grammar" / "fcco.lark"
+    text = grammar.read_text().replace("?statement: model |", "?statement: model | half |")
+    grammar.write_text(text.replace("\nconst: ", '\nhalf:       "half" NAME "=" expr\nconst: '))
+    (home / "fccomodel" / "language" / "statements" / "half.py").write_text(HALF)
+    environment = os.environ | {"PYTHONPATH": str(home), "XDG_CACHE_HOME": str(home)}
+    run = subprocess.run(
+        [sys.executable, "-c", SESSION],
+        cwd=home,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    return json.loads(run.stdout)
+
+
+def test_a_new_statement_is_two_files(with_half):
+    assert with_half["text"].startswith("half h = 4;  # a comment\nvar x in box(0, 5);\n")
+    assert with_half["again"] == "half h = 4;"
+    assert "m.h = fc.const(4 / 2, doc='a comment')" in with_half["python"]
+    assert with_half["solution"] == pytest.approx(2, abs=1e-2)
+
+
+def test_errors_know_a_new_statement(with_half):
+    (misspelt,) = with_half["misspelt"]
+    assert misspelt[0] == "F0106" and "const, half, net" in misspelt[1]
+    for answer in ("misspelt", "elsewhere"):
+        assert with_half[answer][0][2] == "Did you mean `half`? It is written like `half h = 4;`"
+    assert [(code, fix) for code, _, fix in with_half["unended"]] == [("F0105", "write `4;`")]
+    assert "`half h = 4;`" in str(with_half["unfinished"])
+    assert "half" in str(with_half["reserved"])

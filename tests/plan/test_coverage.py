@@ -18,7 +18,7 @@ import fccomodel
 from fccomodel import pipeline, structure
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
-from fccomodel.pipeline import interior
+from fccomodel.pipeline import choosing
 from fccomodel.plan import candidates as considered
 from fccomodel.plan.candidates import Candidate
 
@@ -358,4 +358,4 @@ def test_what_the_interior_point_method_needs_is_refused_by_name() -> None:
     with pytest.raises(FccoError, match="F0604"):
         model.plan(algorithm="interior_point")
     problem = pipeline.compile_model(Source(text="var x;\nminimize x^2;", name="m")).problem
-    assert interior.bound_without_data(structure.analyse(problem)) is not None
+    assert choosing.bound_without_data(structure.analyse(problem)) is not None

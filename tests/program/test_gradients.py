@@ -20,6 +20,7 @@ from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.program.emit.printer import Printer
 from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.operations.base import Val, sizes
 
 
@@ -54,7 +55,8 @@ def value_of(case: Made, data: Any) -> Any:
     """The minibatch value as a function of w and of positions, differentiable by torch."""
     steps = case.lowered.steps
     samples = Samples(steps.state.draws)
-    printer = plugged_in(Printer(layout=case.program.layout))
+    smoothing = smoothing_of(case.lowered)
+    printer = plugged_in(Printer(layout=case.program.layout, smoother=smoothing.call))
     samples.introduce(printer)
     printer.print([steps.root])
     result = printer.ref(steps.root)
@@ -62,7 +64,7 @@ def value_of(case: Made, data: Any) -> Any:
     text = "def prepare(data):\n" + "".join(
         f"    {line}\n" for line in [*printer.prepared.lines, "return data"]
     )
-    text += f"def value(data, w, c, batch, h):\n{lines}\n"
+    text += f"{smoothing.text}\n\n\ndef value(data, w, c, batch, h):\n{lines}\n"
     scope: dict[str, Any] = {
         "torch": torch,
         "math": math,

@@ -158,8 +158,8 @@ def test_few_passes_are_better_than_none(price: float, convex: bool, way: str, s
 def test_budgets_decide_what_is_affordable() -> None:
     """More numbers than a pass is made of hundreds of times: some of it, where the budget has room for
     them."""
-    numbers = 4.0 * program.MOST
-    assert program.few(program.MOST, SimpleNamespace(budget=(None, None, None)))
+    numbers = 4.0 * program.CHEAP_PASS_NUMBERS
+    assert program.few(program.CHEAP_PASS_NUMBERS, SimpleNamespace(budget=(None, None, None)))
     assert not program.few(numbers, SimpleNamespace(budget=(None, 100, None)))
     assert not program.few(numbers, SimpleNamespace(budget=(10.0, None, None)))
     assert program.few(numbers, SimpleNamespace(budget=(120.0, None, None)))

@@ -36,7 +36,7 @@ from fccomodel.execution import run
 from fccomodel.program import emit
 from fccomodel.program.emit import sections
 from fccomodel.program.lower import lower
-from fccomodel.program.names import reserved
+from fccomodel.program.names import OF_ENVELOPES, Names, reserved
 
 ATTACK = "exec(\"open('PWNED', 'w')\")"
 ENDS = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if len(f"a{c}b".splitlines()) > 1)
@@ -329,7 +329,14 @@ def test_what_lines_call_is_reserved(name: str) -> None:
     for scope in tables:
         tables += scope.get_children()
     read = {s.get_name() for t in tables if t.get_name() in wanted for s in t.get_symbols() if s.is_global()}
-    assert read and not {n for n in read if not n.startswith("net_")} - reserved()
+    own = ("net_", *OF_ENVELOPES)
+    assert read and not {n for n in read if not n.startswith(own)} - reserved()
+
+
+def test_no_local_name_hides_an_envelope() -> None:
+    """A column of the model may have the name of an envelope's function."""
+    names = Names()
+    assert [names.fresh("slope_y1"), names.fresh("envelope_y1")] == ["v_slope_y1", "v_envelope_y1"]
 
 
 # ---------------------------------------------------------------------------------------- terminals

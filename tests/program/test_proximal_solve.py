@@ -100,7 +100,7 @@ def test_optima(name: str, algorithm: str) -> None:
     cp = pytest.importorskip("cvxpy")
     body, twin, word = CONVEX[name]
     found, text = solved(body, algorithm)
-    assert word in text[text.index("def gradient") :]
+    assert word in text[text.index("# ---- smoothing") :]
     data = table()["D"]
     w = cp.Variable(4)
     best = cp.Problem(cp.Minimize(twin(cp, data["x"], data["y"], data["g"], w))).solve(solver=cp.CLARABEL)

@@ -12,7 +12,7 @@ import fccomodel
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret import Evaluator
-from fccomodel.report.certificates.absolute_values import vee
+from fccomodel.report.certificates.absolute_values import two_sided_growth
 from fccomodel.structure import Analyser, analyse
 
 HEAD = (
@@ -51,7 +51,7 @@ def made(text: str) -> tuple[Bound, Analyser, ir.Reduce]:
 def test_two_values_are_apart_by_no_less(text):
     """f(v) + f(w) >= 2 least + slope |u(v) - u(w)|, and far away by no more."""
     bound, see, mean = made(text)
-    found = vee(mean.body, see)
+    found = two_sided_growth(mean.body, see)
     assert found is not None
 
     def value(node: ir.Expr, w: np.ndarray) -> float:
@@ -72,4 +72,4 @@ def test_two_values_are_apart_by_no_less(text):
 @pytest.mark.parametrize("text", OTHERS)
 def test_of_others_nothing_is_said(text):
     _, see, mean = made(text)
-    assert vee(mean.body, see) is None
+    assert two_sided_growth(mean.body, see) is None

@@ -59,7 +59,11 @@ def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
 def test_what_is_too_dear_is_estimated(bound, monkeypatch):
     """By counted work: the same rows each time; all of them where they are affordable."""
     w = {"w": np.array([0.5, 0.0, 0.1])}
-    for name, value in {"FREE": 100_000, "SMALL_PARTS": (20_000, 40_000), "LEAST_KEPT": 10_000}.items():
+    for name, value in {
+        "FREE_ELEMENTS": 100_000,
+        "SMALL_PARTS": (20_000, 40_000),
+        "LEAST_KEPT": 10_000,
+    }.items():
         monkeypatch.setattr(subsample, name, value)
     first, second = (report.report(bound.bound, w, afford=1e-3) for _ in range(2))
     assert not first.exact and first.objective == second.objective
@@ -73,7 +77,7 @@ def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
     w = {"w": np.array([0.5, 0.0, 0.1])}
     exact = report.report(bound, w)
     for name, value in {
-        "FREE": 100_000,
+        "FREE_ELEMENTS": 100_000,
         "SMALL_PARTS": (20_000, 40_000),
         "LEAST_KEPT": 10_000,
         "PASSES": 1e6,
@@ -89,7 +93,7 @@ def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
 
 def test_explain_says_what_will_be_large(bound, monkeypatch):
     assert "drawn at random" not in str(bound.explain())
-    monkeypatch.setattr(subsample, "MANY", 100_000)
+    monkeypatch.setattr(subsample, "LARGE_ELEMENTS", 100_000)
     assert "elements are evaluated" in str(bound.explain())
 
 

@@ -228,10 +228,12 @@ class FileKeeper(Keeper):
             shutil.rmtree(place, ignore_errors=True)
 
 
-def kept(keeper, arguments, identity, settings):
-    """What keeps a run's state in the folder that the command line names, None where it names none;
-    ``--fresh``: what is there is left aside. A run goes on from the state of the same program
-    (``identity``), data, seed, precision and backend alone."""
+def kept(keeper, arguments, identity, classes):
+    """The keeper of a run's state in the folder that the command line names, or None if it names none.
+
+    With ``--fresh`` the states in the folder are removed. A run goes on only from a state of the same
+    program (``identity``), data, seed, precision and backend. ``classes`` are the dataclasses in a state.
+    """
     if arguments.checkpoint is None:
         return None
     first = os.environ.get("RANK", "0") == "0"
@@ -239,8 +241,8 @@ def kept(keeper, arguments, identity, settings):
         for place in Path(arguments.checkpoint).glob("[0-9]*"):
             shutil.rmtree(place, ignore_errors=True)
     settled = {name: str(getattr(arguments, name, "")) for name in ("seed", "precision", "data", "backend")}
-    classes = [SimpleNamespace, type(settings), torch.Generator]
-    keep = keeper(Path(arguments.checkpoint), arguments.every, identity | settled, classes)
+    known = [SimpleNamespace, torch.Generator, *classes]
+    keep = keeper(Path(arguments.checkpoint), arguments.every, identity | settled, known)
     if keep.left and first:
         print(f"resumed at step {keep.first:,}", flush=True)
     return keep

@@ -44,12 +44,14 @@ class Ranks:
 
     @property
     def count(self):
+        """The number of processes."""
         if self.there:
             return torch.distributed.get_world_size()
         return 1
 
     @property
     def rank(self):
+        """The number of this process, from 0."""
         if self.there:
             return torch.distributed.get_rank()
         return 0
@@ -84,18 +86,22 @@ class Added(torch.autograd.Function):
 
     @staticmethod
     def forward(x):
+        """The sum over ranks."""
         return RANKS.add(x.clone())
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        """Nothing is kept for the derivative."""
         pass
 
     @staticmethod
     def backward(ctx, adjoint):
+        """The adjoint as it is."""
         return adjoint
 
     @staticmethod
     def vmap(info, dims, x):
+        """The sum of the batched values."""
         return Added.apply(x), dims[0]
 
 
@@ -104,18 +110,22 @@ class Apart(torch.autograd.Function):
 
     @staticmethod
     def forward(x):
+        """The value as it is."""
         return x.view_as(x)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        """Nothing is kept for the derivative."""
         pass
 
     @staticmethod
     def backward(ctx, adjoint):
+        """The sum of the adjoints over ranks."""
         return Added.apply(adjoint)
 
     @staticmethod
     def vmap(info, dims, x):
+        """The batched value as it is."""
         return Apart.apply(x), dims[0]
 
 
@@ -134,7 +144,9 @@ def in_parts(w):
 def once(x):
     """What all ranks know, counted by the first of them alone."""
     nothing = torch.zeros_like(x) if isinstance(x, torch.Tensor) else 0.0
-    return x if RANKS.rank == 0 else nothing
+    if RANKS.rank == 0:
+        return x
+    return nothing
 
 
 def owned(places):
@@ -179,6 +191,7 @@ def joint(solve):
     """``solve``, in which all ranks go the same way."""
 
     def solved(*given, **named):
+        """Solve with all ranks together."""
         RANKS.together = True
         try:
             return solve(*given, **named)
@@ -207,6 +220,7 @@ def wholly(take_steps, owners):
     ``owners``: by name, along which dim they are kept, and at which ids."""
 
     def taken(run, solver, data, *more):
+        """Take the steps, then gather the whole state."""
         reason = take_steps(run, solver, data, *more)
         whole_state(run, data, owners)
         return reason
@@ -230,6 +244,7 @@ class KeeperOfAll(FileKeeper):
     owners: dict = {}
 
     def newest(self):
+        """The newest checkpoint that rank 0 found, on every rank."""
         found = [super().newest() if RANKS.rank == 0 else None]
         if RANKS.count > 1:
             torch.distributed.broadcast_object_list(found, src=0)
@@ -237,12 +252,14 @@ class KeeperOfAll(FileKeeper):
         return found[0]
 
     def word(self, stage=""):
+        """What the run was told: by rank 0 alone during the finish."""
         if stage in ("finish", "restore"):  # those are rank 0's alone
             return super().word(stage)
         heard, RANKS.heard = RANKS.heard, (False, False, False)
         return heard
 
     def write(self, stage, run):
+        """Write the gathered state on rank 0."""
         if stage not in ("finish", "restore"):
             whole_state(run, self.data, self.owners)
         if RANKS.rank == 0:
@@ -253,6 +270,7 @@ def by_rank_0(priced):
     """``priced``, counted by rank 0 for all: what follows from it is the same everywhere."""
 
     def agreed(work):
+        """The result, and the seconds that rank 0 measured."""
         result, seconds = priced(work)
         return result, float(
             RANKS.add(torch.tensor(seconds if RANKS.rank == 0 else 0.0, dtype=torch.float64))
@@ -269,10 +287,12 @@ def agreed(ending):
     """
 
     def made(began, stop, seconds, iterations, oracles=None, share=None, work=None):
+        """A test of the end on which all ranks agree."""
         alone = ending(began, stop, seconds, None, work=work)
         counted = ending(began, None, None, iterations, oracles, share, work)
 
         def ended(count, calls=0):
+            """Why the run ends, as rank 0 decided; asked now and then."""
             RANKS.asked += 1
             if RANKS.asked >= RANKS.pace:
                 word, each = alone(count, calls), max(time.perf_counter() - RANKS.said, 1e-6) / RANKS.asked
@@ -292,7 +312,9 @@ def agreed(ending):
                 )
                 if stopped or over:
                     work.timed = work.timed or not stopped
-                    return "interrupted" if stopped else "the time is used up"
+                    if stopped:
+                        return "interrupted"
+                    return "the time is used up"
             return counted(count, calls)
 
         return ended
@@ -304,6 +326,7 @@ def led(end):
     """What comes after the steps, by rank 0 alone; the others are done with them."""
 
     def ended(solver, outcome, *more, **given):
+        """End on rank 0 alone."""
         if RANKS.rank == 0:
             return end(solver, outcome, *more, **given)
         outcome.passes = 0

@@ -1,4 +1,4 @@
-"""What a command is."""
+"""The record of a command."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-#: exit statuses
-DONE, DIFFERS, BAD_INPUT = 0, 1, 2
+#: The exit status of success.
+DONE = 0
+#: The exit status if a file differs from its canonical layout.
+DIFFERS = 1
+#: The exit status of an error.
+BAD_INPUT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,11 +20,11 @@ class Command:
     """One command of the command line.
 
     name       as it is typed             summary  one line of the list of commands
-    arguments  adds what it takes to its parser
-    run        does it, and returns the exit status
-    detail     what its own help adds to the summary
+    arguments  adds its arguments to its parser
+    run        runs it, and returns the exit status
+    detail     text that its own help adds to the summary
     examples   commands that its own help shows
-    ranks      in processes that torchrun starts, all do it ``together``, the first does it
+    ranks      in processes that torchrun starts: all run it ``together``, the first runs it
                ``alone``, or it is ``refused``
     """
 

@@ -1,4 +1,4 @@
-"""The command line: its parser, and what becomes of errors."""
+"""The command line: its parser, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -58,9 +58,10 @@ COMMANDS = (
     options,
     completion,
 )
+#: The environment variable that asks for tracebacks of defects.
 DEBUG = "FCCOMODEL_DEBUG"
-#: seconds that a process leaves another one to say why they end
-SAYING = 1.0
+#: Seconds that a rank waits while another one says why all end.
+WAIT_FOR_SPEAKER = 1.0
 
 EPILOG = """\
 examples:
@@ -74,7 +75,7 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; whatever goes wrong ends in a message and an exit status, never in a traceback."""
+    """Run a command and return its exit status. Every error ends in a message, never in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -101,21 +102,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone: `fccomodel ... | head`
         _end_output()
         return DONE
-    except Exception as error:  # noqa: BLE001  the last resort: a defect of the compiler
-        if (
-            isinstance(error, OSError) and error.filename is None
-        ):  # of a stream, not of a file: the disk behind it is full
-            _end_output()
-            show([errors.output_not_written(error)], None)
-            return BAD_INPUT
-        if os.environ.get(DEBUG):
-            traceback.print_exc()
-        show([errors.defect(error, DEBUG)], None)
+    except Exception as error:  # noqa: BLE001  the last resort
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """Show an error that nobody foresaw: a full disk, or a defect of the compiler."""
+    if isinstance(error, OSError) and error.filename is None:  # the disk behind a stream is full
+        _end_output()
+        show([errors.output_not_written(error)], None)
         return BAD_INPUT
+    if os.environ.get(DEBUG):
+        traceback.print_exc()
+    show([errors.defect(error, DEBUG)], None)
+    return BAD_INPUT
 
 
 def _aside() -> tuple[Any, Any]:
-    """Where output goes; of the processes that torchrun starts, all but the first are silent from here on."""
+    """The output streams. Silences every process that torchrun starts except the first."""
     streams = sys.stdout, sys.stderr
     if process.rank() > 0:
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  to the end of the process
@@ -123,8 +127,11 @@ def _aside() -> tuple[Any, Any]:
 
 
 def _to_speak(streams: tuple[Any, Any]) -> bool:
-    """Whether this process says what is wrong, which the launched ones say once; the others wait until
-    it is said, since their launcher ends all with the first."""
+    """Whether this process says what is wrong.
+
+    Only one of the launched processes does. The others wait, since the launcher ends all with the
+    first that ends.
+    """
     if not process.launched():
         return True
     from fccomodel.execution.ranks import first_to_speak
@@ -133,17 +140,17 @@ def _to_speak(streams: tuple[Any, Any]) -> bool:
     if first:
         sys.stdout, sys.stderr = streams
     else:
-        time.sleep(SAYING)
+        time.sleep(WAIT_FOR_SPEAKER)
     return first
 
 
 def _end_output() -> None:
-    """What is still to be written on standard output is written nowhere."""
+    """Discard what is still to be written on standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line, one subcommand per command."""
+    """The parser of the command line, with a subcommand for each command."""
     top = argparse.ArgumentParser(
         prog="fccomodel",
         allow_abbrev=False,

@@ -1,4 +1,4 @@
-"""What commands write: diagnostics on standard error, JSON and reports on standard output."""
+"""The output of commands: diagnostics on standard error, JSON and reports on standard output."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def lint(compiled: Compiled, quiet: bool, shown: Sequence[str] = ()) -> None:
-    """The lint notes; a `let` that is to be shown is not unused."""
+    """Print the lint notes. A `let` that is to be shown counts as used."""
     notes = [note for note in compiled.problem.warnings if note.unused not in shown]
     if notes and not quiet:
         show(notes, compiled.problem.source)
 
 
 def show(messages: Sequence[Diagnostic], source: Source | None) -> None:
-    """Diagnostics on standard error, in colour on a terminal."""
+    """Print diagnostics on standard error, in colour on a terminal."""
     colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     print(diagnostics.render(messages, source, colour=colour).rstrip("\n"), file=sys.stderr)
     errors = [d for d in messages if d.severity == "error"]
@@ -36,7 +36,7 @@ def show(messages: Sequence[Diagnostic], source: Source | None) -> None:
 
 
 def _in_a_line(errors: Sequence[Diagnostic], source: Source | None) -> str:
-    """The last line of an error's output, for logs that keep no other."""
+    """The last line of an error's output, for logs that keep only this line."""
     first = errors[0]
     place = ""
     if source is not None and first.span is not None:
@@ -49,22 +49,23 @@ def _in_a_line(errors: Sequence[Diagnostic], source: Source | None) -> str:
 
 
 def say(text: object, file: TextIO | None = None) -> None:
-    """A text on standard output (or ``file``), in which nothing controls a terminal."""
+    """Print a text on standard output (or ``file``), with control characters made visible."""
     print(visible(str(text), "\n\t"), file=file)
 
 
 def print_json(record: dict[str, Any]) -> None:
+    """Print a record as JSON, with control characters escaped."""
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     print("".join(c if visible(c, "\n") == c else json.dumps(c)[1:-1] for c in text))
 
 
 def print_report(report: RenderableType) -> None:
-    """A report on standard output, at the width of all reports."""
+    """Print a report on standard output, at the width of all reports."""
     from fccomodel.app.shown import display
 
     display.terminal(sys.stdout).print(report)
 
 
 def print_written(folder: Path | None, otherwise: str) -> None:
-    """Where results were written, or what would have kept them."""
+    """Print where results were written, or which option would keep them."""
     say(f"\n written: {folder}" if folder is not None else f"\n not written: {otherwise}")

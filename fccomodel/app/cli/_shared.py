@@ -1,5 +1,4 @@
-"""The arguments that several commands take, and what becomes of them: a model, its binding, options, a
-plan."""
+"""The arguments that several commands take, and the records made of them: model, binding, options, plan."""
 
 from __future__ import annotations
 
@@ -13,9 +12,9 @@ from fccomodel.app.cli._output import lint
 from fccomodel.core import files, options, process
 from fccomodel.core.diagnostics import refuse
 
-#: a command's parser, or a group of its arguments
+#: A command's parser, or a group of its arguments.
 Into = argparse.ArgumentParser | argparse._ArgumentGroup
-#: options that have an argument of their own
+#: Options that have an argument of their own.
 NAMED = (
     "algorithm",
     "unverified",
@@ -34,32 +33,39 @@ NAMED = (
 
 # ---------------------------------------------------------------------------------------- arguments
 def model(to: Into) -> None:
+    """Add the argument for a model."""
     to.add_argument("model", metavar="MODEL", help="a .fcco file; - reads standard input")
 
 
 def models(to: Into) -> None:
+    """Add the argument for several models."""
     to.add_argument("models", nargs="+", metavar="MODEL", help="a .fcco file; - reads standard input")
 
 
 def optional_name(to: Into) -> None:
+    """Add the argument for a name that may be left out."""
     to.add_argument("name", nargs="?", metavar="NAME")
 
 
 def verbose(to: Into) -> None:
+    """Add ``--verbose``."""
     to.add_argument(
         "-v", "--verbose", action="store_true", help="the whole report: assumptions, practice, every option"
     )
 
 
 def quiet(to: Into, text: str = "no lint notes") -> None:
+    """Add ``--quiet``."""
     to.add_argument("-q", "--quiet", action="store_true", help=text)
 
 
 def as_json(to: Into, text: str = "print JSON") -> None:
+    """Add ``--json``."""
     to.add_argument("--json", action="store_true", help=text)
 
 
 def showing(to: Into) -> None:
+    """Add ``--show``."""
     to.add_argument(
         "--show",
         action="append",
@@ -70,6 +76,7 @@ def showing(to: Into) -> None:
 
 
 def data(to: Into) -> None:
+    """Add the arguments for data and nets."""
     to.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="the folder that file names in the binding start from"
     )
@@ -91,6 +98,7 @@ def data(to: Into) -> None:
 
 
 def binding(to: argparse.ArgumentParser) -> None:
+    """Add the arguments for a binding: file, data, params, nets."""
     group = to.add_argument_group("binding")
     group.add_argument(
         "--bind", type=Path, metavar="FILE", help="a binding file (TOML): sources, columns, encoding"
@@ -102,7 +110,7 @@ def binding(to: argparse.ArgumentParser) -> None:
 
 
 def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
-    """The options of a run, or of many runs."""
+    """Add the options of a run, or of ``many`` runs. Returns the group of arguments."""
     group = to.add_argument_group("solving")
     if not many:
         group.add_argument(
@@ -150,6 +158,7 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
 
 
 def starting(to: Into) -> None:
+    """Add ``--start``."""
     to.add_argument(
         "--start",
         type=Path,
@@ -159,11 +168,10 @@ def starting(to: Into) -> None:
 
 
 def keeping(to: Into) -> None:
-    """Where the state is kept."""
+    """Add the arguments for checkpoints."""
+    group = to
     if isinstance(to, argparse.ArgumentParser):
         group = to.add_argument_group("checkpoints")
-    else:
-        group = to
     where = (
         "keep the state in this folder, and go on from there after a kill; SIGTERM writes it, and "
         "ends with status 143"
@@ -174,7 +182,7 @@ def keeping(to: Into) -> None:
 
 
 def population(to: argparse.ArgumentParser) -> None:
-    """What is said of new rows."""
+    """Add the arguments for statements about new rows."""
     group = to.add_argument_group("new rows")
     judged = "judge the answer by rows left out: \"split == 'test'\", or 0.2 of them"
     group.add_argument("--holdout", type=options.value_of, metavar="EXPR|SHARE", help=judged)
@@ -189,15 +197,14 @@ def population(to: argparse.ArgumentParser) -> None:
     group.add_argument("--population", metavar="TIME", help=gap)
 
 
-# ----------------------------------------------------------------------------- what becomes of them
+# ------------------------------------------------------------------------------------------ records
 def plan(args: argparse.Namespace) -> pipeline.Planned:
-    """From the command line to a plan."""
+    """The plan that the command line asks for."""
     return pipeline.plan(*given(args))
 
 
 def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
-    """The model, its binding and the options that the command line names; lint notes are printed on
-    the way."""
+    """The model, its binding and the options that the command line names. Prints lint notes."""
     named = _named(args)
     binding = pipeline.Binding(
         spec=args.bind,
@@ -214,8 +221,7 @@ def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding
 
 
 def _named(args: argparse.Namespace) -> dict[str, Any]:
-    """The options given by ``--option`` and by arguments of their own, which must not contradict each
-    other."""
+    """The options given by ``--option`` or by their own arguments. Refuses a contradiction."""
     given = files.pairs(getattr(args, "option", []), "--option")
     values: dict[str, Any] = {name: options.value_of(text) for name, text in given.items()}
     for name in NAMED:

@@ -11,6 +11,7 @@ from fccomodel.app.cli._output import print_json
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.optional_name(to)
     shared.as_json(to)
     to.add_argument("--model", metavar="MODEL", help="a .fcco file: how it meets each requirement")
@@ -22,6 +23,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.shown import cards
 
     if args.variants:

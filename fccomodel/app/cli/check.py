@@ -13,11 +13,13 @@ from fccomodel.core.diagnostics import FccoError
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.models(to)
     shared.quiet(to)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     status = DONE
     for name in args.models:
         try:

@@ -17,6 +17,7 @@ from fccomodel.core.interrupts import INTERRUPTED
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     shared.binding(to)
     group = shared.solving(to, many=True)
@@ -55,6 +56,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.shown.display import terminal
     from fccomodel.app.stored import comparison, keeping
     from fccomodel.app.stored.comparison import display, plots, variants
@@ -93,7 +95,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_report(display.comparison(record))
         print_written(args.out, "--out DIR keeps the record")
-    return INTERRUPTED if record.interrupted else DONE
+    if record.interrupted:
+        return INTERRUPTED
+    return DONE
 
 
 def _seeds(text: str) -> int | list[int]:

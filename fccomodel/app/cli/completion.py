@@ -1,4 +1,4 @@
-"""``completion SHELL``: what a shell needs to complete commands, options and the names of a model."""
+"""``completion SHELL``: a script that completes commands, options and the names of a model."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from fccomodel.app.cli._output import say
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
 
-#: The options that take names of the model, and the statements that declare these; those after
-#: whose name a value comes.
+#: The options that take names of the model, and the statements that declare these names.
 NAMES = {"why": "constraint", "show": "let", "param": "param", "data": "data", "net": "net"}
+#: The options whose names are followed by ``=`` and a value.
 ASSIGNED = ("param", "data", "net")
-#: What a shell asks for names by; no shell is called that.
+#: The word by which a script asks for names, in place of a shell.
 ASKED = "names"
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     to.add_argument(
         "shell", choices=("bash", "zsh", "fish", ASKED), metavar="SHELL", help="bash, zsh or fish"
     )
@@ -27,6 +28,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     if args.shell == ASKED:
         option, *words = args.asked
         say("\n".join(_names(option.lstrip("-"), words)))
@@ -36,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _options() -> dict[str, list[str]]:
-    """By command its options."""
+    """The options of each command."""
     from fccomodel.app.cli import parser
 
     (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
@@ -47,8 +49,7 @@ def _options() -> dict[str, list[str]]:
 
 
 def _names(option: str, words: Iterable[str]) -> Iterator[str]:
-    """The names that may stand after an option: of the model among the words of the line, by its
-    statements alone."""
+    """The names that may stand after an option, by the statements of the model in the line's words."""
     if option == "algorithm":
         yield from _algorithms()
     model = next((word for word in words if word.endswith(".fcco")), None)
@@ -69,7 +70,7 @@ def _names(option: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _algorithms() -> Iterator[str]:
-    """The algorithms by the texts of their files: importing them all would take longer."""
+    """The names of the algorithms, from the texts of their files: importing all would take longer."""
     from importlib.resources import files as inside
 
     files = [path for path in inside("fccomodel.algorithms").iterdir() if path.name.endswith(".py")]
@@ -154,7 +155,7 @@ def _fish(options: Mapping[str, list[str]]) -> str:
 
 
 def _summaries() -> dict[str, str]:
-    """By command what it does, in a line."""
+    """The summary of each command."""
     from fccomodel.app.cli import COMMANDS
 
     return {command.name: command.summary for command in COMMANDS}

@@ -15,6 +15,7 @@ from fccomodel.core.diagnostics import refuse
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     shared.binding(to)
     shared.solving(to)
@@ -25,6 +26,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.stored import results
 
     if os.path.isdir(args.output):

@@ -12,6 +12,7 @@ from fccomodel.core import files
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     to.add_argument("result", type=Path, metavar="RESULT_DIR", help="a folder that `solve --out` wrote")
     shared.data(to)
     to.add_argument(
@@ -26,6 +27,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.shown import display
     from fccomodel.app.stored import results
 

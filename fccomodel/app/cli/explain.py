@@ -13,6 +13,7 @@ from fccomodel.app.cli._output import print_json, say
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     shared.binding(to)
     shared.solving(to)
@@ -24,6 +25,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     if re.fullmatch(r"F\d{4}", args.model) and not Path(args.model).exists():
         from fccomodel.app.shown import codes
 

@@ -14,6 +14,7 @@ from fccomodel.core.quoting import visible
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.models(to)
     how = to.add_mutually_exclusive_group()
     how.add_argument(
@@ -25,6 +26,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.language.format import format as canonical
 
     status = DONE

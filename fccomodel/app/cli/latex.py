@@ -11,6 +11,7 @@ from fccomodel.app.cli._output import say
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     shared.binding(to)
     shared.quiet(to)
@@ -24,6 +25,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.shown import latex
 
     compiled, binding, options = shared.given(args)

@@ -13,6 +13,7 @@ from fccomodel.core import files
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     to.add_argument(
         "-o",
@@ -27,6 +28,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.generated import mocking
 
     compiled = pipeline.compile_model(files.read_model(args.model))

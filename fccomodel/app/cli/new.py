@@ -10,6 +10,7 @@ from fccomodel.app.cli._output import say
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     to.add_argument("template", nargs="?", metavar="TEMPLATE", help="one of the list that no template prints")
     to.add_argument(
         "folder", nargs="?", type=Path, metavar="DIR", help="where to write (default: a folder of its name)"
@@ -17,6 +18,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.generated import templates
     from fccomodel.app.shown import cards
 

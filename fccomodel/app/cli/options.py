@@ -9,6 +9,7 @@ from fccomodel.app.cli._command import DONE, Command
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.shown import cards
 
     print(cards.options(args.name))

@@ -17,6 +17,7 @@ from fccomodel.core.diagnostics import refuse
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     to.add_argument(
         "bind", type=Path, metavar="BIND", help="a binding file (TOML): sources, columns, encoding"
     )
@@ -36,6 +37,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.shown import display
 
     compiled = pipeline.compile_model(files.read_model(args.model or _beside(args.bind)))

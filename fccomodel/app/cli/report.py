@@ -11,6 +11,7 @@ from fccomodel.core.files import write_text
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     to.add_argument("result", type=Path, metavar="RESULT_DIR", help="a folder that `solve --out` wrote")
     to.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="where to write it (default RESULT_DIR/report.html)"
@@ -18,6 +19,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.shown import page
     from fccomodel.app.stored import results
 

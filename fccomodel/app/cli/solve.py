@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     shared.binding(to)
     shared.solving(to)
@@ -42,6 +43,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel.app.stored import store
 
     if args.out is None or process.rank() > 0:

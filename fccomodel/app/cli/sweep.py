@@ -16,6 +16,7 @@ from fccomodel.core.interrupts import INTERRUPTED
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     shared.binding(to)
     shared.solving(to)
@@ -38,6 +39,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel import pipeline
     from fccomodel.app.python import sweeps
     from fccomodel.app.python.sweeps import display, errors
@@ -57,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     bound = pipeline.bind(compiled, whole)
 
     def told(point: sweeps.Point, done: int, count: int) -> None:
+        """Print a line for a solve that has ended."""
         if not args.quiet and point.outcome is not None:
             at = ", ".join(f"{name} = {value:g}" for name, value in point.values.items())
             say(f"{done}/{count}  {at}: objective {point.outcome.report.objective:.6g}", sys.stderr)
@@ -78,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_report(display.table(found))
         print_written(args.out, "--out DIR keeps the table and every answer")
-    return INTERRUPTED if found.interrupted else DONE
+    if found.interrupted:
+        return INTERRUPTED
+    return DONE
 
 
 sweep = Command(

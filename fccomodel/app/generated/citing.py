@@ -22,7 +22,8 @@ NAMED = {
     "Huo et al. 2018": "huo-2018",
 }
 LIBRARY = """@software{{fccomodel,
-  title = {{fccomodel: a modelling language and compiler for constrained stochastic compositional optimisation}},
+  title = {{fccomodel: a modelling language and compiler
+           for constrained stochastic compositional optimisation}},
   version = {{{version}}}
 }}
 """

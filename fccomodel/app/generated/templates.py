@@ -36,8 +36,9 @@ README = """# {name}
     fccomodel solve   {name}.fcco --bind {name}.toml --out out
     fccomodel report  out
 
-`{name}.fcco` is the mathematics, `{name}.toml` says which data stand for its tables. Change either; `fccomodel atoms` lists the
-functions that a model can use, and `--data D=FILE` binds a table of your own whose columns have the model's names.
+`{name}.fcco` is the mathematics, `{name}.toml` says which data stand for its tables. Change either:
+`fccomodel atoms` lists the functions that a model can use, and `--data D=FILE` binds a table of your
+own whose columns have the model's names.
 """
 
 

@@ -163,7 +163,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
     ``result_``.
 
     >>> from fccomodel import FCCOClassifier
-    >>> fair = FCCOClassifier("fair.fcco", params={"kappa": 0.05}).set_fit_request(group=True)  # doctest: +SKIP
+    >>> fair = FCCOClassifier("fair.fcco", params={"kappa": 0.05})  # doctest: +SKIP
+    >>> fair = fair.set_fit_request(group=True)  # doctest: +SKIP
     >>> fair.fit(X, y, group=sex).predict(X_new)  # doctest: +SKIP
     """
 
@@ -187,7 +188,9 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         return self
 
     def _text(self) -> str:
-        return SOFTMAX if len(getattr(self, "classes_", ())) > 2 else LOGISTIC
+        if len(getattr(self, "classes_", ())) > 2:
+            return SOFTMAX
+        return LOGISTIC
 
     def _targets(self) -> np.ndarray:
         """What stands for each class in the model's target, in their order: labels, or numbers; F0816

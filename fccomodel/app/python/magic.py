@@ -23,6 +23,7 @@ class _Arguments(argparse.ArgumentParser):
     """A line of arguments, whose faults are coded errors."""
 
     def error(self, message: str) -> Any:
+        """Refuse the arguments of a cell."""
         refuse(errors.cell_arguments(message, USAGE))
 
 

@@ -134,7 +134,9 @@ class Model(Shown, Notation):
     def check(self) -> Model:
         """The model itself, once names, shapes and domains are right; raises FccoError with every
         error found."""
-        return self if self.compiled else self
+        if self.compiled:
+            return self
+        return self
 
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
         """What the model alone proves, for these values of some params: the structure, its reasons,

@@ -188,6 +188,7 @@ class CompiledModel(latex.Typeset):
 
     @property
     def name(self) -> str:
+        """The model's name."""
         return self.compiled.problem.name
 
     @property
@@ -331,7 +332,9 @@ class BoundModel(latex.Typeset):
         if "holdout" in chosen:
             return None
         seed = chosen.get("seed", (0,))[0]
-        return self.bound if seed == 0 or not self.compiled.problem.nets else None
+        if seed == 0 or not self.compiled.problem.nets:
+            return self.bound
+        return None
 
     def emit(self, path: str | Path | None = None, **given: Any) -> str:
         """The text of the standalone solver; with a path, written there with its data beside it."""
@@ -426,7 +429,7 @@ class BoundModel(latex.Typeset):
             "population": population,
         }
         from fccomodel.app import new_rows
-        from fccomodel.pipeline import tracing
+        from fccomodel.pipeline import solving
 
         if trace:
             given = {"polish": False, **given}
@@ -442,7 +445,7 @@ class BoundModel(latex.Typeset):
             live.progress() if progress is None else nullcontext(progress) as shown,
         ):
             if trace:
-                return Result(outcome=tracing.traced(planned, trace, trace_at, shown, show=show))
+                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=show))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 

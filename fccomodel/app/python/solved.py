@@ -101,6 +101,7 @@ class Result(Shown, Answer):
         return labelled.axes(self.outcome.bound)
 
     def fitted(self) -> scoring.Fitted:
+        """The answer as it predicts for new rows."""
         return scoring.fitted(self.outcome)
 
     @property
@@ -162,6 +163,7 @@ class Result(Shown, Answer):
 
     @property
     def algorithm(self) -> str:
+        """The algorithm that the plan chose."""
         return self.outcome.planned.plan.algorithm
 
     @property

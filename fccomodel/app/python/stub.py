@@ -14,7 +14,8 @@ from fccomodel.language.notation import words
 from fccomodel.library import distributions, reductions, sets
 
 _HEAD = '''\
-"""A modelling language and compiler for finite-sum coupled compositional stochastic optimisation: its interface.
+"""The interface of a modelling language and compiler for finite-sum coupled compositional
+stochastic optimisation.
 
 Written by ``fccomodel.app.python.stub``; a test holds it to the library.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from fccomodel.program import errors
 
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel
+    from fccomodel.app.python.solved import Result
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
 
@@ -27,6 +29,8 @@ __all__ = ["Criterion", "Values", "criterion", "numbered"]
 
 #: what steps by another optimizer are taken with where the plan's own algorithm does not fit
 INSTEAD = ("sonex", "sox")
+#: what a result says of its steps
+OWN_STEPS = "steps by your optimizer: no theorem is claimed"
 #: algorithms that are biased, and are used only where somebody names them
 BIASED = frozenset({"bsgd"})
 
@@ -105,7 +109,12 @@ class Criterion(compiled.Criterion):
         scores: dict[str, list[np.ndarray]] = {name: [] for name in nets}
         with torch.no_grad(), _evaluating(nets.values()):
             for numbers, batch in loader:
-                rows.append(np.asarray(numbers, dtype=np.int64).reshape(-1))
+                numbers = np.asarray(numbers)
+                if numbers.ndim > 1 or numbers.dtype.kind not in "iu":
+                    table = next(iter(self.inputs.values()))[0].table
+                    found = f"the first entry of a batch has shape {numbers.shape} and type {numbers.dtype}"
+                    self._refuse(errors.criterion_row_numbers(table, found))
+                rows.append(numbers.astype(np.int64).reshape(-1))
                 for name, net in nets.items():
                     value = net(_moved(inputs(batch), net))
                     scores[name].append(value.detach().double().cpu().numpy())
@@ -163,6 +172,49 @@ class Criterion(compiled.Criterion):
         bound, point = self._at(nets)
         return report.report(bound, point, seed=self.planned.seed, analysis=None)
 
+    def result(self, **nets: torch.nn.Module) -> Result:
+        """A result as ``solve`` gives it, at the weights of these modules: its report, ``predict``,
+        ``module``, ``export``, ``save``."""
+        from fccomodel import report
+        from fccomodel.app.python.solved import Result
+        from fccomodel.execution.run import Solution
+
+        began = time.perf_counter()
+        bound, point = self._at(nets)
+        kept = {name: bound.nets[name] for name in nets}
+        binding = replace(self.planned.binding, nets={**self.planned.binding.nets, **kept})
+        planned = replace(self.planned, bound=bound, binding=binding)
+        judged = report.report(bound, point, seed=planned.seed)
+        spent = time.perf_counter() - began
+        entry = {
+            "stage": 1,
+            "iteration": self.steps,
+            "objective": judged.objective,
+            "violation": judged.feasibility,
+            "merit": judged.objective,
+            "oracles": 0.0,
+            "seconds": spent,
+        }
+        solution = Solution(
+            variables=point,
+            multipliers={k: float(v) for k, v in self.multipliers().items() if np.ndim(v) == 0},
+            limits={},
+            history=[entry],
+            iterations=self.steps,
+            wall_s=spent,
+            stopped=OWN_STEPS,
+            ended="stopped",
+            notes=(OWN_STEPS,),
+        )
+        outcome = pipeline.Outcome(
+            planned=planned,
+            program=pipeline.emit(planned),
+            solution=solution,
+            report=judged,
+            wall_s=spent,
+        )
+        return Result(outcome=outcome)
+
     def _at(self, nets: Mapping[str, torch.nn.Module]) -> tuple[Bound, dict[str, np.ndarray]]:
         """The bound problem with these modules, and the point that they are."""
         if set(nets) != set(self.inputs):
@@ -198,6 +250,8 @@ class Looked(torch.nn.Module):
 
 def criterion(model: BoundModel, *, batch: int, algorithm: str | None, **given: Any) -> Criterion:
     """The criterion of a bound model; F0826 where the model or the algorithm has none."""
+    if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+        refuse(errors.criterion_batch(batch))
     options = {"unverified": True, **given}
     if algorithm is not None:
         planned = model.plan(algorithm=algorithm, **options)
@@ -235,7 +289,10 @@ def _first(batch: Any) -> Any:
 
 def _moved(value: Any, net: Any) -> Any:
     """An input on the device of the net's weights."""
-    first = next(iter(net.parameters()), None) if isinstance(net, torch.nn.Module) else None
+    if isinstance(net, torch.nn.Module):
+        first = next(iter(net.parameters()), None)
+    else:
+        first = None
     if first is None or not isinstance(value, torch.Tensor):
         return value
     return value.to(first.device)

@@ -1,4 +1,4 @@
-"""The score of rows with its scaling as a program of its own: ONNX, or an exported program of torch."""
+"""The score of rows, with its scaling, as a separate program: ONNX, or an exported program of torch."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.files import whole
 from fccomodel.data.bound import BoundTable
 
-#: Random rows at which a score is compared with a linear one, and by how much it may differ, relatively.
-PROBES, CLOSE = 16, 1e-9
+#: Random rows at which a score is compared with a linear one.
+LINEARITY_ROWS = 16
+#: The relative difference that counts as linear.
+LINEARITY_TOLERANCE = 1e-9
 
 
 class Score(torch.nn.Module):
-    """Rows as the data have them, (rows, columns), to their scores: scaling, intercept, and a net or a
-    linear map."""
+    """The scores of rows as in the data, (rows, columns): scaling, intercept, net or linear map."""
 
     mean: torch.Tensor
     divisor: torch.Tensor
@@ -37,12 +38,11 @@ class Score(torch.nn.Module):
         self.register_buffer("divisor", torch.as_tensor(divisor))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The scores of rows (rows, columns)."""
         scaled = (x - self.mean) / self.divisor
         if self.intercept:
-            whole = torch.cat([scaled, torch.ones_like(scaled[:, :1])], 1)
-        else:
-            whole = scaled
-        return self.body(whole)
+            scaled = torch.cat([scaled, torch.ones_like(scaled[:, :1])], 1)
+        return self.body(scaled)
 
 
 class Linear(torch.nn.Module):
@@ -57,12 +57,15 @@ class Linear(torch.nn.Module):
         self.register_buffer("constant", torch.as_tensor(constant))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The map at rows (rows, columns)."""
         return x @ self.weights + self.constant
 
 
 def export(known: Fitted, path: Path) -> Path:
-    """Write the score as ``path`` says: ``.onnx`` or ``.pt2``. F0815 for other endings, and for scores
-    that cannot be."""
+    """Write the score to ``path``, which ends in ``.onnx`` or ``.pt2``.
+
+    Raises F0815 for other endings, and for scores that cannot be exported.
+    """
     if path.suffix not in WRITERS:
         refuse(errors.no_export_kind(path, list(WRITERS)))
     score, width = module(known)
@@ -72,7 +75,7 @@ def export(known: Fitted, path: Path) -> Path:
 
 
 def module(known: Fitted) -> tuple[Score, int]:
-    """The score with its scaling as a module in float64, and how many columns it takes."""
+    """The score with its scaling as a module in float64, and the number of its columns."""
     wanted = rows.score(known.compiled)
     if len(wanted.columns) != 1 or wanted.others or not wanted.table.columns[wanted.columns[0]].shape:
         refuse(errors.no_export(wanted.name, "it is no function of one vector of the row"))
@@ -87,7 +90,7 @@ def module(known: Fitted) -> tuple[Score, int]:
 
 
 def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[torch.nn.Module, int]:
-    """What is made of a row's vector, and its length."""
+    """The net or linear map of a row's vector, and the length of the vector."""
     dim = wanted.table.columns[wanted.columns[0]].shape
     if len(dim) != 1:
         refuse(errors.no_export(wanted.name, "its rows are not vectors"))
@@ -95,17 +98,19 @@ def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[t
     if isinstance(top, ir.NetCall) and isinstance(top.arg, ir.Column):
         return scoring.module(known, top.params.name), width
     points = np.concatenate(
-        [np.zeros((1, width)), np.eye(width), np.random.default_rng(0).normal(size=(PROBES, width))]
+        [np.zeros((1, width)), np.eye(width), np.random.default_rng(0).normal(size=(LINEARITY_ROWS, width))]
     )
     columns = {wanted.columns[0]: points}
     found = scoring.at(known, wanted, BoundTable(name=wanted.table.name, n=len(points), columns=columns))
     constant, weights = found[0], found[1 : width + 1] - found[0]
-    if not np.allclose(points[width + 1 :] @ weights + constant, found[width + 1 :], rtol=CLOSE, atol=CLOSE):
+    linear, tolerance = points[width + 1 :] @ weights + constant, LINEARITY_TOLERANCE
+    if not np.allclose(linear, found[width + 1 :], rtol=tolerance, atol=tolerance):
         refuse(errors.no_export(wanted.name, "it is neither a net of the row's vector nor linear in it"))
     return Linear(weights, constant), width
 
 
 def _width(known: Fitted, dim: ir.Dim, record: Mapping[str, Any]) -> int:
+    """The length of a row's vector."""
     if record.get("names"):
         return len(record["names"])
     if isinstance(dim, int):

@@ -1,4 +1,4 @@
-"""Quantities of a single row: which formula a name of the model stands for, and what it reads of the row."""
+"""Quantities of a single row: the formula that a name of the model stands for, and its columns."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from fccomodel.language.rewriting import walk
 from fccomodel.language.statements.define import DefDecl
 from fccomodel.language.statements.let import LetDecl
 
-#: The definition that scores rows, where a model has one of this name.
+#: The name of a definition that scores rows, if a model has one.
 SCORE = "score"
-#: The row of a definition that is taken by itself: a name that no text of a model can have.
+#: The name of the row at which a definition is taken; no text of a model can have it.
 ROW = "row'"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quantity:
-    """A formula of one row of a table, and of the elements of ``others``; ``problem`` is the model
-    that it stands in."""
+    """A formula ``expr`` of one row of a table and of the elements of ``others``, in its model."""
 
     name: str
     problem: ir.Problem
@@ -35,11 +34,12 @@ class Quantity:
 
     @property
     def table(self) -> ir.Table:
+        """The table of the row."""
         return self.problem.tables[_table_of(self.row)]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that it reads, in the table's order."""
+        """The columns that it reads, in the table's order."""
         read = {
             node.name
             for node in ir.walk(self.expr)
@@ -49,7 +49,7 @@ class Quantity:
 
     @property
     def outermost(self) -> ir.Expr:
-        """The formula, written out at its top."""
+        """The formula with the lets at its top written out."""
         expr = self.expr
         while isinstance(expr, ir.LetRef):
             expr = expr.let.body
@@ -59,11 +59,12 @@ class Quantity:
 def quantity(
     compiled: pipeline.Compiled, name: str, *, columns: Mapping[str, str] | None = None, table: str = ""
 ) -> Quantity:
-    """What a ``def``, a ``let`` of rows, or a net of the model is at one row; F0814 where it is no
-    quantity of one row.
+    """The quantity of one row that a ``def``, a ``let`` of rows, or a net of the model stands for.
 
-    A definition is taken at the columns that the model gives it, or at ``columns`` by parameter;
-    ``table`` says which of several.
+    columns  the column for each parameter of a definition; else those that the model gives it
+    table    the table, if several have these columns
+
+    Raises F0814 if it is not a quantity of one row.
     """
     problem, defined = compiled.problem, _definitions(compiled)
     if name in problem.lets:
@@ -80,8 +81,10 @@ def quantity(
 
 
 def score(compiled: pipeline.Compiled) -> Quantity:
-    """What rows are scored by: the definition ``score``, else the model's only net or linear form of a
-    row. F0814 without one."""
+    """The score of a row: the definition ``score``, else the model's only net or linear form of a row.
+
+    Raises F0814 if there is none.
+    """
     if SCORE in _definitions(compiled) or SCORE in compiled.problem.lets:
         return quantity(compiled, SCORE)
     applied = list(_applied(compiled.problem))
@@ -91,14 +94,19 @@ def score(compiled: pipeline.Compiled) -> Quantity:
 
 
 def _definitions(compiled: pipeline.Compiled) -> dict[str, DefDecl]:
+    """The definitions of the model, by name."""
     return {s.name: s for s in compiled.statements if isinstance(s, DefDecl)}
 
 
 def _table_of(binder: ir.Binder) -> str:
-    return binder.domain.table if isinstance(binder.domain, ir.RowSet) else ""
+    """The table that a binder runs over; an empty text if it is none."""
+    if isinstance(binder.domain, ir.RowSet):
+        return binder.domain.table
+    return ""
 
 
 def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:
+    """The quantity of a let. Raises F0814 if it is not of one row."""
     rows = [b for b in let.binders if isinstance(b.domain, ir.RowSet)]
     if len(rows) != 1:
         refuse(errors.not_of_a_row(let.name, f"it is a quantity of {len(rows) or 'no'} rows", is_let=True))
@@ -108,7 +116,7 @@ def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:
 
 # ---------------------------------------------------------------------------- nets and linear forms
 def _applied(problem: ir.Problem) -> Iterator[Quantity]:
-    """Each net, and each product with a variable, that is taken of a column of rows, once."""
+    """Each net and each product with a variable that is applied to a column of rows, once."""
     seen = set()
     for node in problem.expressions():
         if (parts := _of_column(node)) is None:
@@ -121,7 +129,7 @@ def _applied(problem: ir.Problem) -> Iterator[Quantity]:
 
 
 def _of_column(node: ir.Expr) -> tuple[str, str, ir.Column] | None:
-    """A net's or a product's name, its variable and its column."""
+    """The name of a net or a product with its variable and its column, or None for another node."""
     if isinstance(node, ir.NetCall) and isinstance(node.arg, ir.Column):
         return node.net, node.params.name, node.arg
     if isinstance(node, ir.Apply) and node.op in ("dot", "matmul"):
@@ -133,6 +141,7 @@ def _of_column(node: ir.Expr) -> tuple[str, str, ir.Column] | None:
 
 
 def _single(name: str, found: list[Quantity]) -> Quantity:
+    """The only quantity. Raises F0814 if there are several, or none."""
     if len(found) != 1:
         refuse(errors.not_of_a_row(name, f"the model takes it of {len(found) or 'no'} columns"))
     return found[0]
@@ -141,7 +150,7 @@ def _single(name: str, found: list[Quantity]) -> Quantity:
 # -------------------------------------------------------------------------------------- definitions
 @dataclass(frozen=True)
 class _Call:
-    """A definition's arguments with ``row`` as the row: what stands for each parameter, and as a text."""
+    """A call of a definition at a row: its arguments, and the call as text."""
 
     args: tuple[syntax.Expr, ...]
     text: str
@@ -152,10 +161,9 @@ def _of_definition(
 ) -> Quantity:
     if unknown := [name for name in given if name not in defined.params]:
         refuse(errors.no_parameter(defined.name, unknown[0], defined.params))
+    calls = sorted(_calls(compiled, defined), key=lambda call: call.text)
     if given:
         calls = [_given(defined, given)]
-    else:
-        calls = sorted(_calls(compiled, defined), key=lambda call: call.text)
     tables = [
         name for name, of in compiled.problem.tables.items() if of.family is None and table in ("", name)
     ]
@@ -171,22 +179,24 @@ def _of_definition(
 
 
 def _given(defined: DefDecl, given: Mapping[str, str]) -> _Call:
+    """The call at given columns."""
     args = tuple(_column(given[p]) if p in given else _name(p) for p in defined.params)
-    return _Call(
-        args, f"{defined.name}({', '.join(f'.{given[p]}' if p in given else p for p in defined.params)})"
-    )
+    texts = [f".{given[p]}" if p in given else p for p in defined.params]
+    return _Call(args, f"{defined.name}({', '.join(texts)})")
 
 
 def _column(name: str) -> syntax.Expr:
+    """A column of the row."""
     return syntax.Field(obj=_name(ROW), name=name, span=NOWHERE)
 
 
 def _name(name: str) -> syntax.Expr:
+    """A name in a formula."""
     return syntax.Name(id=name, span=NOWHERE)
 
 
 def _calls(compiled: pipeline.Compiled, defined: DefDecl) -> Iterator[_Call]:
-    """The ways in which the model's text takes a definition of one row."""
+    """The calls of a definition at one row in the model's text."""
     problem = compiled.problem
     declared = {*problem.variables, *problem.params, *problem.arrays}
     for statement in compiled.statements:
@@ -200,7 +210,7 @@ def _calls(compiled: pipeline.Compiled, defined: DefDecl) -> Iterator[_Call]:
 
 
 def _argument(arg: syntax.Expr, declared: set[str]) -> tuple[syntax.Expr, str, str]:
-    """An argument with ``row`` as its row, the row's own name, and the argument as a text."""
+    """An argument at ``ROW``, the name of its own row, and the argument as text."""
     match arg:
         case syntax.Field(obj=syntax.Name(id=row), name=column):
             return _column(column), row, f".{column}"
@@ -212,7 +222,7 @@ def _argument(arg: syntax.Expr, declared: set[str]) -> tuple[syntax.Expr, str, s
 
 
 def _at(compiled: pipeline.Compiled, defined: DefDecl, call: _Call, table: str) -> Quantity | None:
-    """A definition at the rows of a table; None where it is none of them."""
+    """A definition at the rows of a table, or None if it does not fit them."""
     name = f"{defined.name}'"
     binder = syntax.Binder(name=ROW, kind="in", domain=_name(table), span=NOWHERE)
     value = syntax.Call(func=defined.name, args=call.args, span=NOWHERE)
@@ -230,16 +240,14 @@ def _at(compiled: pipeline.Compiled, defined: DefDecl, call: _Call, table: str) 
 
 # ------------------------------------------------------------------------------------------ one row
 def _demand_one_row(found: Quantity) -> Quantity:
-    """F0814 for what depends on more than the row: on other rows, or on a variable with an entry for
-    each row."""
+    """The quantity. Raises F0814 if it depends on other rows, or on a variable with an entry per row."""
     problem, is_let = found.problem, found.name in found.problem.lets
     for node in ir.walk(found.expr):
+        binders: tuple[ir.Binder, ...] = ()
         if isinstance(node, ir.Reduce):
             binders = node.binders
         elif isinstance(node, ir.Exists):
             binders = (node.binder,)
-        else:
-            binders = ()
         if rows := [b for b in binders if isinstance(b.domain, ir.RowSet)]:
             refuse(
                 errors.not_of_a_row(

@@ -1,5 +1,4 @@
-"""An answer at new rows: what a quantity of a row is worth there, with the scaling and the categories
-that it was solved with."""
+"""Values of an answer at new rows, with the scaling and the categories that it was solved with."""
 
 from __future__ import annotations
 
@@ -23,15 +22,17 @@ from fccomodel.evaluation.sets import elements
 if TYPE_CHECKING:
     import torch
 
-#: What of a table's section in the binding file holds for new rows too.
+#: The keys of a table's section in the binding file that hold for new rows too.
 LASTING = ("missing", "na", "separator")
-#: Atoms whose value is a probability, and one that gives those of several classes.
-PROBABILITIES, OF_CLASSES = ("sigmoid", "normcdf"), "softmax"
+#: Atoms whose value is a probability.
+PROBABILITIES = ("sigmoid", "normcdf")
+#: The atom that gives the probabilities of several classes.
+OF_CLASSES = "softmax"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fitted:
-    """What an answer knows without its data.
+    """An answer without its data.
 
     point      the variables              numbers   params and arrays by name
     sizes      of dims and sets           labels    the members of sets of labels
@@ -52,7 +53,7 @@ class Fitted:
 
 
 def fitted(outcome: pipeline.Outcome) -> Fitted:
-    """Of a solved problem."""
+    """The answer of a solved problem, without its data."""
     bound, compiled = outcome.bound, outcome.planned.compiled
     return Fitted(
         compiled=compiled,
@@ -68,14 +69,14 @@ def fitted(outcome: pipeline.Outcome) -> Fitted:
 
 
 def sizes(bound: Bound) -> dict[str, int]:
-    """Those that do not depend on the number of rows."""
+    """The sizes that do not depend on the number of rows."""
     problem = bound.problem
     lasting = {*problem.dims, *(name for name, of in problem.sets.items() if not isinstance(of, ir.RowSet))}
     return {name: size for name, size in bound.dims.items() if name in lasting}
 
 
 def sections(sources: Mapping[str, Any]) -> dict[str, Any]:
-    """By table what the binding says of all rows."""
+    """For each table the entries of the binding that hold for new rows too."""
     given = {name: source.get("spec") for name, source in sources.items()}
     return {
         name: {k: spec[k] for k in LASTING if k in spec}
@@ -86,11 +87,10 @@ def sections(sources: Mapping[str, Any]) -> dict[str, Any]:
 
 # ----------------------------------------------------------------------------------------- new rows
 def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
-    """A quantity at each row: (rows, *others, *its own axes), float64; NaN at rows that the binding
-    leaves out as incomplete.
+    """A quantity at each row: (rows, *others, *its own axes), float64.
 
-    ``data`` is anything that binds, with the columns that the quantity reads; F05xx where they do
-    not bind as before.
+    It is NaN at rows that the binding leaves out as incomplete. ``data`` is anything that binds, with
+    the columns that the quantity reads. Raises F05xx if they do not bind as before.
     """
     table, read = _bound(known, wanted, data, wanted.columns)
     found = at(known, wanted, table)
@@ -100,7 +100,7 @@ def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
 
 
 def _bound(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -> tuple[BoundTable, int]:
-    """The table of a quantity, with these columns alone, bound as before; how many rows were read for it."""
+    """The table of a quantity with these columns alone, bound as before; and the number of rows read."""
     from fccomodel.data import bind
     from fccomodel.data.bind.errors.words import UNSEEN
     from fccomodel.report import cautions
@@ -131,7 +131,7 @@ def _open(problem: ir.Problem, name: str) -> bool:
 
 
 def _alone(wanted: Quantity, columns: Sequence[str]) -> ir.Problem:
-    """The problem with nothing that is to be bound but these columns of the quantity's table."""
+    """The problem with nothing left to bind except these columns of the quantity's table."""
     problem = wanted.problem
     table = replace(wanted.table, columns={name: wanted.table.columns[name] for name in columns})
     nothing = replace(problem.objective, expr=ir.Const(value=0.0, span=problem.objective.span))
@@ -139,7 +139,7 @@ def _alone(wanted: Quantity, columns: Sequence[str]) -> ir.Problem:
 
 
 def at(known: Fitted, wanted: Quantity, table: BoundTable) -> np.ndarray:
-    """The same at rows whose columns are made."""
+    """A quantity at each row of a bound table (see ``value``)."""
     import torch
 
     from fccomodel.evaluation.interpret import evaluate
@@ -166,20 +166,22 @@ def at(known: Fitted, wanted: Quantity, table: BoundTable) -> np.ndarray:
 def predicted(
     known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold: float | None, target: str | None
 ) -> np.ndarray:
-    """What the scores say of each row: the value of a column with two values, by whether its score is
-    above the threshold; the class with the largest score; the score itself where no column has two
-    values.
+    """The predicted label of each row.
 
-    F0814 where several columns may be meant, or a row that is to have a class has no score.
+    - one score and a column with two values: the larger value if the score is above the threshold
+    - several scores: the class with the largest score
+    - otherwise the score itself
+
+    Raises F0814 if several columns may be meant, or if a row that needs a class has no score.
     """
     if scores.ndim == 2:
         return _largest(known, wanted, scores)
     if (column := _target(known, wanted, target)) is None:
         return scores
-    if threshold is not None:
-        level = threshold
-    else:
+    if threshold is None:
         level = limit(wanted)
+    else:
+        level = threshold
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).sum())))
     return _classes(known, wanted, column)[(scores > level).astype(int)]
@@ -188,9 +190,14 @@ def predicted(
 def judged(
     known: Fitted, wanted: Quantity, rows: Any, *, target: str | None = None, by: str | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The scores of rows (a bound table, or what binds), whether each is of the larger value of its
-    column of two values, and its member of the column of labels ``by`` ("" without one). F0814
-    where no such column, or several, may be meant."""
+    """For each row its score, whether it has the larger of two values, and its group.
+
+    rows    a bound table, or anything that binds
+    target  the column with two values
+    by      a column of labels that gives the group, "" without one
+
+    Raises F0814 if no column, or more than one, has two values.
+    """
     column, kinds = _target(known, wanted, target), wanted.table.columns
     if column is None:
         refuse(errors.nothing_to_judge_by(wanted.table.name))
@@ -212,8 +219,10 @@ def judged(
 
 
 def limit(wanted: Quantity) -> float:
-    """Where a score changes sides: 1/2 for a probability, else 0."""
-    return 0.5 if _outermost(wanted) in PROBABILITIES else 0.0
+    """The threshold between two classes: 1/2 for a probability, else 0."""
+    if _outermost(wanted) in PROBABILITIES:
+        return 0.5
+    return 0.0
 
 
 def probable(wanted: Quantity) -> bool:
@@ -223,11 +232,13 @@ def probable(wanted: Quantity) -> bool:
 
 def _outermost(wanted: Quantity) -> str:
     top = wanted.outermost
-    return top.op if isinstance(top, ir.Apply) else ""
+    if isinstance(top, ir.Apply):
+        return top.op
+    return ""
 
 
 def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:
-    """The column of two values that the score stands for."""
+    """The column with two values that the score predicts, or None. Raises F0814 if there are several."""
     kinds = wanted.table.columns
     found = [name for name in kinds if name not in wanted.columns and len(_values(known, wanted, name)) == 2]
     if target is not None:
@@ -253,7 +264,7 @@ def values_of(
     params: Mapping[str, Any],
     sizes: Mapping[str, int] | None = None,
 ) -> np.ndarray:
-    """The numbers that a column takes, in order; none where they are not listed."""
+    """The numbers that a column takes, in order; none if they are not listed."""
     domain = table.columns[column].domain
     if not isinstance(domain, ir.ValueSet) or table.columns[column].shape:
         return np.zeros(0)
@@ -261,13 +272,12 @@ def values_of(
 
 
 def _classes(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
-    """The column's values in order, as the data have them."""
+    """The column's values in order, as they appear in the data."""
     return _worded(known, wanted, column, _values(known, wanted, column))
 
 
 def _worded(known: Fitted, wanted: Quantity, column: str, values: np.ndarray) -> np.ndarray:
-    """Values of a column as the data have them, where its map has one word for each; else as the model
-    has them."""
+    """Values of a column as they appear in the data, if its map has one word for each; else as numbers."""
     record = known.encoding.get(wanted.table.name, {}).get(column, {})
     words = {float(number): word for word, number in (record.get("map") or {}).items()}
     if len(words) != len(record.get("map") or {}) or set(words) != set(values.tolist()):
@@ -281,8 +291,11 @@ def _worded(known: Fitted, wanted: Quantity, column: str, values: np.ndarray) ->
 
 
 def members(known: Fitted, wanted: Quantity, count: int) -> np.ndarray:
-    """What the ``count`` entries of a vector of scores stand for: the labels or the numbers of its
-    set; the numbers of the column that has as many, in order; else their positions."""
+    """The classes that the ``count`` entries of a vector of scores stand for.
+
+    They are the labels or the numbers of its set, else the numbers of the only column that has as
+    many, in order, else their positions.
+    """
     if wanted.expr.shape:
         dim = wanted.expr.shape[0]
     else:
@@ -303,7 +316,7 @@ def members(known: Fitted, wanted: Quantity, count: int) -> np.ndarray:
 
 
 def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
-    """The name of each row's largest score."""
+    """The class with the largest score of each row."""
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).any(1).sum())))
     names = members(known, wanted, scores.shape[1])
@@ -320,8 +333,7 @@ def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
 
 # --------------------------------------------------------------------------------------------- nets
 class Modules(Mapping[str, Any]):
-    """The modules of a stored answer, made when they are asked for; F0814 for one that was an object
-    in Python."""
+    """The modules of a stored answer, made on demand. Raises F0814 for one that was a Python object."""
 
     def __init__(self, problem: ir.Problem, binding: pipeline.Binding, sizes: Mapping[str, int]):
         self._problem, self._binding, self._sizes, self._made = problem, binding, sizes, dict[str, Any]()

@@ -100,6 +100,7 @@ def option(name: str) -> Card:
 
 
 def registered() -> Mapping[str, Algorithm]:
+    """All algorithms by name."""
     from fccomodel import algorithms as registry
 
     return registry.all()
@@ -221,7 +222,10 @@ def others() -> dict[str, list[Card]]:
         if getattr(one, "cite", ""):
             card += [("from", one.cite)]
         simple = hasattr(one, "project")
-        where = "of a variable: `var w[d] in ...`" if simple else "to draw from: `E[z ~ ...]`"
+        if simple:
+            where = "of a variable: `var w[d] in ...`"
+        else:
+            where = "to draw from: `E[z ~ ...]`"
         card += [(EXAMPLE, samples.of_set(one) if simple else samples.of_distribution(one))]
         cards.setdefault(one.name, []).append(
             Card(head=one.signature, meaning=one.meaning, entries=[("used", where), *card])
@@ -236,7 +240,9 @@ def _anything() -> Any:
 
 
 def _arguments(one: Any) -> tuple[str, ...]:
-    return one.arguments if hasattr(one, "arguments") else one.parameters
+    if hasattr(one, "arguments"):
+        return one.arguments
+    return one.parameters
 
 
 def _reduction(kind: Reduction) -> Card:
@@ -249,16 +255,13 @@ def _reduction(kind: Reduction) -> Card:
         card += [("domain", _domain((kind.option.name,), [where or _anything() for where in given]))]
     if kind.increasing:
         card += [("monotone", "increasing in every element")]
-    card += [
-        (
-            "elements",
-            kind.scalar or "may be arrays"
-            if kind.arrays
-            else "numbers"
-            if not kind.condition
-            else "a condition",
-        )
-    ]
+    if kind.arrays:
+        elements = kind.scalar or "may be arrays"
+    elif kind.condition:
+        elements = "a condition"
+    else:
+        elements = "numbers"
+    card += [("elements", elements)]
     if kind.twin:
         card += [("twin", kind.twin)]
     if kind.cite:

@@ -27,7 +27,9 @@ class History(list[dict[str, Any]]):
             refuse(errors.no_column_of_history(key, self.columns))
         values = [entry.get(key) for entry in self]
         numbers = all(value is None or isinstance(value, int | float) for value in values)
-        return np.array([np.nan if value is None else value for value in values] if numbers else values)
+        if numbers:
+            values = [np.nan if value is None else value for value in values]
+        return np.array(values)
 
     def to_pandas(self) -> Any:
         """A ``DataFrame`` with a row for each stage. F0529 without pandas."""

@@ -124,15 +124,18 @@ class Labelled(np.ndarray):
         return repr(np.asarray(self))
 
     def copy(self, order: Any = "C") -> Labelled:
+        """A copy with the same labels."""
         if self._axes:
             return Labelled(np.asarray(self).copy(order), self._axes)
         return super().copy(order)
 
     def sort(self, *given: Any, **more: Any) -> None:
+        """Sort in place; the labels are lost."""
         self._axes = ()
         super().sort(*given, **more)
 
     def partition(self, *given: Any, **more: Any) -> None:
+        """Partition in place; the labels are lost."""
         self._axes = ()
         super().partition(*given, **more)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fccomodel.app.shown.explain import normal_of
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.core import ir
-from fccomodel.language import latex
+from fccomodel.language import latex, statements
 from fccomodel.language.latex import Printer, Row
 from fccomodel.library import tex
 from fccomodel.library.sums import summands
@@ -30,7 +30,7 @@ def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
     """One of ``FORMS`` as an ``align*`` block under a comment that names it; the latter two are of the
     algorithm chosen, or of the nearest where none covers the model."""
     if which == "problem":
-        return f"% {stated.name}, as written\n{latex.problem(stated)}"
+        return f"% {stated.name}, as written\n{statements.latex(stated)}"
     if explained is None:
         normal = None
     else:
@@ -51,7 +51,7 @@ class Typeset(Shown):
         return written(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
 
     def _repr_latex_(self: Any) -> str:
-        return latex.problem(self.compiled.problem)
+        return statements.latex(self.compiled.problem)
 
     def _repr_html_(self: Any) -> str | None:
         """Mathematics that browsers show by themselves; None where latex2mathml is missing: then the

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 ALONG = {"oracles": "oracle calls", "seconds": "seconds"}
 #: Curves that are drawn, each with its line, so that they differ in grey.
 CURVES = (("objective", "tab:blue", "-"), ("violation", "tab:red", "--"), ("kkt", "0.25", "-."))
-#: Constraints that a picture has room for, and letters of a label.
-MOST, LETTERS = 12, 22
+#: Constraints that a picture has room for.
+SHOWN_CONSTRAINTS = 12
+#: Letters of a label.
+LABEL_LETTERS = 22
 #: Values of constraints that can be told from 0.
 SEEN = 1e-4
 #: An objective that moves by less than this, relative to itself, is drawn as not moving.
@@ -85,7 +87,7 @@ class Plots:
     @property
     def _low(self) -> tuple[float, float]:
         """The size of a picture with a line for each constraint: low where these are few."""
-        return 6.4, min(1.4 + 0.25 * min(len(self._record["constraints"]), MOST), 3.4)
+        return 6.4, min(1.4 + 0.25 * min(len(self._record["constraints"]), SHOWN_CONSTRAINTS), 3.4)
 
     def groups(self, name: str | None = None) -> Figure:
         """Risks by group with their bounds: the left sides of a family of constraints beside the right
@@ -181,13 +183,14 @@ LABELS = {"objective": "objective", "violation": "violation", "kkt": "KKT residu
 def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
     rows = record["constraints"]
     broken = {label: violation(label, row["value"], kinds) for label, row in rows.items()}
-    worst = sorted(rows, key=lambda label: -broken[label])[:MOST]
+    worst = sorted(rows, key=lambda label: -broken[label])[:SHOWN_CONSTRAINTS]
     values = [rows[label]["value"] for label in worst]
     colours = ["0.6" if broken[label] <= TOLERANCE else "tab:red" for label in worst]
     axes.barh(range(len(worst)), values, color=colours, height=0.5)
     axes.scatter(values, range(len(worst)), color=colours, s=18, zorder=3)  # where a bar is too short to see
     axes.set_xscale("symlog", linthresh=SEEN)
-    axes.xaxis.get_major_locator().set_params(numticks=5)  # type: ignore[call-arg]  # their labels stay apart on a phone
+    # five labels stay apart on a phone
+    axes.xaxis.get_major_locator().set_params(numticks=5)  # type: ignore[call-arg]
     low, high = min([-10 * SEEN, *values]), max([10 * SEEN, *values])
     axes.set_xlim(3 * low if low < 0 else low, 3 * high)
     axes.axvspan(-TOLERANCE, TOLERANCE, color="0.5", alpha=0.2, linewidth=0, zorder=0)
@@ -204,7 +207,7 @@ def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
         for label, row in record["constraints"].items()
         if row["multiplier"] is not None
     }
-    largest = sorted(known, key=lambda label: -abs(known[label]))[:MOST]
+    largest = sorted(known, key=lambda label: -abs(known[label]))[:SHOWN_CONSTRAINTS]
     axes.barh(range(len(largest)), [known[label] for label in largest], color="0.6", height=0.6)
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, largest, len(known))
@@ -214,7 +217,7 @@ def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
 
 def _labelled(axes: Axes, labels: Sequence[str], of: int) -> None:
     """Names of the bars, the first on top; how many there are where not all are shown."""
-    shown = [label if len(label) <= LETTERS else f"{label[: LETTERS - 1]}…" for label in labels]
+    shown = [label if len(label) <= LABEL_LETTERS else f"{label[: LABEL_LETTERS - 1]}…" for label in labels]
     axes.set_yticks(range(len(shown)), shown)
     axes.set_ylim(max(len(shown), 4) - 0.5, -0.5)
     if of > len(shown):

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Blocks and constraints that a picture has room for.
-FEW, MOST = 3, 8
+#: Blocks that a picture has room for.
+SHOWN_BLOCKS = 3
+#: Constraints that a picture has room for.
+SHOWN_CONSTRAINTS = 8
 LINES = ("-", "--", "-.", ":")
 #: The least value on a logarithmic axis.
 LEAST = 1e-12
@@ -38,10 +40,12 @@ class Traced:
 
     @property
     def looks(self) -> Sequence[Look]:
+        """The looks of the run, in order."""
         return self.trace.looks
 
     @property
     def steps(self) -> np.ndarray:
+        """The step of each look."""
         return np.array([look.step for look in self.looks])
 
     def off(self, name: str) -> np.ndarray:
@@ -116,7 +120,7 @@ def _tracking(axes: Sequence[Axes], traced: Traced, name: str) -> None:
         for kind in "ug"
     )
     seen = np.flatnonzero(np.isfinite(u).any(axis=0))
-    chosen = seen[np.linspace(0, len(seen) - 1, min(FEW, len(seen)), dtype=int)]
+    chosen = seen[np.linspace(0, len(seen) - 1, min(SHOWN_BLOCKS, len(seen)), dtype=int)]
     for k, block in enumerate(chosen):
         axes[0].plot(traced.steps, g[:, block], color=f"C{k}", label=f"g{labels[block]}")
         axes[0].plot(traced.steps, u[:, block], "--o", color=f"C{k}", markersize=3, label=f"u{labels[block]}")
@@ -162,7 +166,7 @@ def _bias(axes: Axes, traced: Traced) -> None:
 def _multipliers(axes: Axes, traced: Traced) -> None:
     paths = [traced.multipliers_at(look) for look in traced.looks]
     last = paths[-1]
-    largest = sorted(last, key=lambda label: -abs(last[label]))[:MOST]
+    largest = sorted(last, key=lambda label: -abs(last[label]))[:SHOWN_CONSTRAINTS]
     for k, label in enumerate(largest):
         axes.plot(
             traced.steps, [at[label] for at in paths], LINES[k % len(LINES)], color=f"C{k}", label=label
@@ -171,8 +175,8 @@ def _multipliers(axes: Axes, traced: Traced) -> None:
             axes.axhline(traced.multipliers[label], color=f"C{k}", linestyle=":", linewidth=1)
     constrained = bool(traced.looks[-1].multipliers)
     axes.set_ylabel("multiplier" if constrained else "y")
-    if len(last) > MOST:
-        of = f" ({MOST} of {len(last)})"
+    if len(last) > SHOWN_CONSTRAINTS:
+        of = f" ({SHOWN_CONSTRAINTS} of {len(last)})"
     else:
         of = ""
     if constrained:

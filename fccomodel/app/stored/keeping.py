@@ -1,5 +1,4 @@
-"""Where a solve or a comparison keeps its state, as a person says it: a folder, a time, whether to
-begin anew."""
+"""The checkpoints that a user asks for: a folder, the time between two, whether to begin anew."""
 
 from __future__ import annotations
 
@@ -16,20 +15,20 @@ from fccomodel.core.diagnostics import FccoError, refuse
 if TYPE_CHECKING:
     from fccomodel.execution.run import Checkpoints
 
-#: by default
+#: The time between two checkpoints, by default.
 EVERY = "60s"
 
-#: Seconds of the longest time: some thousand years.
+#: The longest time between two checkpoints, in seconds: some thousand years.
 LONGEST = 1e11
 
 
 @contextmanager
 def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> Iterator[Checkpoints | None]:
-    """The checkpoints in a folder in which no other process writes until the block ends; None where
-    there is no folder.
+    """The checkpoints in a folder, or None without a folder.
 
-    ``fresh`` removes what is kept there. Raises F0805 for a time or ``fresh`` without a folder,
-    F0806 where another run has it or nothing can be written there.
+    No other process writes there until the block ends. ``fresh`` removes what is kept there. Raises
+    F0805 for a time or ``fresh`` without a folder, F0806 if another run uses the folder or nothing
+    can be written there.
     """
     from fccomodel.execution.run import Checkpoints
 
@@ -49,7 +48,7 @@ def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> I
 
 
 def _clear(folder: Path) -> None:
-    """Removes the checkpoints of all runs, and what a comparison keeps; other files stay."""
+    """Remove the checkpoints of all runs, and the records of a comparison. Other files stay."""
     from fccomodel.app.stored.comparison.kept import COMPARISON, DIGITS, RUN
     from fccomodel.execution.checkpoints import Checkpoints, remove
 
@@ -63,7 +62,7 @@ def _clear(folder: Path) -> None:
 
 
 def _seconds(every: str | float) -> float:
-    """A time as budgets have it, or a number of seconds."""
+    """The seconds of a time, which is written like a budget or is a number of seconds."""
     if isinstance(every, int | float) and not isinstance(every, bool) and 0 <= every <= LONGEST:
         return float(every)
     try:

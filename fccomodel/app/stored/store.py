@@ -1,10 +1,9 @@
-"""A folder of files that belong together: written beside, put in place as a whole, and read only as it
-was written.
+"""A folder of files that belong together: written in one go, and read only as it was written.
 
 Files are written into ``.writing`` inside the folder, which becomes ``.written`` once all of them
-are there: from then on they are the folder's, wherever a process ends. Then they take the places of
-the files of before, of the same names; other files stay. What is read is checked against the hashes
-that the record among them has of the others, and of itself.
+are there. From then on they belong to the folder, wherever a process ends. Then they replace the
+earlier files of the same names; other files stay. Files that are read are checked against the
+hashes in the record among them, which has a hash of itself too.
 """
 
 from __future__ import annotations
@@ -20,14 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fccomodel.app import errors
+from fccomodel.app.errors import folder_in_use
+from fccomodel.app.stored import errors
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.errors import file_not_writable, no_lasting_file
 from fccomodel.core.files import digest, flush, make_folder, read_text
 
-WRITING, WRITTEN = ".writing", ".written"
-#: keys of a record: the hashes of the other files by name, and its own, over all its other entries
-FILES, OWN = "files", "sha256"
+#: The folder in which files are being written.
+WRITING = ".writing"
+#: The folder of files that are all written, but not yet in their places.
+WRITTEN = ".written"
+#: The key of a record for the hashes of the other files, by name.
+FILES = "files"
+#: The key of a record for its own hash, over all its other entries.
+OWN = "sha256"
 
 
 @dataclass(frozen=True)
@@ -39,10 +44,10 @@ class Claimed:
 
 @contextmanager
 def claim(folder: Path) -> Iterator[Claimed]:
-    """The folder, made where it is not there, for this process to write in until the block ends; a
-    dead process claims nothing.
+    """The folder, which only this process may write in until the block ends. It is made if missing.
 
-    Raises F0806 where another writes there, or nothing can be written.
+    A dead process claims nothing. Raises F0806 if another process writes there, or if nothing can
+    be written.
     """
     make_folder(folder)
     try:
@@ -52,15 +57,14 @@ def claim(folder: Path) -> Iterator[Claimed]:
         return
     try:
         if not _lock(held):
-            refuse(errors.folder_in_use(folder))
+            refuse(folder_in_use(folder))
         yield Claimed(folder)
     finally:
         os.close(held)
 
 
 def _lock(held: int) -> bool:
-    """Take the lock of an open folder; False where another has it. A file system without locks gives
-    it to everyone."""
+    """Take the lock of an open folder; whether that worked. A file system without locks allows it."""
     try:
         import fcntl
 
@@ -74,11 +78,10 @@ def _lock(held: int) -> bool:
 
 @contextmanager
 def replacing(claimed: Claimed, names: Collection[str]) -> Iterator[Path]:
-    """An empty folder to write files in; at the end of the block they take the places of those of
-    before, all or none.
+    """An empty folder to write files in. At the end of the block they replace the earlier files, all or none.
 
-    Of ``names``, those that are not written are removed. Raises F0806 where files cannot be
-    written: what was there stays.
+    Files among ``names`` that are not written are removed. Raises F0806 if files cannot be written;
+    then the earlier files stay.
     """
     new, written = claimed.folder / WRITING, claimed.folder / WRITTEN
     try:
@@ -100,7 +103,7 @@ def replacing(claimed: Claimed, names: Collection[str]) -> Iterator[Path]:
 
 
 def _settle(folder: Path) -> None:
-    """Files that are written and not yet in their places are put there."""
+    """Put written files into their places."""
     if _is_own(folder / WRITTEN):
         for path in (folder / WRITTEN).iterdir():
             os.replace(path, folder / path.name)
@@ -109,12 +112,12 @@ def _settle(folder: Path) -> None:
 
 # ------------------------------------------------------------------------------------------ records
 def json_text(record: Mapping[str, Any]) -> str:
-    """A record as JSON, in lines."""
+    """A record as indented JSON."""
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _own(record: Mapping[str, Any]) -> str:
-    """The same of a record's entries."""
+    """The hash of a record's other entries."""
     text = json_text({name: entry for name, entry in record.items() if name != OWN})
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
@@ -126,19 +129,16 @@ def sealed(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def read(folder: Path, name: str, parsed: Callable[[Any], Any]) -> tuple[Any, dict[str, Path]]:
-    """What ``parsed`` makes of the record of that name, and where the other files are that it was
-    written with.
+    """The record of that name, ``parsed``, and the paths of the other files that it was written with.
 
-    Raises F0810 where it is no record, where it or a file has another hash than when it was
-    written, and what ``parsed`` raises.
+    Raises F0810 if it is not a record, or if it or a file has changed since it was written; and
+    whatever ``parsed`` raises.
     """
     path = _place(folder, name)
     try:
         record = json.loads(read_text(path, kind="result", lasting=True))
         result, files, own = parsed(record), record[FILES], record[OWN]
-        if not isinstance(files, Mapping) or not all(
-            isinstance(file, str) and Path(file).name == file for file in files
-        ):
+        if not isinstance(files, Mapping) or not all(map(_is_name, files)):
             raise ValueError("the names of its files are not names of files in this folder")
         places = {file: _place(folder, file) for file in files}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -154,14 +154,18 @@ def read(folder: Path, name: str, parsed: Callable[[Any], Any]) -> tuple[Any, di
 
 
 def _place(folder: Path, name: str) -> Path:
-    """Where a file is: an interruption may have left it among those that are written and not yet in
-    their places."""
+    """The path of a file, which an interruption may have left among the written ones."""
     waiting = folder / WRITTEN / name
     if _is_own(folder / WRITTEN) and waiting.is_file():
         return waiting
     return folder / name
 
 
+def _is_name(file: Any) -> bool:
+    """Whether it is the name of a file, without folders."""
+    return isinstance(file, str) and Path(file).name == file
+
+
 def _is_own(folder: Path) -> bool:
-    """Whether it is a folder where it is named, and not a link to one, whose files are others'."""
+    """Whether it is a folder, and not a link to one, whose files belong to somebody else."""
     return folder.is_dir() and not folder.is_symlink()

@@ -148,9 +148,13 @@ class Problem:
         return (self.objective.expr, *(c.body for c in self.constraints))
 
     @overload
-    def expressions(self) -> Iterator[Expr]: ...
+    def expressions(self) -> Iterator[Expr]:
+        """Every node once."""
+
     @overload
-    def expressions(self, kind: type[Node]) -> Iterator[Node]: ...
+    def expressions(self, kind: type[Node]) -> Iterator[Node]:
+        """Every node of a class once."""
+
     def expressions(self, kind: type[Expr] = Expr) -> Iterator[Expr]:
         """Every node of the objective and the constraints once, children before parents.
 

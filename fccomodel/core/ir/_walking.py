@@ -73,7 +73,11 @@ def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
 
 def _free(node: Expr, memo: str) -> tuple[Binder, ...]:
     """The free binders of a node whose children remember theirs under ``memo``."""
-    free: list[Binder] = [node.binder] if isinstance(node, Column | Element) else []
+    free: list[Binder]
+    if isinstance(node, Column | Element):
+        free = [node.binder]
+    else:
+        free = []
     for child in node.children:
         free.extend(vars(child)[memo])
     if isinstance(node, Reduce):

@@ -178,10 +178,12 @@ class _Binder:
         self.within = (*folders, *(beside or [Path()]))
 
     def stop_if_unreadable(self) -> None:
+        """Raise the errors so far if a file could not be read."""
         if any(d.code in (BINDING_FILE.id, FILE.id) for d in self.errors.diagnostics):
             self.errors.stop(self.problem.source)
 
     def run(self) -> Bound:
+        """Bind everything; raises all errors that were found."""
         problem, errors = self.problem, self.errors
         self.check_names()
         raw_params = {
@@ -255,11 +257,13 @@ class _Binder:
 
     # ----------------------------------------------------------------------------------------- data
     def ways(self, stored: Mapping[str, Any] | None = None) -> _families.Ways:
+        """How sources are read: folders, files allowed, what is stored."""
         return _families.Ways(folders=self.folders, within=self.within, stored=stored or {}, spool=self.spool)
 
     def tables(
         self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]
     ) -> dict[str, Draft]:
+        """The tables by name, before their rows are chosen."""
         drafts: dict[str, Draft] = {}
         for name, table in self.problem.tables.items():
             section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
@@ -307,7 +311,10 @@ class _Binder:
 
     @property
     def spool(self) -> Spool | None:
-        return None if self.sink is None else self.sink.spool
+        """The file that parts of sources are kept in, or None."""
+        if self.sink is None:
+            return None
+        return self.sink.spool
 
     def rows_alone(self, name: str, opened: Opened) -> Opened:
         """Some rows of a table; F0536 where its columns were scaled by others."""
@@ -330,6 +337,7 @@ class _Binder:
         return sizes.labels.get(domain.name)
 
     def arrays(self, sizes: Sizes, values: numbers.Values) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The arrays by name, and the record of where they are from."""
         arrays: dict[str, np.ndarray] = {}
         records: dict[str, Any] = {}
         for name, array in self.problem.arrays.items():
@@ -351,6 +359,7 @@ class _Binder:
         return arrays, records
 
     def members(self, kind: ir.ColumnType, values: numbers.Values) -> np.ndarray | None:
+        """The numbers of a column's value set, or None."""
         if isinstance(kind.domain, ir.ValueSet):
             return _sizes.members(kind.domain, values.scalar)
         return None
@@ -372,7 +381,10 @@ class _Binder:
                         _tables.check_domain(built, kind, what, self.members(kind, values), draft.rows)
                         columns[column] = built.values
             if draft.opened.family is not None:
-                domain = draft.table.family.domain if draft.table.family is not None else None
+                if draft.table.family is not None:
+                    domain = draft.table.family.domain
+                else:
+                    domain = None
                 positions = draft.opened.family
                 if isinstance(domain, ir.ValueSet):
                     values_of = _sizes.members(domain, values.scalar)
@@ -413,6 +425,7 @@ class _Binder:
         return sizes_by_name | {name: table.n for name, table in tables.items()}
 
     def nets(self, dims: Mapping[str, int]) -> dict[str, Any]:
+        """The modules by the names of the nets."""
         modules: dict[str, Any] = {}
         for k, (name, net) in enumerate(self.problem.nets.items()):
             definition = self.given_nets.get(name, self.spec.nets.get(name))

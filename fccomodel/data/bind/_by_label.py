@@ -30,7 +30,9 @@ def index(value: Any) -> tuple[str, ...] | None:
     ):
         return None
     labels = tuple(map(str, value.index))
-    return None if labels == tuple(map(str, range(len(labels)))) else labels
+    if labels == tuple(map(str, range(len(labels)))):
+        return None
+    return labels
 
 
 def labelled(raw: Any) -> Labelled | None:

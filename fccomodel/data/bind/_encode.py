@@ -166,7 +166,9 @@ def _as_number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return None if math.isnan(value) else value
+    if math.isnan(value):
+        return None
+    return value
 
 
 # ----------------------------------------------------------------------------------------- features

@@ -96,6 +96,7 @@ class _Reader:
         self.problem, self.errors, self.places = problem, collected, places
 
     def place(self, *path: str) -> str:
+        """Where a path of keys stands in the file."""
         return Spec(places=self.places).place(*path)
 
     def read(self, content: Mapping[str, Any], folder: Path | None) -> Spec:
@@ -145,6 +146,7 @@ class _Reader:
         )
 
     def unknown_section(self, name: str, value: Any) -> None:
+        """Add the error of a section that the model does not have."""
         if name in SECTIONS or name in self.problem.tables:
             self.errors.add(
                 errors.binding_file.not_a_section(name, table=name not in SECTIONS), place=self.place(name)
@@ -165,6 +167,7 @@ class _Reader:
         return None
 
     def size(self, name: str, value: Any) -> bool:
+        """Whether a value is a size; adds an error if not."""
         valid = isinstance(value, int) and not isinstance(value, bool) and value > 0
         if not valid:
             self.errors.add(errors.binding_file.not_a_size(name), place=self.place("dims", name))
@@ -245,10 +248,14 @@ class _Reader:
             if not valid or len(set(columns)) < len(columns):
                 refuse(errors.binding_file.columns(name))
         _entry_values(name, value)
+        if is_one_of(columns, "*") and "columns" in value:
+            named = columns
+        elif isinstance(columns, str):
+            named = (columns,)
+        else:
+            named = tuple(columns)
         return Entry(
-            columns=columns
-            if is_one_of(columns, "*") and "columns" in value
-            else ((columns,) if isinstance(columns, str) else tuple(columns)),
+            columns=named,
             single="column" in value,
             map=value.get("map"),
             encode=value.get("encode"),

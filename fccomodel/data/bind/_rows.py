@@ -23,6 +23,7 @@ class Rows:
 
     @property
     def n(self) -> int:
+        """The number of rows."""
         if self.indices is None:
             return self.total
         return len(self.indices)

@@ -50,6 +50,7 @@ class Sink:
         if _encode.vector(raw, given, _first(rows), what, rank) is not None:
 
             def vector(block: Rows) -> Built:
+                """The vectors of a block of rows."""
                 built = _encode.vector(raw, given, block, what, rank)
                 assert built is not None
                 return built
@@ -59,6 +60,7 @@ class Sink:
         low, high = [np.inf], [-np.inf]
 
         def features(block: Rows) -> Built:
+            """The features of a block of rows; keeps their ranges."""
             built = _encode.features(raw, entry, columns, block, what, learned)
             if not stored and not entry.scale:
                 low[0], high[0] = (
@@ -149,6 +151,7 @@ class Moments:
 
     @property
     def deviation(self) -> np.ndarray:
+        """The standard deviation of each feature."""
         return np.sqrt(self.squares / self.n)
 
 

@@ -174,6 +174,7 @@ class _Evaluator:
         refuse(errors.where.not_allowed(self.text, kind))
 
     def column(self, name: str) -> Any:
+        """The values of a column; refuses one that has no numbers or text."""
         if name not in self.table.numeric:
             refuse(errors.where.not_a_column(self.text, name, self.table))
         raw: RawColumn = self.table.load(name)
@@ -184,6 +185,7 @@ class _Evaluator:
         return _Text(raw.values, raw.categories, name)
 
     def number(self, node: ast.expr) -> Any:
+        """The numbers of a part of the condition; refuses text."""
         value = self.value(node)
         if isinstance(value, bool | float):
             return np.float64(value)
@@ -194,6 +196,7 @@ class _Evaluator:
         refuse(errors.where.not_a_number(self.text, self.source(node)))
 
     def missing(self, node: ast.expr) -> np.ndarray:
+        """Which rows have no value."""
         value = self.value(node)
         if isinstance(value, _Text):
             return value.codes < 0
@@ -202,6 +205,7 @@ class _Evaluator:
         return np.isnan(np.broadcast_to(np.asarray(value, float), (self.table.n,)))
 
     def compare(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> np.ndarray:
+        """Which rows fulfil a comparison."""
         a, b = self.value(left), self.value(right)
         if isinstance(op, ast.Eq | ast.NotEq) and isinstance(b, list):  # pandas: == [..] means in
             if isinstance(op, ast.Eq):

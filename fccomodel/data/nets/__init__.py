@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from fccomodel.data.nets._builtin import make, parse
 from fccomodel.data.nets._walk import NetFacts, train_mode, walk
 from fccomodel.data.sources import find_file
 
-__all__ = ["NetFacts", "build", "make", "parse", "size", "walk"]
+__all__ = ["NetFacts", "build", "make", "parse", "refuse_train_mode", "size", "walk"]
+
+#: the attribute of a module that holds the layers which made it random, or dependent on other rows, as
+#: it was given: it is bound in evaluation mode
+IN_TRAIN_MODE = "_bound_from_train_mode"
 
 FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[^:/\\]*)")
 
@@ -41,7 +46,7 @@ def build(
     ``definition`` is a torch module (taken as it is, with its weights), a class or function that
     makes one, ``"mlp(64, 64)"`` or ``"file.py:Name"``. What is made here starts from weights drawn
     under ``seed``. The module maps (rows, *input) to (rows, *output), and all its parameters are
-    free. F0522 - F0526.
+    free. One in train mode is bound as a copy in evaluation mode. F0522 - F0526.
     """
     input_shape, output_shape = _shape(net, net.input, dims), _shape(net, net.output, dims)
     if definition is None:
@@ -159,6 +164,9 @@ def _checked(
 ) -> tuple[torch.nn.Module, list[str]]:
     """A module that is a function of its parameters and one row: right shapes, no randomness, no look
     at other rows."""
+    training = train_mode(module)
+    if training:
+        module = copy.deepcopy(module).eval()
     if layers := train_mode(module):
         refuse(*(errors.train_mode(net.name, layer, why) for layer, why in layers))
     module, notes = _freed(net, module)
@@ -177,12 +185,26 @@ def _checked(
     if value.shape != (3, *output_shape):
         refuse(errors.shape_of_output(net.name, tuple(value.shape), input_shape, output_shape))
     _demand_function(net, module, rows, value)
+    if training:
+        setattr(module, IN_TRAIN_MODE, tuple(training))
     facts = walk(module)
     notes.append(
         f"net {net.name}: {size(module)} parameters, {'affine' if facts.affine else facts.kind}: "
         f"{'; '.join(facts.reasons)}"
     )
     return module, notes
+
+
+def refuse_train_mode(problem: ir.Problem, nets: Mapping[str, torch.nn.Module]) -> None:
+    """F0525 for nets that were bound in train mode: steps of a solver evaluate a net as a function of
+    one row. They are judged, and trained in a loop of the user's own, all the same."""
+    refused = [
+        replace(errors.train_mode(name, layer, why), span=problem.nets[name].span)
+        for name, module in nets.items()
+        for layer, why in getattr(module, IN_TRAIN_MODE, ())
+    ]
+    if refused:
+        refuse(*refused, source=problem.source)
 
 
 def _demand_function(net: ir.Net, module: torch.nn.Module, rows: torch.Tensor, value: torch.Tensor) -> None:

@@ -63,7 +63,11 @@ def _width(node: ast.expr, text: str) -> int:
 
 
 def _option(name: str, node: ast.expr) -> Any:
-    value = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
+    value: Any = None
+    if isinstance(node, ast.Name):
+        value = node.id
+    elif isinstance(node, ast.Constant):
+        value = node.value
     if name == "bias":
         booleans = {"true": True, "false": False, True: True, False: False}
         if value not in booleans:

@@ -23,7 +23,12 @@ from torch.nn import functional as F
 
 from fccomodel.core import process
 
-CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN = "constant", "affine", "smooth", "weakly convex", "unknown"
+# How a module's output depends on its weights.
+CONSTANT = "constant"
+AFFINE = "affine"
+SMOOTH = "smooth"
+WEAK = "weakly convex"
+UNKNOWN = "unknown"
 ORDER = (CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN)
 
 
@@ -42,6 +47,7 @@ class NetFacts:
 
     @property
     def smooth(self) -> bool:
+        """Whether the output is a smooth function of the weights."""
         return self.kind == SMOOTH
 
 
@@ -65,7 +71,9 @@ def _average(state: str) -> str:
 
 
 def _kinked(state: str) -> str:
-    return CONSTANT if state == CONSTANT else UNKNOWN
+    if state == CONSTANT:
+        return CONSTANT
+    return UNKNOWN
 
 
 def _weights(state: str) -> str:
@@ -74,7 +82,9 @@ def _weights(state: str) -> str:
 
 
 def _fixed_weights(state: str) -> str:
-    return state if state in (CONSTANT, AFFINE, SMOOTH) else UNKNOWN
+    if state in (CONSTANT, AFFINE, SMOOTH):
+        return state
+    return UNKNOWN
 
 
 LINEAR = (nn.Linear, nn.modules.conv._ConvNd, nn.Embedding, nn.modules.batchnorm._BatchNorm)
@@ -214,12 +224,14 @@ class _Tracer(torch.fx.Tracer):
         self._thread = threading.get_ident()
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        """Trace the call of a module, in this thread only."""
         own = threading.get_ident() == self._thread
         if own:
             return super().call_module(m, forward, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: Any) -> Any:
+        """Trace an attribute of a module, in this thread only."""
         own = threading.get_ident() == self._thread
         if own:
             return super().getattr(attr, attr_val, parameter_proxy_cache)
@@ -313,7 +325,9 @@ def _step(module: nn.Module, node: torch.fx.Node, states: Mapping[torch.fx.Node,
         value: Any = module
         for part in str(node.target).split("."):
             value = getattr(value, part)
-        return AFFINE if isinstance(value, nn.Parameter) and value.requires_grad else CONSTANT
+        if isinstance(value, nn.Parameter) and value.requires_grad:
+            return AFFINE
+        return CONSTANT
     if node.op == "call_module":
         return _layer(module.get_submodule(str(node.target)))(before)
     if node.op == "call_method" and node.target in METHODS:
@@ -327,7 +341,9 @@ def _layer(layer: nn.Module) -> _Rule:
     """How a layer of torch changes a state."""
     free = any(parameter.requires_grad for parameter in layer.parameters())
     if isinstance(layer, LINEAR):
-        return _weights if free else _fixed_weights
+        if free:
+            return _weights
+        return _fixed_weights
     if isinstance(layer, NORMALISING):
         if layer.eps > 0:
             return lambda state: AFFINE if state == CONSTANT and free else _smooth(state)
@@ -367,13 +383,18 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
     if node.target in (operator.add, torch.add, operator.iadd):
         return before
     if node.target in (operator.sub, torch.sub):
-        return UNKNOWN if len(sides) > 1 and sides[1] == WEAK else before
+        if len(sides) > 1 and sides[1] == WEAK:
+            return UNKNOWN
+        return before
     if node.target in (operator.neg, torch.neg):
         return _fixed_weights(before)
     if node.target in PRODUCTS:
         dependent = [side for side in sides if side != CONSTANT]
         if len(dependent) == 2:
-            product = SMOOTH if all(side in (AFFINE, SMOOTH) for side in dependent) else UNKNOWN
+            if all(side in (AFFINE, SMOOTH) for side in dependent):
+                product = SMOOTH
+            else:
+                product = UNKNOWN
         else:
             product = (dependent or [CONSTANT])[0]
         if product == WEAK and not (numbers and numbers[0] >= 0):
@@ -382,7 +403,9 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
     if node.target in (operator.truediv, torch.div):
         if len(sides) > 1 and sides[1] != CONSTANT:
             return UNKNOWN
-        return before if before != WEAK or numbers and numbers[0] > 0 else UNKNOWN
+        if before != WEAK or numbers and numbers[0] > 0:
+            return before
+        return UNKNOWN
     if (
         node.target in (operator.pow, torch.pow)
         and numbers
@@ -402,7 +425,9 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
         if value is None or isinstance(value, int | float) and 0 <= value <= 1:
             return _convex_increasing(before)
         return _kinked(before)
-    return CONSTANT if before == CONSTANT else UNKNOWN
+    if before == CONSTANT:
+        return CONSTANT
+    return UNKNOWN
 
 
 def train_mode(module: nn.Module) -> list[tuple[str, str]]:

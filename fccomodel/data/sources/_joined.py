@@ -15,6 +15,7 @@ def joined(raw_tables: Sequence[RawTable], origin: str) -> RawTable:
     names = [name for name in first.names if all(name in raw.numeric for raw in raw_tables)]
 
     def parts(name: str) -> Iterator[RawColumn]:
+        """The parts of a column, table after table."""
         for raw in raw_tables:
             yield from raw.parts(name) if raw.parts is not None else [raw.load(name)]
 

@@ -161,11 +161,13 @@ class Spool:
         kept: dict[str, RawColumn] = {}
 
         def parts(name: str) -> Iterable[RawColumn]:
+            """The parts of a column of the source."""
             if raw.parts is not None:
                 return raw.parts(name)
             return [raw.load(name)]
 
         def load(name: str) -> RawColumn:
+            """The column, mapped from the spool's file."""
             if name not in kept:
                 growing = self._growing(name)
                 with closing(growing):
@@ -176,6 +178,7 @@ class Spool:
             return kept[name]
 
         def pieces(name: str) -> Iterator[RawColumn]:
+            """The column as one piece."""
             yield load(name)
 
         return RawTable(

@@ -291,7 +291,9 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return np.inf if value > 0 else -np.inf
+        if value > 0:
+            return np.inf
+        return -np.inf
 
 
 def as_array(value: Any) -> np.ndarray:

@@ -44,7 +44,9 @@ def _arrow_type(series: Any) -> Any:
     """The Arrow type of a column that pandas stores in Arrow's format, or None."""
     import pandas as pd
 
-    return series.dtype.pyarrow_dtype if isinstance(series.dtype, pd.ArrowDtype) else None
+    if isinstance(series.dtype, pd.ArrowDtype):
+        return series.dtype.pyarrow_dtype
+    return None
 
 
 def _is_vector(series: Any) -> bool:

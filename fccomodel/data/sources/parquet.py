@@ -34,6 +34,7 @@ def _open(path: Path, request: Request) -> RawTable:
     unpacked = cache(lambda: _unpacked(file.metadata))
 
     def load(name: str) -> RawColumn:
+        """The whole column; refused if it does not fit the memory."""
         available = memory.available()
         if max(8 * file.metadata.num_rows, unpacked().get(name, 0)) > available:
             refuse(errors.column_too_large(path.name, name, file.metadata.num_rows, available))
@@ -43,6 +44,7 @@ def _open(path: Path, request: Request) -> RawTable:
             refuse(errors.unreadable_column(path.name, name, error))
 
     def parts(name: str) -> Iterator[RawColumn]:
+        """The column, part by part."""
         rows = rows_of_part(_arrow.width(schema.field(name).type))
         try:
             for group in range(file.num_row_groups):

@@ -1,5 +1,4 @@
-"""Sizes that binding could only note: of data for each row of a filtered set, whose rows an expression
-decides."""
+"""Sizes that binding could only note: data for each row of a filtered set, which an expression decides."""
 
 from __future__ import annotations
 
@@ -10,8 +9,7 @@ from fccomodel.evaluation.sets import elements
 
 
 def check(bound: Bound) -> None:
-    """F0516 for every array over the rows of a filtered set (``real[P]``) that has another number of
-    elements."""
+    """Raise F0516 for every array over the rows of a filtered set (``real[P]``) of another size."""
     wrong = []
     for claim in bound.claims:
         rows = len(elements.ids(bound, bound.problem.sets[claim.set]))

@@ -1,9 +1,8 @@
-"""Whether the values bound to a model are what its atoms, reductions, sets and distributions ask of
-their arguments.
+"""A check that arguments of atoms, reductions, sets and distributions lie in their domains.
 
-Arguments of data and parameters alone are decided here: by where the data lie, else by their values
-at every element that the binders and the conditions around them leave. Of what depends on the
-variables or on draws, the analysis says what is not proved.
+Arguments made of data and parameters alone are checked here: first by the ranges of the data, then by
+their values at every element that the binders and conditions around them leave. Arguments that depend
+on variables or on draws are left to the analysis.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ from fccomodel.library.atoms import Domain, Interval, enclosing
 from fccomodel.library.domains import Use
 from fccomodel.library.ranges import REALS, Ranges, declared
 
-#: Combinations of the elements of several binders that are tried one by one.
-MOST = 1 << 22
+MAX_COMBINATIONS = 1 << 22  # combinations of the elements of several binders that are tried one by one
 
 
 def check(bound: Bound) -> None:
-    """F0533 for every argument whose value is not what is asked of it, F0532 for sets without points."""
+    """Raise F0533 for every argument outside of its domain, F0532 for sets without points."""
     faults = _judge(bound).faults
     if faults:
         refuse(*faults, source=bound.problem.source)
 
 
 def verified(bound: Bound, use: Use, argument: int) -> bool:
-    """An argument that data and parameters decide is known to be what is asked of it: at all places of
-    the problem, or if the use is none of the problem's, at all elements."""
+    """Whether an argument made of data and parameters is known to lie in its domain.
+
+    It is checked at all places of the problem. A use outside of the problem is checked at all elements.
+    """
     judge = _judge(bound)
     key = use.asks, use.args
     if key not in judge.doubted:
-        judge.doubted[key] = judge(
-            use, Place(binders=tuple(dict.fromkeys(b for a in use.args for b in ir.free_binders(a))))
-        )
+        binders = dict.fromkeys(b for a in use.args for b in ir.free_binders(a))
+        judge.doubted[key] = judge(use, Place(binders=tuple(binders)))
     return argument not in judge.doubted[key]
 
 
@@ -59,11 +58,10 @@ def _judge(bound: Bound) -> Judge:
 # -------------------------------------------------------------------------------------- occurrences
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Place:
-    """Where an expression stands: the binders around it, and the conditions that hold there.
+    """The place of an expression: the binders around it, and the conditions that hold there.
 
-    stand_for  inside a family of lets: for its binders what its use has in their place, an element
-               of a binder around the use or
-               a number
+    stand_for  inside a family of lets: the arguments of its use by the family's binders, each an
+               element of a binder around the use or a number
     """
 
     binders: tuple[ir.Binder, ...] = ()
@@ -71,6 +69,7 @@ class Place:
     stand_for: Mapping[ir.Binder, ir.Expr] = field(default_factory=dict)
 
     def inside(self, binders: Sequence[ir.Binder], conditions: Sequence[ir.Expr] = ()) -> Place:
+        """The place inside of further binders and conditions."""
         return replace(self, binders=(*self.binders, *binders), conditions=(*self.conditions, *conditions))
 
     def meant(self, arg: ir.Expr) -> ir.Expr:
@@ -85,8 +84,10 @@ class Place:
         return {e.binder for e in meant if isinstance(e, ir.Element)}
 
     def outside(self, bound: Bound, condition: ir.Expr) -> ir.Expr | None:
-        """A condition in terms of the binders around; None where elements of another set stand for
-        some of its own."""
+        """A condition in terms of the binders around, or None.
+
+        It is None if an element of another set stands for one of the condition's binders.
+        """
         inner = {b: self.stand_for[b] for b in ir.free_binders(condition) if b in self.stand_for}
         for binder, e in inner.items():
             if isinstance(e, ir.Element) and e.binder.domain is not binder.domain:
@@ -102,7 +103,7 @@ OUTSIDE = Place()
 
 
 def occurrences(problem: ir.Problem) -> Iterator[tuple[Use, Place]]:
-    """All that a problem asks of values, each with its place."""
+    """All uses of values in a problem that have a domain, each with its place."""
     for variable in problem.variables.values():
         for domain in variable.sets:
             yield from ((use, OUTSIDE) for use in domains.of_domain(domain))
@@ -111,7 +112,7 @@ def occurrences(problem: ir.Problem) -> Iterator[tuple[Use, Place]]:
 
 @dataclass(eq=False)
 class _Walk:
-    """Every node at every place where it stands; the lets that nothing uses at all their members."""
+    """A walk over every node at each of its places. Unused lets are visited at all their members."""
 
     problem: ir.Problem
     stack: list[tuple[ir.Expr, Place]] = field(default_factory=list)
@@ -120,6 +121,7 @@ class _Walk:
     used: dict[tuple[Any, ...], Place] = field(default_factory=dict)  # places of lets' bodies, by use
 
     def run(self) -> Iterator[tuple[Use, Place]]:
+        """The uses in the problem."""
         problem = self.problem
         self.stack.append((problem.objective.expr, OUTSIDE))
         for c in problem.constraints:
@@ -133,6 +135,7 @@ class _Walk:
                 yield from self.visited()
 
     def visited(self) -> Iterator[tuple[Use, Place]]:
+        """The uses in the expressions on the stack and below them."""
         while self.stack:
             node, place = self.stack.pop()
             if (id(node), id(place)) not in self.seen:
@@ -140,7 +143,7 @@ class _Walk:
                 yield from self.visit(node, place)
 
     def let(self, ref: ir.LetRef, place: Place) -> None:
-        """The body of a let, at what a use makes of it; the same use at one place once."""
+        """Push the body of a let at the place of a use; the same use at one place counts once."""
         args = tuple(place.meant(arg) for arg in ref.args)
         values = [arg.binder if isinstance(arg, ir.Element) else getattr(arg, "value", arg) for arg in args]
         key = (ref.let, *values, *([place.binders, place.conditions] if args else []))
@@ -153,7 +156,7 @@ class _Walk:
         self.stack.append((ref.let.body, self.used[key]))
 
     def of_set(self, index_set: ir.Set) -> None:
-        """The condition of a set of rows, at every row; the numbers of a set."""
+        """Push the condition of a set of rows at every row, or the numbers of a value set."""
         if index_set in self.opened:
             return
         self.opened.add(index_set)
@@ -164,25 +167,23 @@ class _Walk:
             self.stack.extend((part, OUTSIDE) for part in parts if part is not None)
 
     def condition(self, condition: ir.Expr | None, place: Place) -> Place:
-        """Each part of a condition where those before it hold; the place where all do."""
+        """Push each conjunct of a condition where those before it hold; the place where all hold."""
         for part in conjuncts(condition):
             self.stack.append((part, place))
             place = place.inside((), (part,))
         return place
 
     def bound(self, binders: Sequence[ir.Binder], condition: ir.Expr | None, place: Place) -> Place:
-        """The place inside of some binders and a condition on them."""
+        """The place inside of binders and a condition on them; their sets and the condition are pushed."""
         for binder in binders:
             self.of_set(binder.domain)
-            for arg in (
-                binder.domain.args if isinstance(binder.domain, ir.Distribution | ir.VectorSet) else ()
-            ):
-                self.stack.append((arg, place))
+            if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
+                self.stack.extend((arg, place) for arg in binder.domain.args)
             place = place.inside((binder,))
         return self.condition(condition, place)
 
     def visit(self, node: ir.Expr, place: Place) -> Iterator[tuple[Use, Place]]:
-        """What a node asks; what stands in it is to be visited."""
+        """The uses of a node; its children are pushed."""
         match node:
             case ir.Reduce():
                 kind = reductions.of(node)
@@ -190,9 +191,8 @@ class _Walk:
                 yield from ((use, place) for use in domains.of_options(kind, node.options))
                 yield from ((use, inner) for use in domains.of_elements(kind, node.body))
                 for k, binder in enumerate(node.binders):
-                    yield from (
-                        (use, place.inside(node.binders[:k])) for use in domains.of_domain(binder.domain)
-                    )
+                    before = place.inside(node.binders[:k])
+                    yield from ((use, before) for use in domains.of_domain(binder.domain))
                 self.stack.append((node.body, inner))
                 self.stack.extend((option, place) for option in node.options.values())
                 return
@@ -208,9 +208,9 @@ class _Walk:
 
 # ------------------------------------------------------------------------------------------ judging
 class Judge(memory.Owned):
-    """Tries uses on the bound data.
+    """Checks uses on the bound data.
 
-    doubted  of each use of the problem the arguments that are not known to be what is asked
+    doubted  for each use, the numbers of the arguments that are not known to lie in their domains
     faults   the errors found
     """
 
@@ -221,18 +221,17 @@ class Judge(memory.Owned):
         self.faults: list[Diagnostic] = []
 
     def run(self) -> Judge:
-        """Every use in the problem."""
+        """Check every use in the problem."""
         for use, place in occurrences(self.bound.problem):
             if use.asks.limited:
                 key = use.asks, use.args
                 self.doubted[key] = self(use, place) | self.doubted.get(key, frozenset())
-        self.faults = sorted(
-            dict.fromkeys(self.faults), key=lambda fault: fault.span.start if fault.span else -1
-        )
+        distinct = dict.fromkeys(self.faults)
+        self.faults = sorted(distinct, key=lambda fault: fault.span.start if fault.span else -1)
         return self
 
     def __call__(self, use: Use, place: Place) -> frozenset[int]:
-        """The arguments that are not known to be what is asked."""
+        """The numbers of the arguments that are not known to lie in their domains."""
         asked = use.asks.asked(len(use.args))
         where = [self.ranges(arg) if k in asked else REALS for k, arg in enumerate(use.args)]
         doubted = frozenset(fault.argument for fault in use.asks.doubts(where, use.names))
@@ -245,29 +244,34 @@ class Judge(memory.Owned):
         verdict = self.judged(use, decided, place)
         if isinstance(verdict, Diagnostic):
             self.faults.append(verdict)
-        return open_ if verdict is True else doubted
+        if verdict is True:
+            return open_
+        return doubted
 
     def judged(self, use: Use, decided: Sequence[bool], place: Place) -> bool | Diagnostic | None:
-        """True, or what is wrong with the arguments that are decided; None where it takes too many
-        combinations to tell.
+        """True, an error about the arguments that data decide, or None if there are too many combinations.
 
-        At first the binders that they depend on are tried alone: where all is well, the others need not be.
+        First only the binders that the arguments depend on are tried. The others are needed only if a
+        value is outside.
         """
         own = {b for arg, ok in zip(use.args, decided, strict=True) if ok for b in place.free(arg)}
         verdict, everything = self.tried(use, decided, place, own)
         if verdict is not True and not everything:
-            verdict, everything = self.tried(
-                use, decided, place, {b for b in place.binders if not domains.drawn(b)}
-            )
-        return verdict if verdict is True or everything else None
+            undrawn = {b for b in place.binders if not domains.drawn(b)}
+            verdict, everything = self.tried(use, decided, place, undrawn)
+        if verdict is True or everything:
+            return verdict
+        return None
 
     def tried(
         self, use: Use, decided: Sequence[bool], place: Place, wanted: Collection[ir.Binder]
     ) -> tuple[bool | Diagnostic | None, bool]:
-        """The same at the elements of some binders that satisfy the conditions about them alone;
-        whether there are no others."""
-        found = (place.outside(self.bound, c) for c in place.conditions)
-        conditions = [c for c in found if c is not None and set(ir.free_binders(c)) <= set(wanted)]
+        """The verdict at the elements of some binders, and whether all conditions could be used.
+
+        The elements satisfy the conditions that are about these binders alone.
+        """
+        outside = (place.outside(self.bound, c) for c in place.conditions)
+        conditions = [c for c in outside if c is not None and set(ir.free_binders(c)) <= set(wanted)]
         binders = tuple(b for b in place.binders if b in wanted)
         return self.at(use, decided, place, binders, conditions), len(conditions) == len(place.conditions)
 
@@ -279,17 +283,17 @@ class Judge(memory.Owned):
         binders: Sequence[ir.Binder],
         conditions: Sequence[ir.Expr],
     ) -> bool | Diagnostic | None:
-        """The same at elements that are listed."""
+        """The verdict at the elements of these binders that satisfy the conditions."""
         try:
             sizes = [len(elements.ids(self.bound, b.domain)) for b in binders]
-            if len(binders) > 1 and math.prod(sizes) > MOST:
+            if len(binders) > 1 and math.prod(sizes) > MAX_COMBINATIONS:
                 return None
             at = members.members(self.bound, binders, conjunction(conditions))
             if not len(at):
                 return True
-            wanted = (
-                range(len(use.args)) if use.asks.amiss is not atoms.nothing else use.asks.asked(len(use.args))
-            )
+            wanted: Collection[int] = range(len(use.args))
+            if use.asks.amiss is atoms.nothing:
+                wanted = use.asks.asked(len(use.args))
             values = [
                 self.values(arg, at, place) if ok and k in wanted else None
                 for k, (arg, ok) in enumerate(zip(use.args, decided, strict=True))
@@ -299,11 +303,11 @@ class Judge(memory.Owned):
                 cells = self.cells(use.args[broken.argument], place, at, broken.case)
                 return errors.outside(self.bound.problem, use, broken, cells)
             return self.fitting(use, values)
-        except FccoError:  # what has no value yet, or none at all, is reported where it is evaluated
+        except FccoError:  # an argument without a value is reported where it is evaluated
             return None
 
     def values(self, arg: ir.Expr, at: Members, place: Place) -> np.ndarray:
-        """An argument's values at some members, one after the other."""
+        """An argument's values at the members, one after the other."""
         from fccomodel.evaluation.interpret import Evaluator
 
         evaluator, env = Evaluator(self.bound, {}), dict(at.env)
@@ -313,24 +317,22 @@ class Judge(memory.Owned):
         return at.over(evaluator.value(arg, env)).numpy()
 
     def cells(self, arg: ir.Expr, place: Place, at: Members, case: int) -> list[str]:
-        """What the binders of an argument, or those around it, stand for in a case: ``i = b``, ``z =
-        row 3 of D``."""
+        """The elements of the binders in one case, in words: ``i = b``, ``z = row 3 of D``."""
         own = {
             e.binder: b.name
             for b in ir.free_binders(arg)
             if isinstance(e := place.stand_for.get(b), ir.Element)
         }
-        found = []
+        words = []
         for binder, ids in zip(at.binders, at.ids, strict=True):
             element = elements.name_of(self.bound, binder.domain, int(ids[case]))
-            rows = binder.domain.table if isinstance(binder.domain, ir.RowSet) else ""
-            found.append(
-                f"{own.get(binder, binder.name)} = {f'row {element} of {rows}' if rows else element}"
-            )
-        return found
+            if isinstance(binder.domain, ir.RowSet):
+                element = f"row {element} of {binder.domain.table}"
+            words.append(f"{own.get(binder, binder.name)} = {element}")
+        return words
 
     def fitting(self, use: Use, values: Sequence[np.ndarray | None]) -> bool | Diagnostic:
-        """What else is amiss with the values, each case for itself."""
+        """True, or an error if the arguments do not fit together in some case."""
         if use.asks.amiss is atoms.nothing:
             return True
         shape = elements.shape(self.bound, use.shape)
@@ -342,9 +344,9 @@ class Judge(memory.Owned):
                 return errors.unfit(self.bound.problem, use, reason)
         return True
 
-    # -------------------------------------------------------------------------------- what is known
+    # --------------------------------------------------------------------------------- known values
     def decided(self, arg: ir.Expr) -> bool:
-        """Data and parameters that are bound decide its value."""
+        """Whether bound data and parameters decide the argument's value."""
         return domains.by_data(arg) and all(self._known(node) for node in ir.walk(arg))
 
     def _known(self, node: ir.Expr) -> bool:
@@ -360,7 +362,7 @@ class Judge(memory.Owned):
         return True
 
     def _listed(self, domain: ir.Set) -> bool:
-        """Its elements are known."""
+        """Whether the elements of a set are known."""
         match domain:
             case ir.RowSet(table=table):
                 return table in self.bound.tables
@@ -373,7 +375,7 @@ class Judge(memory.Owned):
 
 
 def _plain(value: np.ndarray) -> Any:
-    """A number, or a tensor."""
+    """An array as a number or a tensor."""
     if np.ndim(value):
         return elements.as_tensor(value)
     return float(value)
@@ -381,7 +383,7 @@ def _plain(value: np.ndarray) -> Any:
 
 # ------------------------------------------------------------------------------------------- ranges
 def _range(bound: Bound, node: ir.Expr) -> Interval:
-    """Where the entries of a leaf lie: those of the data where they are bound."""
+    """The range of the entries of a leaf: of the bound data, else as declared."""
     match node:
         case ir.Param(name=name):
             known = bound.params if name in bound.params else bound.arrays
@@ -401,7 +403,7 @@ def _range(bound: Bound, node: ir.Expr) -> Interval:
 
 
 def _of_set(bound: Bound, domain: ir.Set) -> Interval:
-    """Where the draws of a distribution, or the entries of a set's vectors, lie."""
+    """The range of the draws of a distribution, or of the entries of a set's vectors."""
     if not isinstance(domain, ir.Distribution | ir.VectorSet):
         return REALS
     ends = [Ranges(lambda node: _range(bound, node))(arg) for arg in domain.args]

@@ -1,4 +1,4 @@
-"""Whether the variables of a problem can be held at all, before anything of their size is made."""
+"""A check that the variables of a problem fit into memory, before anything of their size is made."""
 
 from __future__ import annotations
 
@@ -10,24 +10,20 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.sets import elements
 
-#: Vectors of the variables' length that an evaluation with its gradient holds at least.
-VECTORS = 3
-#: Bytes of an entry in double precision.
-DOUBLE = 8
+VECTORS = 3  # vectors of the variables' length that an evaluation with its gradient needs at least
+DOUBLE = 8  # bytes of an entry in double precision
 
 
 def check(bound: Bound) -> None:
-    """F0704 where the variables and their gradients take more than the memory that is available."""
-    variables = [
-        v for v in bound.problem.variables.values() if v.net is None
-    ]  # a net's parameters are there already
+    """Raise F0704 if the variables and their gradients need more memory than is available."""
+    # the parameters of nets are in memory already
+    variables = [v for v in bound.problem.variables.values() if v.net is None]
     length = sum(math.prod(elements.shape(bound, variable.shape)) for variable in variables)
     demand_room(bound, length, VECTORS, DOUBLE)
 
 
 def demand_room(bound: Bound, length: int, vectors: int, itemsize: int) -> None:
-    """F0704 where so many vectors of ``length`` entries, of ``itemsize`` bytes each, exceed the memory
-    that is available."""
+    """Raise F0704 if ``vectors`` vectors of ``length`` entries of ``itemsize`` bytes exceed the memory."""
     needed = vectors * length * itemsize
     if (left := memory.lacking(needed)) is not None:
         refuse(errors.variables_too_long(length, vectors, needed, left), source=bound.problem.source)

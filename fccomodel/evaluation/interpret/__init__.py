@@ -1,9 +1,8 @@
-"""The value of any expression of a bound problem, in float64, differentiable in the variables: the
-reference for all else.
+"""The value of any expression of a bound problem in float64, differentiable in the variables.
 
-``evaluate`` is the way in. ``evaluator`` walks expressions; ``ranging`` says where a reduction goes
-(``spaces``), ``reductions`` what it makes of its elements, ``pairs`` and ``inner_maximum`` know
-closed forms.
+It is the reference for all other evaluation. ``evaluate`` is the entry point. ``evaluator`` walks
+expressions, ``ranging`` gives the elements of a reduction (as ``spaces``), ``reductions`` combines
+them, and ``pairs`` and ``inner_maximum`` have closed forms.
 """
 
 from fccomodel.evaluation.interpret.evaluator import Evaluator, combinations, evaluate

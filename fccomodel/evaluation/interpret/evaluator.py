@@ -1,8 +1,7 @@
-"""Walks an expression: every node at every element of the binders it depends on, in blocks where that
-is too much at once.
+"""The evaluator: the value of every node at every element of its binders, block by block if they are many.
 
-Every row of every table takes part; a distribution is represented by one fixed sample. Nothing here
-knows of any plan, reformulation or emitted program.
+Every row of every table takes part. Each distribution is represented by one fixed sample. Nothing
+here knows of plans, reformulations or emitted programs.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ import torch
 from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
+from fccomodel.data import net_costs
 from fccomodel.data.bound import Bound
-from fccomodel.data.nets import cost
 from fccomodel.evaluation import distributed, errors, logarithms
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
@@ -36,13 +35,10 @@ from fccomodel.library.distances import beside, middle, squared_distances
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.sum import SUM
 
-#: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK``
-#: numbers stay in the cache.
-CHUNK, BLOCK = 1 << 21, 1 << 17
-#: Elements whose order a tail mean may need.
-MOST_SORTED = 1 << 27
-#: Bytes that each of these takes: itself twice, its entry, and their order with what is sorted.
-SORTED_BYTES = 48
+CHUNK = 1 << 21  # numbers held at once; a larger intermediate result is computed block by block
+BLOCK = 1 << 17  # numbers of a block, few enough for the processor's cache
+MAX_SORTED = 1 << 27  # elements that a tail mean may sort
+SORTED_BYTES = 48  # bytes per sorted element: itself twice, its entry, and their order with what is sorted
 
 
 def evaluate(
@@ -56,23 +52,24 @@ def evaluate(
     draws: int | None = None,
     shortcuts: bool = True,
 ) -> torch.Tensor:
-    """The value of an expression, float64: [one dim per binder of ``env`` with 1-d ids, in that order
-    ..., event dims ...].
+    """The value of an expression in float64, differentiable in the point.
 
-    point   the variables by name (``params(s)``: the net's parameters, flat); ``backward`` gives
-            them their gradients
-    env     ids (row numbers, positions; see ``selection.ids``) that free binders stand for: 1-d for
-            an axis, or one id
-    chunk   numbers held at once: it decides memory and time, never the value
-    seed, draws   of the fixed sample that stands for each distribution; as many as are bound unless given
-    shortcuts     use the closed forms of ``pairs`` for means over many pairs
+    Its shape has one dim per binder of ``env`` with 1-d ids, in that order, then the event dims.
 
-    Raises F0702 for a point that does not fit, F0703 to F0705 for what cannot be evaluated.
+    point      the variables by name (``params(s)``: the net's parameters, flat)
+    env        ids (row numbers, positions; see ``selections.ids``) for the free binders: 1-d for an
+               axis, or one id
+    chunk      numbers held at once; it affects memory and time, never the value
+    seed       seed of the fixed sample for each distribution
+    draws      size of that sample; by default as bound
+    shortcuts  whether to use the closed forms of ``pairs`` for means over many pairs
+
+    Raises F0702 if the point does not fit, and F0703 to F0705 if the value cannot be computed.
     """
     evaluator = Evaluator(bound, point, chunk=chunk, seed=seed, draws=draws, shortcuts=shortcuts)
     inner: dict[ir.Binder, Named] = {}
-    for binder, given in (env or {}).items():
-        at = torch.as_tensor(given, dtype=torch.int64)
+    for binder, chosen in (env or {}).items():
+        at = torch.as_tensor(chosen, dtype=torch.int64)
         if at.dim():
             inner[binder] = Named(at, (new_axis(),))
         else:
@@ -84,8 +81,10 @@ def evaluate(
 
 
 def combinations(bound: Bound, node: ir.Reduce, env: Mapping[ir.Binder, Any]) -> torch.Tensor:
-    """How many combinations of its binders' elements a reduction goes over: a dim for each binder of
-    ``env``, of 1-d ids."""
+    """The number of combinations of elements that a reduction goes over.
+
+    It has one dim for each binder of ``env``, whose ids are 1-d.
+    """
     inner = {binder: Named(torch.as_tensor(ids), (new_axis(),)) for binder, ids in env.items()}
     value = Evaluator(bound, {}).number(node, inner)
     axes = tuple(axis for at in inner.values() for axis in at.axes)
@@ -96,8 +95,7 @@ Handler = Callable[["Evaluator", ir.Expr, Env], Named]
 
 
 class Evaluator(Conditions):
-    """Values of expressions at one point. ``cuts`` replaces nodes (by id): a handler says what such a
-    node is worth."""
+    """Values of expressions at one point; ``cuts`` gives handlers, by id, that replace the value of nodes."""
 
     def __init__(
         self,
@@ -115,27 +113,30 @@ class Evaluator(Conditions):
         self.chunk, self.seed, self.shortcuts = chunk, seed, shortcuts
         self.draws = bound.draws if draws is None else draws
         self.cuts = dict(cuts or {})
-        self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
-        self.partial = False  # within a block that is not the whole
-        self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
+        self.inside = False  # in a block: no further blocks of pointwise nodes, no tables of row values
+        self.partial = False  # in one of several blocks
+        self.sampled: dict[ir.Binder, int] = {}  # number of draws of each distribution
         self.logarithms, self.distributed = logarithms.of(bound), distributed.of(bound)
 
     # ------------------------------------------------------------------------------------- the walk
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
+        """The subexpressions to evaluate first; none for nodes that are cut, blockwise or by row."""
         alone = id(node) in self.cuts or self.closing(node, env) or self.by_row(node, env) is not None
         if alone:
             return ()
         return self.below(node, env)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
-        """What a node's value is made of: its form where it has another, the rows that a squared
-        distance is of. ``merged``: axes that will be one."""
+        """The subexpressions of a node: its other form, or the sides of a squared distance, if any.
+
+        ``merged`` are axes that will become one.
+        """
         if (form := self.rewritten(node)) is not None:
             return (form,)
         return self.sides(node, env, merged) or super().inner(node, env)
 
     def rewritten(self, node: ir.Expr) -> ir.Expr | None:
-        """Another expression of a node's value: its stable form, or with fewer maps of rows."""
+        """An expression of the same value that is stable or has fewer maps of rows, or None."""
         stable = self.logarithms.stable(node)
         if stable is not None or not self.shortcuts:
             return stable
@@ -144,20 +145,22 @@ class Evaluator(Conditions):
     def sides(
         self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()
     ) -> tuple[ir.Expr, ir.Expr] | None:
-        """The rows that a squared distance is of, along an axis each."""
-        if self.shortcuts and id(node) not in self.cuts:
-            sides = self.distributed.sides(node)
-        else:
-            sides = None
+        """The two rows of a squared distance, each along its own axis, or None."""
+        if not self.shortcuts or id(node) in self.cuts:
+            return None
+        sides = self.distributed.sides(node)
         if sides is None:
             return None
         u, v = (
             {-1 if axis in merged else axis for b in self.free(side) for axis in env[b].axes}
             for side in sides
         )
-        return sides if len(u) == len(v) == 1 and u != v else None
+        if len(u) == len(v) == 1 and u != v:
+            return sides
+        return None
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
+        """The value of one node by the first way that fits: a cut, another form, distances, rows, blocks."""
         if id(node) in self.cuts and not self.partial:
             return self.cuts[id(node)](self, node, env)
         if (form := self.rewritten(node)) is not None:
@@ -171,12 +174,13 @@ class Evaluator(Conditions):
         return super().compute(node, env)
 
     def uncut(self, node: ir.Expr, env: Env) -> Named:
-        """The value of a node that was to be cut."""
+        """The plain value of a node that has a handler."""
         for child in super().inner(node, env):
             self.value(child, env)
         return super().compute(node, env)
 
     def other(self, node: ir.Expr, env: Env) -> Named:
+        """The value of a variable, a net or a reduction."""
         match node:
             case ir.Var(name=name):
                 if name not in self.point:
@@ -194,15 +198,17 @@ class Evaluator(Conditions):
         return {axis: env[b].length(axis) for b in self.free(node) if b in env for axis in env[b].axes}
 
     def event(self, node: ir.Expr) -> int:
+        """The number of entries of a node's value at one element."""
         return remember(
             self.bound, ("event", node), lambda: math.prod(elements.shape(self.bound, node.shape))
         )
 
     def numel(self, node: ir.Expr, env: Env) -> int:
+        """The number of entries of a node's value at all elements."""
         return math.prod(self.axes(node, env).values()) * self.event(node)
 
     def stored(self, node: ir.Expr, env: Env) -> bool:
-        """A column at all rows of its table: it is there already."""
+        """Whether a node's value is in memory already, as a column at all rows of its table is."""
         if (
             isinstance(node, ir.Column)
             and node.name is not None
@@ -212,43 +218,39 @@ class Evaluator(Conditions):
         return isinstance(node, ir.Column | ir.Element | ir.Param | ir.Var)
 
     def heavy(self, node: ir.Expr, env: Env) -> bool:
+        """Whether a node's value is too large to hold at once."""
         return self.numel(node, env) > self.chunk and not self.stored(node, env)
 
     def closing(self, node: ir.Expr, env: Env) -> bool:
-        """A value of moderate size made of a large one: a sum over features for many rows, say."""
-        if (
-            self.inside
-            or not isinstance(node, ir.Apply | ir.Item)
-            or self.heavy(node, env)
-            or not self.axes(node, env)
-        ):
+        """Whether a node of moderate size has a heavy child, such as a sum over features for many rows."""
+        if self.inside or not isinstance(node, ir.Apply | ir.Item):
             return False
-        if isinstance(node, ir.Apply):
-            rows = node.op == "dot" and all(isinstance(a, ir.Column | ir.Var) for a in node.args)
-        else:
-            rows = False
-        return not rows and any(self.heavy(child, env) for child in self.below(node, env))
+        if self.heavy(node, env) or not self.axes(node, env):
+            return False
+        if isinstance(node, ir.Apply) and node.op == "dot":
+            if all(isinstance(a, ir.Column | ir.Var) for a in node.args):
+                return False
+        return any(self.heavy(child, env) for child in self.below(node, env))
 
     # ----------------------------------------------------------------------------- row by row, once
     def by_row(self, node: ir.Expr, env: Env) -> str | None:
-        """The text of a net or a score ``dot(w, z.x)`` that is wanted at many rows of a table, else None."""
-        if self.inside or not (
-            isinstance(node, ir.NetCall) or isinstance(node, ir.Apply) and node.op == "dot"
-        ):
+        """The text of a net or a score ``dot(w, z.x)`` that is needed at many rows of a table, or None."""
+        if self.inside:
+            return None
+        if not isinstance(node, ir.NetCall) and not (isinstance(node, ir.Apply) and node.op == "dot"):
             return None
         free = self.free(node)
-        if (
-            len(free) != 1
-            or not isinstance(domain := free[0].domain, ir.RowSet)
-            or len(env[free[0]].axes) != 1
-        ):
+        if len(free) != 1:
+            return None
+        domain = free[0].domain
+        if not isinstance(domain, ir.RowSet) or len(env[free[0]].axes) != 1:
             return None
         if env[free[0]].data.numel() * 8 < self.bound.tables[domain.table].n:
             return None
         return remember(self.bound, ("row text", node), lambda: row_text(node))
 
     def row_values(self, node: ir.Expr, text: str, env: Env) -> Named:
-        """Such a value, computed for the whole table once."""
+        """The value of such a node, computed once for the whole table."""
         (binder,) = self.free(node)
         assert isinstance(binder.domain, ir.RowSet)
         at, everything = env[binder], self.everything(binder.domain.table)
@@ -261,16 +263,19 @@ class Evaluator(Conditions):
                 self.memo[key] = super().compute(node, whole)
             self.kept.append((node, whole))
         value = self.memo[key].data
-        return Named(value if at.data is everything else value.index_select(0, at.data), at.axes)
+        if at.data is not everything:
+            value = value.index_select(0, at.data)
+        return Named(value, at.axes)
 
     def distances(self, u: Named, v: Named) -> Named:
-        """The squared distances of vectors along an axis each."""
+        """The squared distances of two families of vectors, each along its own axis."""
         if u.axes > v.axes:
             u, v = v, u
         centre = middle(v.data)
         return Named(squared_distances(u.data, beside(v.data, centre), centre), u.axes + v.axes)
 
     def dot(self, u: Named, v: Named) -> Named:
+        """``sum_k u_k v_k``; products of many rows with one vector have a gradient of their own."""
         if u.axes and not v.axes:
             return Named(scores.product(u.data, v.data), u.axes)
         if v.axes and not u.axes:
@@ -279,7 +284,8 @@ class Evaluator(Conditions):
 
     # ----------------------------------------------------------------------------------------- nets
     def net(self, node: ir.NetCall, env: Env) -> Named:
-        thrifty = cost.dear(self.bound)
+        """The outputs of a net, some rows at a time if they are many."""
+        thrifty = net_costs.dear(self.bound)
         working = torch.float32 if thrifty else torch.float64
         module = remember(
             self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).to(working).eval()
@@ -292,7 +298,8 @@ class Evaluator(Conditions):
             rows = arg.data.unsqueeze(0)
         widths = sum(parameter.shape[0] for parameter in module.parameters() if parameter.dim())
         if thrifty:
-            value = NetRows.apply(module, cost.BLOCK, weights.to(working), rows.to(working)).to(weights.dtype)
+            value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), rows.to(working))
+            value = value.to(weights.dtype)
         elif len(rows) * max(widths, 1) <= self.chunk:
             value = net_apply(module, weights, rows)
         else:
@@ -301,38 +308,28 @@ class Evaluator(Conditions):
 
     # ----------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
+        """The value of a reduction."""
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
             return inner_maximum.value(self, node, env)
         space, inner = ranging.space(self, node, env)
         return self.over(node, space, inner)
 
     def options(self, node: ir.Reduce) -> dict[str, float]:
+        """The numeric options of a reduction by name, with the default if none is given."""
+        options: dict[str, float] = {}
         option = reductions.of(node).option
         if option is not None and option.default is not None:
-            defaults = {option.name: option.default}
-        else:
-            defaults = {}
-        return defaults | {
-            name: float(self.value(o, {}).data)
-            for name, o in node.options.items()
-            if not isinstance(o, ir.Label)
-        }
+            options[option.name] = option.default
+        for name, value in node.options.items():
+            if not isinstance(value, ir.Label):
+                options[name] = float(self.value(value, {}).data)
+        return options
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
-        """The elements of a space reduced: at once where they are few, else block by block."""
+        """The reduction of the elements of a space: at once if they are few, else block by block."""
         options = self.options(node)
-        if (
-            isinstance(space, Listing)
-            and space.alone
-            and not set(space.cells).intersection(self.axes(node.body, inner))
-        ):
-            runs, which = space.distinct()
-            if (
-                len(which) > runs.entries
-            ):  # many outer elements have the same run, and it is worth the same for all of them
-                self.not_empty(node, space, torch.from_numpy(space.runs.size).to(torch.float64), inner)
-                distinct = self.over(node, runs, inner)
-                return space.finish(distinct.data.index_select(len(space.kept), which))
+        if (once := self._distinct_runs(node, space, inner)) is not None:
+            return once
         leaves, event = self.leaves(node.body, space, inner)
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
         size *= space.total_size if isinstance(space, Listing) else 1
@@ -352,14 +349,7 @@ class Evaluator(Conditions):
             count = space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
         if reductions.of(node).tail:
-            needed = SORTED_BYTES * size
-            left = (
-                min(memory.available(), SORTED_BYTES * MOST_SORTED)
-                if size > MOST_SORTED
-                else memory.lacking(needed)
-            )
-            if left is not None:
-                refuse(errors.too_many_to_sort(node, size, needed, left), source=self.bound.problem.source)
+            self._demand_room_to_sort(node, size)
         if (dense := self.dense(node, space)) is not None:
             leaves, event = self.leaves(node.body, dense, inner)
             count, space = spread(Named(count, (dense.cell,)), dense.kept), dense
@@ -367,13 +357,41 @@ class Evaluator(Conditions):
             self.streamed(reductions.of(node), node.body, space, inner, leaves, event, count, options)
         )
 
+    def _distinct_runs(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
+        """The reduction with each different run computed once, or None if this saves nothing.
+
+        It applies if many outer elements have the same run and the body does not depend on them.
+        """
+        if not isinstance(space, Listing) or not space.alone:
+            return None
+        if set(space.cells).intersection(self.axes(node.body, inner)):
+            return None
+        runs, which = space.distinct()
+        if len(which) <= runs.entries:
+            return None
+        self.not_empty(node, space, torch.from_numpy(space.runs.size).to(torch.float64), inner)
+        distinct = self.over(node, runs, inner)
+        return space.finish(distinct.data.index_select(len(space.kept), which))
+
+    def _demand_room_to_sort(self, node: ir.Reduce, size: int) -> None:
+        """Raise F0704 if the elements of a tail mean cannot be sorted in memory."""
+        needed = SORTED_BYTES * size
+        if size > MAX_SORTED:
+            left: float | None = min(memory.available(), SORTED_BYTES * MAX_SORTED)
+        else:
+            left = memory.lacking(needed)
+        if left is not None:
+            refuse(errors.too_many_to_sort(node, size, needed, left), source=self.bound.problem.source)
+
     def dense(self, node: ir.Reduce, space: Product | Listing) -> Dense | None:
-        """Combinations as a product, where most of it is there, and values are finite in all of it."""
+        """The space as a product if it has most of the combinations and all values are finite, or None."""
         kind = reductions.of(node)
         if not self.shortcuts or isinstance(space, Product) or not (kind.additive or kind.logarithmic):
             return None
         plain = not any(isinstance(n, ir.Reduce | ir.NetCall) for n in ir.walk(node.body))
-        return space.dense if plain and safe(node.body) else None
+        if plain and safe(node.body):
+            return space.dense
+        return None
 
     def streamed(
         self,
@@ -386,11 +404,12 @@ class Evaluator(Conditions):
         count: torch.Tensor,
         options: Mapping[str, float],
     ) -> Streamed:
-        """A reduction to be done block by block; ``event``: numbers that one element of the body needs."""
+        """A reduction to be done block by block; one element of the body needs ``event`` numbers."""
         values = tuple(self.value(leaf, inner) for leaf in leaves)
         axes = [value.axes for value in values]
 
         def elements_of(block: Block, pieces: Sequence[torch.Tensor]) -> Named:
+            """The body's value in a block, from the pieces of the leaves there."""
             seeds = [
                 Named(piece, block.place(leaf_axes)) for piece, leaf_axes in zip(pieces, axes, strict=True)
             ]
@@ -410,7 +429,7 @@ class Evaluator(Conditions):
         )
 
     def mapped(self, node: ir.Expr, env: Env) -> Named:
-        """A pointwise value made block by block over its axes."""
+        """The value of a pointwise node, computed block by block over its axes."""
         lengths = self.axes(node, env)
         space = Product(over=(), kept=tuple(sorted(lengths)), lengths=lengths)
         leaves, event = self.leaves(node, space, env, root=False)
@@ -419,10 +438,10 @@ class Evaluator(Conditions):
     def leaves(
         self, body: ir.Expr, space: Product | Listing, inner: Env, *, root: bool = True
     ) -> tuple[list[ir.Expr], int]:
-        """What to compute before the blocks: the largest subexpressions of moderate size (``root``:
-        the body itself may be one).
+        """The largest subexpressions of moderate size, which are computed before the blocks.
 
-        And the numbers that one element needs in the largest node that is left.
+        With ``root`` the body itself may be one. The second value is the number of entries per element
+        of the largest node that is left.
         """
         if isinstance(space, Listing):
             merged = space.merged
@@ -454,8 +473,7 @@ class Evaluator(Conditions):
         return list(once.values()), event
 
     def never_empty(self, expr: ir.Expr, env: Env) -> bool:
-        """Every reduction in an expression has elements, whatever the binders around it stand for in
-        ``env``."""
+        """Whether every reduction in an expression has elements, for all elements in ``env``."""
         asked = remember(
             self.bound,
             ("asked", expr),
@@ -474,7 +492,7 @@ class Evaluator(Conditions):
         *,
         partial: bool = False,
     ) -> Named:
-        """The body's value in a block (``partial``: one of several), from the leaves' pieces."""
+        """The body's value in a block (with ``partial``, one of several), from the leaves' pieces."""
         child = copy.copy(self)
         child.memo, child.kept, child.inside = {}, [], True
         child.partial = self.partial or partial
@@ -491,6 +509,7 @@ class Evaluator(Conditions):
         return child.value(body, env)
 
     def not_empty(self, node: ir.Reduce, space: Product | Listing, count: torch.Tensor, inner: Env) -> None:
+        """Raise F0705 if a reduction needs elements and somewhere has none, by ``count``."""
         if reductions.of(node).total or bool((count > 0).all()):
             return
         which: dict[ir.Binder, int] = {}
@@ -514,27 +533,26 @@ class Evaluator(Conditions):
         selections.no_elements(self.bound, binder, which, int((count <= 0).sum()))
 
     def number(self, node: ir.Reduce, env: Env) -> Named:
-        """How many combinations of its binders' elements a reduction goes over, for the elements
-        around it."""
+        """The number of combinations of elements of a reduction, for the elements around it."""
         space, _ = ranging.space(self, node, env)
         if isinstance(space, Product):
             return Named(space.count)
         return replace(space, kept=()).finish(space.counts(self.chunk))
 
     def parts(self, node: ir.Reduce) -> tuple[selections.Selection, ...]:
+        """The selections of a reduction's binders."""
         return remember(self.bound, ("split", node), lambda: selections.split(node.binders, node.condition))
 
 
 # ------------------------------------------------------------------------------------------ helpers
 def safe(node: ir.Expr) -> bool:
-    """Its value and derivative are finite wherever its columns are."""
+    """Whether the value and the derivative of an expression are finite if its columns are."""
     applied = [atoms.of(n) for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply)]
     return all(atom is not None and atom.safe for atom in applied)
 
 
 def row_text(node: ir.Expr) -> str | None:
-    """A text that is equal for expressions with equal values at every row of a table; None where it
-    cannot be told."""
+    """A text that is equal only for expressions with equal values at every row of a table, or None."""
     match node:
         case ir.Const():
             return f"{node.value!r}{node.shape}"
@@ -556,9 +574,7 @@ def row_text(node: ir.Expr) -> str | None:
 def _fitted(bound: Bound, name: str, value: torch.Tensor) -> torch.Tensor:
     """A variable's tensor in float64 with its declared shape."""
     tensor = torch.as_tensor(value)
-    if tensor.dtype == torch.float64:
-        tensor = tensor
-    else:
+    if tensor.dtype != torch.float64:
         tensor = tensor.to(torch.float64)
     variable = bound.problem.variables.get(name)
     if variable is None:

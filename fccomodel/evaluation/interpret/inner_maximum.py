@@ -108,12 +108,15 @@ def _concave(
     (binder,) = node.binders
 
     def project(q: torch.Tensor) -> torch.Tensor:
+        """The projection on the capped simplex."""
         return project_capped(q, most)
 
     def furthest(s: torch.Tensor) -> torch.Tensor:
+        """The vertex that maximises s.q."""
         return vertex(s, most)
 
     def certain(q: torch.Tensor) -> bool:
+        """Whether the value at q is proved to be the largest, to the accuracy."""
         return bool((concave_maxima.gap(slope, furthest, q) <= ACCURACY * (1 + slope(q)[0].abs())).all())
 
     q = concave_maxima.ascent(slope, project, project(start), steps=300)
@@ -121,13 +124,16 @@ def _concave(
         return q
     if additive(node.body, binder):
         return concave_maxima.additive(slope, tuple(start.shape), most)
-    if start.shape[-1] <= concave_maxima.LARGEST_ELLIPSOID:
+    if start.shape[-1] <= concave_maxima.ELLIPSOID_DIMENSION:
         return concave_maxima.ellipsoid(slope, project, q)
     q = concave_maxima.ascent(slope, project, q)
     if certain(q):
         return q
     problem = evaluator.bound.problem
-    refuse(errors.maximum_not_found(problem, node, ACCURACY, concave_maxima.LARGEST_ELLIPSOID), source=problem.source)
+    refuse(
+        errors.maximum_not_found(problem, node, ACCURACY, concave_maxima.ELLIPSOID_DIMENSION),
+        source=problem.source,
+    )
 
 
 # --------------------------------------------------------------------------------- known maximisers
@@ -165,6 +171,7 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
     )
 
     def at(nu: torch.Tensor) -> torch.Tensor:
+        """The entries for a multiplier nu of their sum."""
         return (p * (1 + (r - nu) / (2 * mu))).clamp(0, cap)
 
     for _ in range(200):
@@ -215,6 +222,7 @@ def _penalty(node: ir.Expr, q: ir.Binder) -> Form | None:
 
 
 def constant(node: ir.Expr, q: ir.Binder) -> bool:
+    """Whether a node does not depend on q."""
     return q not in ir.free_binders(node)
 
 

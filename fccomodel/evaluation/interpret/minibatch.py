@@ -1,5 +1,4 @@
-"""Values in which every large reduction is made of elements drawn at random: their cost does not
-depend on the data's size."""
+"""Values with large reductions estimated from random elements, at a cost independent of the data's size."""
 
 from __future__ import annotations
 
@@ -20,15 +19,13 @@ from fccomodel.evaluation.sets.elements import ids
 from fccomodel.library import reductions
 from fccomodel.library.reductions.mean import MEAN
 
-#: How often an element that a condition turns down is drawn again; then the last one stands.
-TRIES = 32
+TRIES = 32  # redraws of an element that fails a condition; after that the last draw is used
 
 
 class Minibatch(Evaluator):
-    """An evaluator whose reductions over more than ``batch`` elements see ``batch`` of them, for one
-    seed the same at all points.
+    """An evaluator whose reductions over more than ``batch`` elements use ``batch`` random ones.
 
-    The value of a mean over no elements is NaN.
+    With one seed they are the same at all points. The value of a mean over no elements is NaN.
     """
 
     def __init__(self, bound: Bound, point: Mapping[str, torch.Tensor], *, batch: int, seed: int = 0):
@@ -36,33 +33,33 @@ class Minibatch(Evaluator):
         self.batch = batch
 
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
+        """The value of a reduction, from random elements if it has many."""
         kind = reductions.of(node)
         if not kind.sampled or not self._many(node):
             return super().reduce(node, env)
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
-        axes = {a: n for at in (value, count) for a, n in zip(at.axes, at.data.shape, strict=False)} | {
-            axis: self.batch
-        }
+        axes = {a: n for at in (value, count) for a, n in zip(at.axes, at.data.shape, strict=False)}
+        axes[axis] = self.batch
         space = Product(over=(axis,), kept=tuple(sorted(axes.keys() - {axis})), lengths=axes)
-        return self.scaled(
-            node, collapse(MEAN if kind.total else kind, space, value, self.options(node)), count
-        )
+        estimate = collapse(MEAN if kind.total else kind, space, value, self.options(node))
+        return self.scaled(node, estimate, count)
 
     def scaled(self, node: ir.Reduce, value: Named, count: Named) -> Named:
-        """A reduction's value from that of the elements drawn, or one element's share of it, for
-        ``count`` elements in all."""
+        """A reduction's value from the mean over the drawn elements, for ``count`` elements in all.
+
+        A sum is the mean times ``count``; a mean over no elements is NaN.
+        """
         axes = union([value, count])
         data, number = spread(value, axes), spread(count, axes, len(value.event))
-        total = reductions.of(node).total
-        if total:
-            data = data * number
-        return Named(data if total else data.where(number > 0, data.new_tensor(math.nan)), axes)
+        if reductions.of(node).total:
+            return Named(data * number, axes)
+        return Named(data.where(number > 0, data.new_tensor(math.nan)), axes)
 
     def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:
-        """What the binders of a reduction stand for: elements drawn along a new axis; the axis; the
-        number of all."""
-        inner, axis, counts = dict(env), new_axis(), [Named(torch.ones((), dtype=torch.float64))]
+        """An environment with the binders' drawn elements, their new axis, and the number of all elements."""
+        inner, axis = dict(env), new_axis()
+        counts = [Named(torch.ones((), dtype=torch.float64))]
         for part in self.parts(node):
             inner = dict(inner)  # values are remembered by their environment, which must not change
             rng = torch.Generator().manual_seed(draws.stream(self.bound, part.binder, self.seed))
@@ -75,32 +72,33 @@ class Minibatch(Evaluator):
                 again, _ = self._elements(part, inner, axis, rng)
                 axes = union([kept, again, inner[part.binder]])
                 keep, old, new = (spread(v, axes) for v in (kept, inner[part.binder], again))
-                inner[part.binder] = Named(
-                    torch.where(keep.reshape((*keep.shape, *(1 for _ in again.event))), old, new), axes
-                )
+                keep = keep.reshape((*keep.shape, *(1 for _ in again.event)))
+                inner[part.binder] = Named(torch.where(keep, old, new), axes)
         axes = union(counts)
         return inner, axis, Named(math.prod(spread(c, axes) for c in counts), axes)  # type: ignore[arg-type]
 
     def _elements(
         self, part: selections.Selection, env: Env, axis: int, rng: torch.Generator
     ) -> tuple[Named, Named]:
-        """One draw per position of ``axis``, and how many elements there are (1 for a distribution)."""
+        """One draw per position of ``axis``, and the number of elements (1 for a distribution)."""
         domain = part.binder.domain
         if isinstance(domain, ir.Distribution):
             args = [self.value(arg, env) for arg in domain.args]
             seed = int(torch.randint(1 << 31, (), generator=rng))
-            made = draws.sample(self.bound, part.binder, args, self.batch, seed)
-            return Named(made.data, (*made.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
+            sample = draws.sample(self.bound, part.binder, args, self.batch, seed)
+            return Named(sample.data, (*sample.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
         index = selections.index(self.bound, part)
         start, size, skip = index.locate(env)
         if skip is None:
             room = size
         else:
             room = _less_one(size, skip)
-        axes = tuple(sorted({*union([start, size, *([] if skip is None else [skip])]), axis}))
-        lengths = {
-            a: v.length(a) for v in (start, size, *([] if skip is None else [skip])) for a in v.axes
-        } | {axis: self.batch}
+        if skip is None:
+            located = [start, size]
+        else:
+            located = [start, size, skip]
+        axes = tuple(sorted({*union(located), axis}))
+        lengths = {a: v.length(a) for v in located for a in v.axes} | {axis: self.batch}
         uniform = torch.rand(tuple(lengths[a] for a in axes), generator=rng, dtype=torch.float64)
         number = spread(room, axes)
         offset = (uniform * number).long().clamp(min=0).minimum((number - 1).clamp(min=0))
@@ -114,16 +112,17 @@ class Minibatch(Evaluator):
         return Named(drawn, axes), Named(room.data.to(torch.float64), room.axes)
 
     def _kept(self, part: selections.Selection, env: Env) -> Named:
-        """Whether the elements drawn satisfy the conditions that are tested one by one."""
+        """Whether each drawn element satisfies the conditions that are tested one by one."""
         passed = [self.value(mask, env) for mask in part.masks]
         axes = union(passed)
-        return Named(
-            torch.stack(torch.broadcast_tensors(*(spread(v, axes).bool() for v in passed))).all(0), axes
-        )
+        tests = torch.broadcast_tensors(*(spread(v, axes).bool() for v in passed))
+        return Named(torch.stack(tests).all(0), axes)
 
     def _many(self, node: ir.Reduce) -> bool:
-        """It has more elements than are drawn, and can be drawn: no vectors, no draw whose
-        distribution another draw decides."""
+        """Whether a reduction has more elements than are drawn, and can be drawn from.
+
+        Sets of vectors, and distributions that depend on another draw, cannot be drawn from.
+        """
         total = 1.0
         for binder in node.binders:
             domain = binder.domain
@@ -139,6 +138,7 @@ class Minibatch(Evaluator):
 
 
 def _less_one(size: Named, skip: Named) -> Named:
+    """The size of runs without the skipped element."""
     axes = union([size, skip])
     left: Any = (spread(skip, axes) >= 0).long()
     return Named(spread(size, axes) - left, axes)

@@ -144,6 +144,7 @@ def runs_of(
     flat = new_axis()
 
     def along(value: Named) -> Named:
+        """The value at the combinations of the prefix, along the flat axis."""
         index = tuple(torch.from_numpy(prefix[axis]) for axis in value.axes)
         if index:
             return Named(value.data[index], (flat,))

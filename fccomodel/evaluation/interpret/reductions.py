@@ -38,21 +38,27 @@ class AtOnce:
 
     @property
     def here(self) -> Here:
+        """The lookups at all elements."""
         return Here(at=self.whole.at, part=lambda listed: listed.reshape(self.full.shape))
 
     def total(self, f: Of | None = None) -> torch.Tensor:
+        """The sum of f over the elements."""
         return self.whole.total(self.full if f is None else f(self.full, self.here))
 
     def top(self, sign: float = 1.0) -> torch.Tensor:
+        """The largest of sign times the elements."""
         return self.whole.top(sign * self.full.detach())
 
     def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """All elements as one vector, and the cell of each."""
         return self.full.detach().reshape(-1), cells(self.whole, self.full)
 
     def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
+        """The sum of listed values in their cells."""
         return self.whole.total(values.reshape(self.full.shape))
 
     def share(self, here: Here) -> torch.Tensor:
+        """The weight of each element in a mean."""
         space = self.whole if isinstance(self.whole, Product) else self.whole.space
         return _share(self.count, (*space.shape, *self.event), here)
 
@@ -116,6 +122,7 @@ class Blocks:
             yield block, block.full(self.body(block, [piece.data for piece in pieces]))
 
     def total(self, f: Of | None = None) -> torch.Tensor:
+        """The sum of f over the elements, block by block."""
         result = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
         for block, full in self.elements():
             block.add(
@@ -124,12 +131,14 @@ class Blocks:
         return result
 
     def top(self, sign: float = 1.0) -> torch.Tensor:
+        """The largest of sign times the elements, block by block."""
         result = torch.full((*self.space.shape, *self.event), -torch.inf, dtype=torch.float64)
         for block, full in self.elements():
             block.raise_to(result, sign * full)
         return result
 
     def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """All elements as one vector, and the cell of each."""
         parts, places = [], []
         for block, full in self.elements():
             parts.append(full.reshape(-1).clone())
@@ -137,10 +146,12 @@ class Blocks:
         return torch.cat(parts), torch.cat(places)
 
     def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
+        """The sum of listed values in their cells."""
         entries = int(torch.tensor(self.space.shape).prod())
         return torch.zeros(entries, dtype=torch.float64).index_add(0, entry, values).reshape(self.space.shape)
 
     def share(self, here: Here) -> torch.Tensor:
+        """The weight of each element in a mean."""
         return _share(self.count, (*self.space.shape, *self.event), here)
 
 
@@ -156,6 +167,7 @@ class Streamed(Blocks):
     options: Options = field(default_factory=dict)
 
     def forward(self, leaves: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The value of the reduction, block by block."""
         self.at, self.count = leaves, _fit(self.count, self.event)
         self.kept["value"] = self.kind.value(self, self.options)
         return self.kept["value"].clone()
@@ -244,6 +256,7 @@ class _Blocks(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, streamed: Streamed, *leaves: torch.Tensor) -> torch.Tensor:
+        """The value without a graph; leaves are saved."""
         ctx.streamed = streamed
         ctx.save_for_backward(*leaves)
         with one_thread():
@@ -251,6 +264,7 @@ class _Blocks(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of the leaves, block by block."""
         with one_thread():
             return (None, *pulled(ctx.streamed, ctx, gradient, first=1))
 

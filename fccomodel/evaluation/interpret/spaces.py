@@ -36,6 +36,7 @@ class Product:
 
     @property
     def axes(self) -> tuple[int, ...]:
+        """The axes that are summed and those that stay, in order."""
         return tuple(sorted((*self.over, *self.kept)))
 
     @property
@@ -53,6 +54,7 @@ class Product:
         return spread(value, self.axes).expand((*(self.lengths[axis] for axis in self.axes), *value.event))
 
     def dims(self) -> tuple[int, ...]:
+        """The positions of the summed axes."""
         return tuple(k for k, axis in enumerate(self.axes) if axis in self.over)
 
     def total(self, full: torch.Tensor) -> torch.Tensor:
@@ -74,6 +76,7 @@ class Product:
         return result
 
     def finish(self, result: torch.Tensor) -> Named:
+        """The result along the axes that stay."""
         return Named(result, self.kept)
 
     # --------------------------------------------------------------------------------------- blocks
@@ -120,10 +123,12 @@ class ProductBlock:
         self.take(total).data.add_(piece)
 
     def full(self, value: Named) -> torch.Tensor:
+        """The value with all axes of the block."""
         lengths = [high - low for low, high in (self.slices[axis] for axis in self.space.axes)]
         return spread(value, self.space.axes).expand((*lengths, *value.event))
 
     def at(self, result: torch.Tensor) -> torch.Tensor:
+        """The part of a result that lies in the block, with all axes."""
         return self.space.at(self.take(Named(result, self.space.kept)).data)
 
     def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
@@ -157,6 +162,7 @@ class Dense(Product):
     place: torch.Tensor
 
     def block(self, slices: Slices) -> ProductBlock:
+        """The block of some slices."""
         return DenseBlock(space=self, slices=slices)
 
     def inside(self, slices: Slices) -> Named:
@@ -176,9 +182,11 @@ class DenseBlock(ProductBlock):
 
     @cached_property
     def mask(self) -> torch.Tensor:
+        """Which combinations belong to the set."""
         return spread(self.space.inside(self.slices), self.space.axes)
 
     def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
+        """The values where the mask holds, elsewhere another number."""
         mask = self.mask.reshape(*self.mask.shape, *(1 for _ in range(values.dim() - self.mask.dim())))
         return torch.where(mask, values, other)
 
@@ -226,6 +234,7 @@ class Listing:
 
     @property
     def merged(self) -> frozenset[int]:
+        """The axes that the list replaces."""
         return frozenset((*self.prefix, self.last_axis))
 
     @property
@@ -356,6 +365,7 @@ class Listing:
         return torch.from_numpy(cell)
 
     def make(self, index: Mapping[int, torch.Tensor]) -> ListingBlock:
+        """The block of listed combinations."""
         cell = torch.zeros(len(index[self.last_axis]), dtype=torch.int64)
         for axis in self.cells:
             cell = cell * self.lengths[axis] + index[axis]
@@ -388,12 +398,14 @@ class ListingBlock:
         return Named(data, self.place(value.axes))
 
     def place(self, axes: tuple[int, ...]) -> tuple[int, ...]:
+        """The axes after the merged ones became the flat one."""
         merged = self.space.merged.intersection(axes)
         if merged:
             return (*(axis for axis in axes if axis not in merged), self.space.flat)
         return axes
 
     def give(self, total: Named, piece: torch.Tensor) -> None:
+        """Add a piece to a total along its own axes."""
         merged = [axis for axis in total.axes if axis in self.space.merged]
         if not merged:
             total.data.add_(piece)
@@ -403,29 +415,35 @@ class ListingBlock:
         total.data.index_add_(dim, self.index[merged[0]], piece.movedim(len(total.axes) - 1, dim))
 
     def full(self, value: Named) -> torch.Tensor:
+        """The value with all axes of the block."""
         axes = self.axes()
         lengths = [self.space.lengths.get(axis, len(self.cell)) for axis in axes]
         return spread(value, axes).expand((*lengths, *value.event))
 
     def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
+        """The values: the list holds only what belongs to the set."""
         return values
 
     def axes(self) -> tuple[int, ...]:
+        """The axes that were not merged, in order, and the flat axis."""
         return (*sorted((*self.space.kept, *self.space.over)), self.space.flat)
 
     def _over(self) -> tuple[int, ...]:
         return tuple(k for k, axis in enumerate(self.axes()) if axis in self.space.over)
 
     def at(self, result: torch.Tensor) -> torch.Tensor:
+        """The result of each listed combination's cell."""
         result = result.index_select(len(self.space.kept), self.cell)
         for dim in self._over():
             result = result.unsqueeze(dim)
         return result
 
     def add(self, total: torch.Tensor, full: torch.Tensor) -> None:
+        """Add values to the cells that they belong to."""
         total.index_add_(len(self.space.kept), self.cell, full.sum(self._over()) if self._over() else full)
 
     def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
+        """Raise each cell to the largest of its values."""
         if self._over():
             part = full.amax(self._over())
         else:
@@ -460,10 +478,12 @@ class ListingBlock:
 
     @property
     def count(self) -> torch.Tensor:
+        """The number of elements in each cell."""
         times = math.prod(self.space.lengths[axis] for axis in self.space.over)
         return times * torch.bincount(self.cell, minlength=self.space.entries).to(torch.float64)
 
     def finish(self, result: torch.Tensor) -> Named:
+        """The result along the axes that stay."""
         return self.space.finish(result)
 
 

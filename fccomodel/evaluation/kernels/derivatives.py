@@ -25,6 +25,7 @@ def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entri
         return [nothing] * len(inputs)
 
     def gradient(weights: Array) -> list[Array]:
+        """The gradient of a weighted sum of the outputs, for each input."""
         total = (output * torch.from_numpy(weights)).sum()
         found = torch.autograd.grad(total, inputs, retain_graph=True, allow_unused=True)
         return [
@@ -40,7 +41,10 @@ def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entri
         for mine, g in zip(entries, gradient((np.arange(count) == row).astype(float)), strict=True):
             if len(columns := np.flatnonzero(g)):
                 mine.append((np.full(len(columns), row), columns, g[columns]))
-    return [tuple(map(np.concatenate, zip(*mine, strict=True))) if mine else nothing for mine in entries]  # type: ignore[misc]
+    joined = []
+    for mine in entries:
+        joined.append(tuple(map(np.concatenate, zip(*mine, strict=True))) if mine else nothing)
+    return joined  # type: ignore[return-value]
 
 
 def _by_owner(gradient: Callable[[Array], list[Array]], count: int) -> list[Entries] | None:
@@ -115,6 +119,7 @@ def vector_products(
         )
 
     def one(parts: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor | None, ...]:
+        """The products with one vector."""
         return _engine_run_backward(
             tuple(values), parts, True, False, tuple(leaves), True, accumulate_grad=False
         )

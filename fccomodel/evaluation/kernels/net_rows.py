@@ -32,12 +32,14 @@ class NetRows(torch.autograd.Function):
     def forward(
         ctx: Any, module: torch.nn.Module, size: int, weights: torch.Tensor, rows: torch.Tensor
     ) -> torch.Tensor:
+        """The outputs of all rows, some rows at a time."""
         ctx.again = _Again(module, size)
         ctx.save_for_backward(weights, rows)
         return torch.cat([net_apply(module, weights, part) for part in rows.split(size)])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of weights and rows, some rows at a time."""
         return (None, None, *pulled(ctx.again, ctx, gradient, first=2))
 
 
@@ -51,6 +53,7 @@ class _Again:
     def pull(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
     ) -> list[torch.Tensor | None]:
+        """The gradients that an adjoint of the outputs gives."""
         found: list[torch.Tensor | None] = [
             torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)
         ]
@@ -72,6 +75,7 @@ class _Again:
         return found
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
+        """The derivative of the outputs along directions."""
         way, rows = along
         if rows is None:
             ways = [None] * -(-len(x[1]) // self.size)
@@ -89,6 +93,7 @@ class _Again:
         inputs = [(leaf, part.detach().requires_grad_(wanted[1])) for part in x[1].split(self.size)]
 
         def outputs() -> Iterator[torch.Tensor]:
+            """The outputs of each part, with a graph."""
             for _, part in inputs:
                 with torch.enable_grad():
                     value = net_apply(self.module, leaf, part)

@@ -44,12 +44,14 @@ class _Pulled(torch.autograd.Function):
     def forward(
         ctx: Any, operation: Operation, wanted: Sequence[bool], gradient: torch.Tensor, *x: torch.Tensor
     ) -> Any:
+        """The gradients that the operation pulls back."""
         ctx.operation = operation
         ctx.save_for_backward(*x)
         return tuple(operation.pull(x, wanted, gradient))
 
     @staticmethod
     def backward(ctx: Any, *along: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        """The derivatives of these gradients."""
         if any(part is not None and torch._C._functorch.is_batchedtensor(part) for part in along):
             raise RuntimeError("one direction at a time")
         x = ctx.saved_tensors

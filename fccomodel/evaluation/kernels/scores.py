@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -18,11 +16,13 @@ class Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """The products of the rows with the weights."""
         ctx.save_for_backward(rows)
         return rows @ weights
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor]:
+        """The weighted sum of the rows; rows are constant."""
         (rows,) = ctx.saved_tensors
         if gradient.requires_grad:  # it is differentiated again
             return None, gradient @ rows
@@ -36,63 +36,8 @@ class Scores(torch.autograd.Function):
         return None, gradient @ rows
 
 
-class Company(Protocol):
-    """Others that take a share of the rows: ``has`` says of which rows, columns of a table as they are."""
-
-    def has(self, rows: torch.Tensor) -> bool: ...
-
-    def products(self, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """``rows @ weights``."""
-
-    def sums(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """``weights @ rows``."""
-
-
-_company: list[Company] = []
-
-
-@contextmanager
-def in_company(of: Company) -> Iterator[None]:
-    """Products of rows that others have too are made together with them."""
-    _company.append(of)
-    try:
-        yield
-    finally:
-        _company.remove(of)
-
-
-class Shared(torch.autograd.Function):
-    """``Scores``, and again its derivative, made by several."""
-
-    @staticmethod
-    def forward(ctx: Any, company: Company, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        ctx.company, ctx.rows = company, rows
-        return company.products(rows, weights.detach())
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, None, torch.Tensor]:
-        alone = torch._C._functorch.is_batchedtensor(gradient)
-        return None, None, gradient @ ctx.rows if alone else SharedSums.apply(ctx.company, gradient, ctx.rows)
-
-
-class SharedSums(torch.autograd.Function):
-    """The derivative of ``Shared``, linear in what it is given."""
-
-    @staticmethod
-    def forward(ctx: Any, company: Company, gradient: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        ctx.company, ctx.rows = company, rows
-        return company.sums(gradient.detach(), rows)
-
-    @staticmethod
-    def backward(ctx: Any, slope: torch.Tensor) -> tuple[None, torch.Tensor, None]:
-        alone = torch._C._functorch.is_batchedtensor(slope)
-        return None, slope @ ctx.rows.mT if alone else Shared.apply(ctx.company, ctx.rows, slope), None
-
-
 def product(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """``rows @ weights``."""
-    if _company and weights.dim() == 1 and not rows.requires_grad and _company[-1].has(rows):
-        return Shared.apply(_company[-1], rows, weights)
     if (
         rows.dim() == 2
         and weights.dim() == 1

@@ -20,22 +20,29 @@ from fccomodel.library import atoms
 
 _serial = itertools.count()
 
-#: The atom whose slope at 0 is infinite; what is added to 0 there; slopes beyond so many are infinite.
-ROOT, TINY, STEEPEST = "sqrt", 1e-300, 1e100
+ROOT = "sqrt"  # the atom whose slope at 0 is infinite
+TINY = 1e-300  # added to an argument 0 of it, so that the slope is finite
+STEEPEST = 1e100  # larger slopes count as infinite
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Named:
-    """``data`` has the dims of ``axes`` (serial numbers, increasing) first, then those of the event."""
+    """A tensor with named axes.
+
+    data  the dims of ``axes`` first, then those of the event
+    axes  serial numbers of the axes, increasing
+    """
 
     data: torch.Tensor
     axes: tuple[int, ...] = ()
 
     @property
     def event(self) -> tuple[int, ...]:
+        """The shape of the event."""
         return tuple(self.data.shape[len(self.axes) :])
 
     def length(self, axis: int) -> int:
+        """The length of an axis."""
         return self.data.shape[self.axes.index(axis)]
 
 
@@ -43,7 +50,7 @@ Env = Mapping[ir.Binder, Named]
 
 
 def new_axis() -> int:
-    """A new axis; it is laid out after all those that exist."""
+    """The serial number of a new axis, which is laid out after all existing ones."""
     return next(_serial)
 
 
@@ -53,13 +60,15 @@ def along(ids: np.ndarray, axis: int) -> Named:
 
 
 def union(values: Iterable[Named]) -> tuple[int, ...]:
-    """All axes of some values, in layout order."""
+    """All axes of the values, in layout order."""
     return tuple(sorted({axis for value in values for axis in value.axes}))
 
 
 def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch.Tensor:
-    """``value`` with a dim for every one of ``axes`` (of length 1 where it does not depend on it), and
-    ``event`` event dims."""
+    """The value with a dim for every one of ``axes`` and with ``event`` event dims.
+
+    Dims of axes that it does not depend on have length 1; missing event dims are padded on the left.
+    """
     dims = value.data.dim() - len(value.axes)
     if value.axes == tuple(axes) and (event is None or event == dims):
         return value.data
@@ -69,13 +78,14 @@ def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch
 
 
 def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tensor], tuple[int, ...]]:
-    """The values over their common axes; ``entrywise``: event dims are padded on the left, so that
-    they broadcast too."""
+    """The values over their common axes, and these.
+
+    With ``entrywise`` event dims are padded on the left, so that they broadcast too.
+    """
     axes = union(values)
+    event: int | None = None
     if entrywise:
         event = max((value.data.dim() - len(value.axes) for value in values), default=0)
-    else:
-        event = None
     return [spread(value, axes, event) for value in values], axes
 
 
@@ -83,12 +93,15 @@ def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tenso
 @cache
 def _compiled(text: str, count: int) -> Callable[..., torch.Tensor]:
     arguments = ", ".join(f"a{k}" for k in range(count))
-    return eval(f"lambda {arguments}: {text}", {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
+    code = f"lambda {arguments}: {text}"
+    return eval(code, {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
 
 
 def literal(value: float, *, whole: bool = False) -> str:
-    """A number as Python text that may stand wherever a name may; ``whole``: as an integer where it is
-    one."""
+    """A number as Python text that can stand in place of a name.
+
+    With ``whole`` a whole number is written as an integer.
+    """
     if whole and value == int(value):
         text = repr(int(value))
     else:
@@ -99,17 +112,21 @@ def literal(value: float, *, whole: bool = False) -> str:
 
 
 def off_the_edge(u: torch.Tensor) -> torch.Tensor:
-    """``u`` with zeros replaced by a number so small that a root of it is 0 for every purpose, but its
-    slope is finite: what does not depend on the variables there (the distance of a point to itself)
-    has derivative 0, not 0 times infinity."""
+    """``u`` with zeros replaced by ``TINY``, so that the slope of its root is finite.
+
+    An argument that does not depend on the variables there (the distance of a point to itself) then
+    has derivative 0 instead of 0 times infinity.
+    """
     if u.requires_grad:
         return torch.where(u == 0, u + TINY, u)
     return u
 
 
 def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) -> Named:
-    """An atom on named tensors; ``numbers`` are the arguments known from the text, which enter as
-    Python numbers."""
+    """The value of an atom at named tensors.
+
+    ``numbers`` are the arguments known from the text, or None; they enter as Python numbers.
+    """
     atom = atoms.get(op)
     assert atom is not None, op
     entrywise = isinstance(atom, atoms.ScalarAtom)
@@ -117,16 +134,13 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
     if atom.variadic and not entrywise:  # concat
         lengths = torch.broadcast_shapes(*(tensor.shape[: len(axes)] for tensor in tensors))
         tensors = [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
-    textual = [entrywise or name in atom.parameters for name in atom.names(len(args))]
-    fixed = [
-        number if may and number is not None and math.isfinite(number) else None
-        for number, may in zip(numbers, textual, strict=True)
-    ]
-    if all(
-        number is not None or name in atom.parameters
-        for number, name in zip(fixed, atom.names(len(args)), strict=True)
-    ):
-        fixed[0] = None
+    names = atom.names(len(args))
+    fixed: list[float | None] = []
+    for number, name in zip(numbers, names, strict=True):
+        as_text = (entrywise or name in atom.parameters) and number is not None and math.isfinite(number)
+        fixed.append(number if as_text else None)
+    if all(number is not None or name in atom.parameters for number, name in zip(fixed, names, strict=True)):
+        fixed[0] = None  # at least one argument is a tensor
     texts = tuple(
         f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(fixed)
     )

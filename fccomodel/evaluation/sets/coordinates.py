@@ -1,4 +1,4 @@
-"""What the entries of variables are called, for people."""
+"""Names of the entries of variables, for people."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from fccomodel.evaluation.sets import elements
 
 
 def coordinates(bound: Bound, dim: ir.Dim) -> list[str] | None:
-    """The names along a dimension: a set's members, or the columns of the data that vectors of this
-    length were made of, where all say the same; None where entries have no names but their numbers."""
+    """The names along a dimension, or None if its entries have only numbers.
+
+    They are the members of a set, or the names of the entries of all vector columns of this length if
+    these agree.
+    """
     if isinstance(dim, str) and dim in bound.problem.sets:
         if isinstance(bound.problem.sets[dim], ir.RowSet):
             return None
         return elements.names(bound, bound.problem.sets[dim])
-    found = {tuple(names) for names in _columns(bound, dim)}
-    if len(found) == 1:
-        return list(found.pop())
+    namings = {tuple(names) for names in _columns(bound, dim)}
+    if len(namings) == 1:
+        return list(namings.pop())
     return None
 
 

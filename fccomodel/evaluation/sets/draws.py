@@ -1,5 +1,4 @@
-"""Fixed random samples of distributions: the same draws whenever the same binder of the same problem
-is evaluated."""
+"""Fixed random samples of distributions: a binder of a problem always has the same draws."""
 
 from __future__ import annotations
 
@@ -20,8 +19,9 @@ from fccomodel.evaluation.sets.axes import Named, new_axis, spread, union
 from fccomodel.evaluation.sets.elements import shape
 from fccomodel.library import distributions
 
-#: Numbers that one sample, or one product with a sample, may hold.
-MOST = 1 << 26
+MOST = 1 << 26  # numbers that one sample, or one product with a sample, may hold
+FEWEST_JOINT = 8  # draws at least for each element drawn together with others
+FEWEST_ALONE = 256  # draws at least of a binder that is drawn alone
 
 
 def drawn(problem: ir.Problem) -> bool:
@@ -31,17 +31,15 @@ def drawn(problem: ir.Problem) -> bool:
 
 
 def count(draws: int, around: int, joint: int) -> int:
-    """How many draws a binder gets, for each of ``joint`` elements drawn together with it, where each
-    meets ``around`` numbers.
+    """The number of draws of a binder for each of ``joint`` elements that are drawn together with it.
 
-    Fewer than ``draws`` where they would not fit; a few for each element where the elements are
-    many themselves.
+    Each draw is combined with ``around`` numbers. The number is at most ``draws``; it is smaller if the
+    results would not fit, or if there are many elements.
     """
     if joint == 1:
-        wanted = draws
-    else:
-        wanted = max(8, -(-4 * draws // joint))
-    return max(1, min(draws, wanted, max(256 if joint == 1 else 1, MOST // max(1, around))))
+        return max(1, min(draws, max(FEWEST_ALONE, MOST // max(1, around))))
+    wanted = max(FEWEST_JOINT, -(-4 * draws // joint))
+    return max(1, min(draws, wanted, max(1, MOST // max(1, around))))
 
 
 def sample(
@@ -52,11 +50,11 @@ def sample(
     seed: int,
     along: Sequence[tuple[int, int]] = (),
 ) -> Named:
-    """``draws`` values of the binder along a new axis; independent ones for every element of the axes
-    ``along`` (serial, length).
+    """``draws`` values of the binder along a new axis.
 
-    A distribution whose parameters vary over axes is sampled at each of their elements from the
-    same uniform or normal numbers.
+    They are independent for every element of the axes ``along``, given as (serial, length). If the
+    parameters of the distribution vary over axes, the same uniform or normal numbers are used at each
+    of their elements.
     """
     domain = binder.domain
     assert isinstance(domain, ir.Distribution)
@@ -76,9 +74,10 @@ def sample(
 
 @cache
 def made(text: str, count: int) -> Callable[..., torch.Tensor]:
-    """A draw made of a standard one and of ``count`` parameters, by a distribution's own text."""
+    """The function of a standard draw and ``count`` parameters that a distribution's text describes."""
     names = [f"a{k}" for k in range(count)]
-    return eval(f"lambda {', '.join(['z', *names])}: {text.format(*names, z='z')}", {"torch": torch})  # noqa: S307
+    code = f"lambda {', '.join(['z', *names])}: {text.format(*names, z='z')}"
+    return eval(code, {"torch": torch})  # noqa: S307
 
 
 def user(
@@ -90,29 +89,26 @@ def user(
     *,
     seed: int,
 ) -> Named:
-    """A sampler given from Python: called as ``sampler(rng, n, *args)`` with a NumPy generator;
-    returns n draws, (n, *shape)."""
+    """Draws of a sampler given from Python.
+
+    It is called as ``sampler(rng, n, *args)`` with a NumPy generator and returns n draws, (n, *shape).
+    """
     sampler = bound.samplers.get(domain.family)
     if sampler is None:
         refuse(errors.no_sampler(domain.family), source=bound.problem.source)
     if any(arg.axes for arg in args):
         refuse(errors.sampler_of_an_index(domain.family), source=bound.problem.source)
     event = size[len(axes) :]
-    drawn = np.asarray(
-        sampler(
-            np.random.default_rng(seed), math.prod(size[: len(axes)]), *(arg.data.numpy() for arg in args)
-        )
-    )
-    if drawn.shape != (math.prod(size[: len(axes)]), *event):
-        refuse(
-            errors.shape_of_draws(domain.family, drawn.shape, (size[0], *event)), source=bound.problem.source
-        )
+    number = math.prod(size[: len(axes)])
+    drawn = np.asarray(sampler(np.random.default_rng(seed), number, *(arg.data.numpy() for arg in args)))
+    if drawn.shape != (number, *event):
+        error = errors.shape_of_draws(domain.family, drawn.shape, (size[0], *event))
+        refuse(error, source=bound.problem.source)
     return Named(torch.as_tensor(drawn, dtype=torch.float64).reshape(size), axes)
 
 
 def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
-    """The seed of a binder's sample: two binders of a problem have independent ones, in every process
-    the same."""
+    """The seed of a binder's sample; it differs between binders and is the same in every process."""
     number = remember(bound, "binders", lambda: _numbers(bound.problem)).get(
         binder, zlib.crc32(binder.name.encode())
     )
@@ -120,6 +116,7 @@ def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
 
 
 def _numbers(problem: ir.Problem) -> dict[ir.Binder, int]:
+    """The binders of a problem's reductions, numbered in order."""
     numbers: dict[ir.Binder, int] = {}
     for node in problem.expressions():
         for binder in node.binders if isinstance(node, ir.Reduce) else ():

@@ -1,9 +1,8 @@
-"""Sets made concrete: the elements of each over the bound data, their names, and where they stand in
-arrays.
+"""The elements of sets over the bound data, their names, and their positions in arrays.
 
-What decides a set (its bounds, its rows' condition) is an expression, and what an expression means
-at an element, sets decide: hence ``Pointwise`` stands here, the values of expressions without
-reductions at the elements that their binders stand for.
+The bounds of a set and the condition on its rows are expressions, and the value of an expression at an
+element depends on sets. So ``Pointwise`` is here too: the values of expressions without reductions at
+the elements that their binders stand for.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from fccomodel.library import sets
 
 # ------------------------------------------------------------------------------------------ columns
 def column(bound: Bound, table: str, name: str) -> torch.Tensor:
-    """A column as float64, (n, *shape); a large one that was prepared stays in its file."""
+    """A column as float64 with shape (n, *shape); a large prepared one stays in its file."""
     return common(bound, ("column", table, name), (), lambda: _column(bound.tables[table].columns[name]))
 
 
@@ -48,10 +47,10 @@ def as_tensor(array: Any) -> torch.Tensor:
 
 # --------------------------------------------------------------------------------------------- sets
 def ids(bound: Bound, domain: ir.Set) -> np.ndarray:
-    """The elements of a set, int64: row numbers for rows (those where ``where`` holds), positions 0 ..
-    n-1 otherwise.
+    """The ids of the elements of a set, int64.
 
-    Raises F0703 for a distribution or a set of vectors, which have no finite list of elements.
+    They are row numbers for rows (those where ``where`` holds), and positions 0 .. n-1 otherwise.
+    F0703 is raised for a distribution or a set of vectors, which have no finite list of elements.
     """
     return common(bound, ("ids", domain), deciding(domain), lambda: _ids(bound, domain))
 
@@ -92,7 +91,7 @@ def labels(bound: Bound, domain: ir.LabelSet) -> tuple[str, ...]:
 
 
 def values(bound: Bound, domain: ir.Set) -> np.ndarray:
-    """The numbers of a value set, float64; for other sets, the ids as numbers."""
+    """The numbers of a value set, float64; for other sets the ids as numbers."""
     if not isinstance(domain, ir.ValueSet):
         return ids(bound, domain).astype(np.float64)
     return remember(bound, ("values", domain), lambda: _values(bound, domain))
@@ -100,6 +99,7 @@ def values(bound: Bound, domain: ir.Set) -> np.ndarray:
 
 def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
     def number(expr: ir.Expr) -> float:
+        """The value of a scalar expression."""
         return float(Pointwise(bound).value(expr, {}).data)
 
     if domain.items is not None:
@@ -116,14 +116,14 @@ def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
 
 
 def names(bound: Bound, domain: ir.Set) -> list[str]:
-    """The elements as shown to people: numbers without needless decimals, labels, row numbers."""
+    """The elements for people: numbers without needless decimals, labels, row numbers."""
     if isinstance(domain, ir.LabelSet):
         return list(labels(bound, domain))
     return [f"{value:.12g}" for value in values(bound, domain)]
 
 
 def _ranges(problem: ir.Problem) -> dict[str, ir.ValueSet]:
-    """Sets of numbers written where indices are bound, ``t in 1 .. T - 1``, by their text."""
+    """Sets of numbers that are written at a binder, such as ``t in 1 .. T - 1``, by their text."""
     families: list[ir.Constraint | ir.Let | ir.Reduce] = [*problem.constraints, *problem.lets.values()]
     families += problem.expressions(ir.Reduce)
     domains = (b.domain for family in families for b in family.binders)
@@ -157,16 +157,14 @@ def shape(bound: Bound, dims: ir.Shape) -> tuple[int, ...]:
 
 
 def extent(bound: Bound, domain: ir.Set) -> int:
-    """One more than the largest id that elements can have: the rows of the whole table, or the number
-    of elements."""
+    """An upper bound of the ids: the number of rows of the whole table, or the number of elements."""
     if isinstance(domain, ir.RowSet):
         return bound.tables[domain.table].n
     return len(ids(bound, domain))
 
 
 def positions(bound: Bound, domain: ir.Set, dim: ir.Dim) -> np.ndarray | None:
-    """Where each id of ``domain`` stands in an array's dimension ``dim``; None where the ids are the
-    positions themselves."""
+    """The position of each id of ``domain`` in an array's dimension ``dim``; None if ids are positions."""
     if isinstance(dim, str):
         target = bound.problem.sets.get(dim)
     else:
@@ -175,18 +173,18 @@ def positions(bound: Bound, domain: ir.Set, dim: ir.Dim) -> np.ndarray | None:
 
 
 def row_positions(bound: Bound, column: ir.Column, dim: ir.Dim) -> np.ndarray:
-    """Where each row's label (or number of a set) stands in an array's dimension ``dim``."""
+    """The position of each row's label (or number of a set) in an array's dimension ``dim``."""
     assert isinstance(column.binder.domain, ir.RowSet) and column.name is not None
     table = column.binder.domain.table
     domain = bound.problem.tables[table].columns[column.name].domain
     assert isinstance(domain, ir.LabelSet | ir.ValueSet)
 
     def find() -> np.ndarray:
+        """The positions; a number counts as the nearest one of the set."""
         codes = bound.tables[table].columns[column.name or ""]
         if isinstance(domain, ir.ValueSet):
-            codes = np.abs(
-                np.asarray(codes, dtype=np.float64)[:, None] - values(bound, domain)[None, :]
-            ).argmin(1)
+            numbers = np.asarray(codes, dtype=np.float64)
+            codes = np.abs(numbers[:, None] - values(bound, domain)[None, :]).argmin(1)
         place = positions(bound, domain, dim)
         return np.asarray(codes if place is None else place[codes], dtype=np.int64)
 
@@ -194,10 +192,9 @@ def row_positions(bound: Bound, column: ir.Column, dim: ir.Dim) -> np.ndarray:
 
 
 def matching(bound: Bound, domain: ir.Set, target: ir.Set, *, place: bool = False) -> np.ndarray | None:
-    """For each id of ``domain`` the id (with ``place``: the position) of the same element in
-    ``target``; None: the same ones.
+    """For each id of ``domain``, the id of the same element in ``target``, or -1 if it has none.
 
-    It is -1 where ``target`` has no such element.
+    With ``place`` it is the position instead of the id. None is returned if all are the same.
     """
     if isinstance(domain, ir.RowSet) and not place:
         return None
@@ -208,7 +205,9 @@ def _positions(bound: Bound, domain: ir.Set, target: ir.Set) -> np.ndarray | Non
     if isinstance(domain, ir.RowSet):
         members, place = ids(bound, target), np.full(extent(bound, domain), -1, dtype=np.int64)
         place[members] = np.arange(len(members))
-        return None if len(members) == len(place) else place
+        if len(members) == len(place):
+            return None
+        return place
     if target is domain:
         return None
     if isinstance(domain, ir.LabelSet) and isinstance(target, ir.LabelSet):
@@ -222,7 +221,7 @@ def _positions(bound: Bound, domain: ir.Set, target: ir.Set) -> np.ndarray | Non
 
 
 def names_of(bound: Bound, domain: ir.Set, ids: np.ndarray) -> list[str]:
-    """Elements (by their ids) as shown to people."""
+    """The names of elements, given by their ids, for people."""
     if isinstance(domain, ir.RowSet):
         return [str(k) for k in ids.tolist()]
     shown = names(bound, domain)
@@ -230,26 +229,25 @@ def names_of(bound: Bound, domain: ir.Set, ids: np.ndarray) -> list[str]:
 
 
 def name_of(bound: Bound, domain: ir.Set, element: int) -> str:
-    """One element (by its id) as shown to people."""
+    """The name of an element, given by its id, for people."""
     return names_of(bound, domain, np.array([element]))[0]
 
 
 def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
-    """The set that a label-valued expression takes its labels from."""
+    """The label set of a label-valued expression, or None."""
     while isinstance(node, ir.Item):
         node = node.base
     domain: ir.Set | None = None
-    if (
-        isinstance(node, ir.Column)
-        and isinstance(node.binder.domain, ir.RowSet)
-        and node.name not in (None, ir.FAMILY)
-    ):
-        domain = bound.problem.tables[node.binder.domain.table].columns[str(node.name)].domain
+    if isinstance(node, ir.Column) and isinstance(node.binder.domain, ir.RowSet):
+        if node.name not in (None, ir.FAMILY):
+            domain = bound.problem.tables[node.binder.domain.table].columns[str(node.name)].domain
     elif isinstance(node, ir.Element):
         domain = node.binder.domain
     elif isinstance(node, ir.Param) and node.name in bound.problem.arrays:
         domain = bound.problem.arrays[node.name].type.domain
-    return domain if isinstance(domain, ir.LabelSet) else None
+    if isinstance(domain, ir.LabelSet):
+        return domain
+    return None
 
 
 # ---------------------------------------------------------------------------------------- pointwise
@@ -260,7 +258,7 @@ def accepted(
     elements: np.ndarray,
     evaluate: Callable[[Bound], Pointwise] | None = None,
 ) -> np.ndarray:
-    """Which elements satisfy all conditions (about this binder alone), as booleans."""
+    """Whether each element satisfies all conditions, which are about this binder alone."""
     keep = np.ones(len(elements), dtype=bool)
     env = {binder: Named(torch.from_numpy(elements), (new_axis(),))}
     for condition in conditions:
@@ -269,8 +267,10 @@ def accepted(
 
 
 class Pointwise:
-    """Values of expressions where each free binder stands for the elements of an environment. Shared
-    nodes are computed once."""
+    """Values of expressions without reductions; an environment gives the elements of each free binder.
+
+    Shared nodes are computed once.
+    """
 
     def __init__(self, bound: Bound):
         self.bound = bound
@@ -281,10 +281,10 @@ class Pointwise:
         """A simple set with the values of its arguments: numbers, or arrays."""
         simple = sets.get(domain.family)
         assert simple is not None, domain.family
-        given = (self.value(arg, {}).data.detach() for arg in domain.args)
+        args = (self.value(arg, {}).data.detach() for arg in domain.args)
         if domain.centre is not None:
             simple = sets.translated(simple, self.value(domain.centre, {}).data.detach())
-        return simple, tuple(value if value.dim() else float(value) for value in given)
+        return simple, tuple(value if value.dim() else float(value) for value in args)
 
     # ------------------------------------------------------------------------------------- the walk
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
@@ -292,7 +292,7 @@ class Pointwise:
         return ir.free_binders(node)
 
     def key(self, node: ir.Expr, env: Env) -> tuple[Any, ...]:
-        """What decides a node's value within this evaluation."""
+        """The key under which a node's value is remembered within this evaluation."""
         return (id(node), *(id(env[binder]) for binder in self.free(node) if binder in env))
 
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
@@ -304,7 +304,7 @@ class Pointwise:
         return ()
 
     def value(self, expr: ir.Expr, env: Env) -> Named:
-        """The value of an expression. Not recursive in its nodes."""
+        """The value of an expression. The walk does not recurse, so that deep expressions are possible."""
         memo = self.memo
         root = self.key(expr, env)
         if root in memo:
@@ -324,14 +324,17 @@ class Pointwise:
         return memo[root]
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
-        """The value of one node whose ``inner`` ones are known."""
+        """The value of one node whose ``inner`` subexpressions are known."""
         match node:
             case ir.Const(value=value):
                 return Named(torch.full(shape(self.bound, node.shape), value, dtype=torch.float64))
             case ir.Size(dim=dim):
                 return Named(torch.tensor(float(size(self.bound, dim)), dtype=torch.float64))
             case ir.Param(name=name):
-                arrays = self.bound.params if name in self.bound.params else self.bound.arrays
+                if name in self.bound.params:
+                    arrays = self.bound.params
+                else:
+                    arrays = self.bound.arrays
                 return Named(remember(self.bound, ("array", name), lambda: as_tensor(arrays[name])))
             case ir.Column():
                 return self.column(node, env)
@@ -344,11 +347,12 @@ class Pointwise:
         return self.other(node, env)
 
     def other(self, node: ir.Expr, env: Env) -> Named:
-        """A node that is not pointwise."""
+        """The value of a node that is not pointwise: an error here."""
         refuse(errors.not_by_data_alone(self.bound.problem, node), source=self.bound.problem.source)
 
     # ----------------------------------------------------------------------------------- the leaves
     def column(self, node: ir.Column, env: Env) -> Named:
+        """The values of a column at the binder's rows, or the binder's draws."""
         at, domain = env[node.binder], node.binder.domain
         if not isinstance(domain, ir.RowSet) or node.name is None:
             return at
@@ -364,12 +368,13 @@ class Pointwise:
         )
 
     def whole(self, domain: ir.Set, elements: np.ndarray) -> torch.Tensor:
-        """Ids as a tensor; the shared one where they are all the rows of a table."""
+        """Ids as a tensor; it is the shared one if they are all rows of a table."""
         if isinstance(domain, ir.RowSet) and len(elements) == self.bound.tables[domain.table].n:
             return self.everything(domain.table)
         return torch.from_numpy(np.ascontiguousarray(elements))
 
     def element(self, binder: ir.Binder, at: Named) -> Named:
+        """The binder's elements as numbers or vectors."""
         if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
             return at
         if not isinstance(binder.domain, ir.ValueSet):
@@ -377,6 +382,7 @@ class Pointwise:
         return Named(as_tensor(values(self.bound, binder.domain))[at.data], at.axes)
 
     def item(self, node: ir.Item, env: Env) -> Named:
+        """The entries of an array at some indices."""
         base = self.value(node.base, env)
         if all(isinstance(index, ir.Const) for index in node.indices):
             data = base.data
@@ -393,7 +399,7 @@ class Pointwise:
         return Named(base.data[tuple(spread(at, axes) for at in (*ranges, *places))], axes)
 
     def place(self, index: ir.Expr, dim: ir.Dim, env: Env) -> Named:
-        """The position that an index means."""
+        """The position that an index stands for in a dimension."""
         if isinstance(index, ir.Const):
             return Named(torch.tensor(int(index.value)))
         if isinstance(index, ir.Column):
@@ -408,6 +414,7 @@ class Pointwise:
         return Named(torch.from_numpy(place)[at.data], at.axes)
 
     def apply(self, node: ir.Apply, env: Env) -> Named:
+        """The value of an operation; labels are compared by their positions."""
         args = node.args
         if node.op in ("eq", "ne") and any(isinstance(arg, ir.Label) for arg in args):
             args = tuple(self.position(arg, args[1 - k]) for k, arg in enumerate(args))
@@ -418,7 +425,7 @@ class Pointwise:
         return apply_atom(node.op, operands, numbers)
 
     def position(self, arg: ir.Expr, other: ir.Expr) -> ir.Expr:
-        """A label in quotes as its position in the other side's set (-1 where it is not there)."""
+        """A label in quotes as its position in the other side's set, or -1 if it is not there."""
         if not isinstance(arg, ir.Label):
             return arg
         domain = labels_of(self.bound, other)
@@ -426,7 +433,7 @@ class Pointwise:
         return ir.Const(value=float(texts.index(arg.text)) if arg.text in texts else -1.0)
 
     def dot(self, u: Named, v: Named) -> Named:
-        """``sum_k u_k v_k``; one matrix-vector product where one side has no axes."""
+        """``sum_k u_k v_k``; it is one matrix-vector product if one side has no axes."""
         if not v.axes:
             return Named(u.data @ v.data, u.axes)
         if not u.axes:

@@ -1,5 +1,4 @@
-"""Rows in an order in which groups and ranges are runs; what decides an order as a text, which
-prepared files are found by."""
+"""Orders of rows in which groups and ranges are runs, and the texts by which prepared files name them."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ class Order:
     keys      per key, the sorted distinct own values
     groups    the codes of the groups that occur, ascending; group g is rows[bounds[g] : bounds[g + 1]]
     levels    the sorted distinct values of the ordered quantity
-    ranked    group * (len(levels) + 1) + level of each of ``rows``, ascending; none where nothing is ordered
-    group     the group of each of ``rows``; none where it is made when it is asked for
-    place     where each id stands in ``rows``, -1 where it does not; none where no id is left out
+    ranked    group * (len(levels) + 1) + level of each of ``rows``, ascending; empty without an order
+    group     the group of each of ``rows``; empty if it is computed on demand
+    place     the position of each id in ``rows``, or -1; empty if no id is left out
     """
 
     rows: np.ndarray
@@ -38,7 +37,7 @@ class Order:
     place: np.ndarray = field(default_factory=NONE.copy)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Its arrays by name, those that are not empty."""
+        """The arrays that are not empty, by name."""
         named = {f.name: getattr(self, f.name) for f in fields(Order) if f.name != "keys"}
         named |= {f"key{k}": key for k, key in enumerate(self.keys)}
         return {name: array for name, array in named.items() if len(array)}
@@ -56,14 +55,18 @@ def decided(
     keys: Sequence[ir.Expr] = (),
     ordered: ir.Expr | None = None,
 ) -> str | None:
-    """What decides an order, as a text: the rows' condition and the conditions, keys and quantity of
-    an element, all about it alone; None where some part has no text. Those without ``$`` follow
-    from the table alone."""
+    """A text that decides an order of rows, or None if some part has no text.
+
+    It names the condition of the set, further conditions, the keys and the ordered quantity, all of one
+    element alone. An order whose text has no ``$`` depends on the table alone.
+    """
     if isinstance(domain, ir.RowSet) and domain.where is not None:
         where = [domain.where]
     else:
         where = []
-    parts = [*where, *static, *keys, *([] if ordered is None else [ordered])]
+    parts = [*where, *static, *keys]
+    if ordered is not None:
+        parts.append(ordered)
     texts = list(map(_text, parts))
     if None in texts:
         return None
@@ -72,7 +75,7 @@ def decided(
 
 
 def _text(node: ir.Expr) -> str | None:
-    """An expression about one element: the same for all binders."""
+    """The text of an expression about one element, the same for all binders; or None."""
     match node:
         case ir.Const(value=value) if not node.shape:
             return repr(value)
@@ -87,11 +90,12 @@ def _text(node: ir.Expr) -> str | None:
     inner = [_text(child) for child in node.children]
     if not isinstance(node, ir.Apply | ir.Item) or None in inner:
         return None
-    return f"{node.op if isinstance(node, ir.Apply) else 'item'}({', '.join(map(str, inner))})"
+    head = node.op if isinstance(node, ir.Apply) else "item"
+    return f"{head}({', '.join(map(str, inner))})"
 
 
 def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
-    """An order that is in files; None where there is none for these rows."""
+    """The order with this text from prepared files, or None if there is none for these rows."""
     if not isinstance(domain, ir.RowSet) or what is None or bound.tables[domain.table].rows is not None:
         return None
     arrays = bound.tables[domain.table].indices.get(what)
@@ -101,10 +105,7 @@ def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
 
 
 def _order(arrays: Mapping[str, np.ndarray]) -> Order:
-    """An order by its arrays' names."""
-    keys = tuple(
-        arrays[name] for name in sorted((n for n in arrays if n.startswith("key")), key=lambda n: int(n[3:]))
-    )
-    return Order(
-        keys=keys, **{f.name: np.asarray(arrays.get(f.name, NONE)) for f in fields(Order) if f.name != "keys"}
-    )
+    """An order from its arrays by name."""
+    key_names = sorted((n for n in arrays if n.startswith("key")), key=lambda n: int(n[3:]))
+    others = {f.name: np.asarray(arrays.get(f.name, NONE)) for f in fields(Order) if f.name != "keys"}
+    return Order(keys=tuple(arrays[name] for name in key_names), **others)

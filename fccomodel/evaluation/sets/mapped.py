@@ -1,4 +1,4 @@
-"""Rows of a table that stay in their file. Emitted programs carry these classes: plain torch."""
+"""Rows of a table that stay in their file. Emitted programs carry these classes, which use torch alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from fccomodel.core.pages import expect
 
 
 class Mapped(torch.Tensor):
-    """Rows that stay in their file: what is taken of them is in the working precision and on the
-    working device, products go through them block by block, and whatever else is asked of them has
-    them as a whole. ``at``: which of the file's they are;
-    ``sizes``: the absolute values of their numbers."""
+    """A tensor whose rows stay in their file.
+
+    Rows that are taken have the working precision and device. Products read the rows block by block.
+    Any other operation loads all rows.
+
+    rows   the rows of the file
+    at     the numbers of its rows in the file, or None for all
+    sizes  whether it holds the absolute values of the numbers
+    place  the working device and precision
+    """
 
     MOST = 1 << 22  # numbers that are in memory at once
     rows: torch.Tensor
@@ -30,16 +36,16 @@ class Mapped(torch.Tensor):
         return made
 
     def expect(self, how):
-        """Tells the system how rows will be read."""
+        """Tell the system how the rows will be read."""
         if self.rows.device.type == "cpu":
             expect(self.rows.data_ptr(), self.rows.numel() * self.rows.element_size(), how)
 
     def few(self, count):
-        """Whether so many rows may be in memory at once."""
+        """Whether ``count`` rows may be in memory at once."""
         return count * max(1, self.rows[:1].numel()) <= self.MOST
 
     def chosen(self, index):
-        """Rows by their numbers, a slice or booleans, and entries of them: in memory where they are few."""
+        """Rows by numbers, a slice or booleans, and entries of them; they are in memory if they are few."""
         if isinstance(index, tuple):
             first, *rest = index
         else:
@@ -50,9 +56,7 @@ class Mapped(torch.Tensor):
             first = first.to(self.rows.device)
             if first.dtype == torch.bool and first.dim() == 1:
                 first = first.nonzero().squeeze(-1)
-        if self.at is None:
-            first = first
-        else:
+        if self.at is not None:
             first = self.at[first]
         if isinstance(first, slice):
             rows = self.rows[first]
@@ -66,15 +70,17 @@ class Mapped(torch.Tensor):
         return self.placed(self.rows[(first, *rest)])
 
     def placed(self, rows):
-        """Rows of the file as they are taken: in the working precision, on the working device."""
+        """Rows of the file in the working precision, on the working device."""
         taken = rows.to(*self.place)
         if self.sizes:
             return taken.abs()
         return taken
 
     def blocks(self):
-        """All rows in order: where they are, and their numbers, which the next block overwrites: heaps
-        do not give back what lies between results that are kept."""
+        """All rows in order, as pairs of a slice and its rows.
+
+        A block's memory is used again for the next one, since fresh memory would fragment the heap.
+        """
         self.expect("usual")
         count, (device, dtype) = len(self), self.place
         step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
@@ -91,14 +97,12 @@ class Mapped(torch.Tensor):
                 block = self.rows[part]
             else:
                 block = torch.index_select(self.rows, 0, self.at[part], out=taken[:size])
-            if moved is None:
-                block = block
-            else:
+            if moved is not None:
                 block = moved[:size].copy_(block)
             yield part, block.abs() if self.sizes else block
 
     def whole(self):
-        """All of it in memory."""
+        """All rows in memory."""
         self.expect("usual")
         return self.placed(self.rows if self.at is None else self.rows[self.at])
 
@@ -152,7 +156,7 @@ class Mapped(torch.Tensor):
 
 
 def in_memory(value):
-    """A value without mapped rows in it."""
+    """The value with mapped rows loaded into memory."""
     if isinstance(value, tuple | list):
         return type(value)(map(in_memory, value))
     if isinstance(value, Mapped):
@@ -165,21 +169,22 @@ class Products(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, rows, w):
+        """The product."""
         ctx.rows = rows
         return Products.of(rows, w)
 
     @staticmethod
     def of(rows, w):
-        found = w.new_empty((len(rows), *w.shape[1:]))
+        """The product, without a graph."""
+        product = w.new_empty((len(rows), *w.shape[1:]))
         for part, block in rows.blocks():
-            found[part] = block @ w
-        return found
+            product[part] = block @ w
+        return product
 
     @staticmethod
     def backward(ctx, g):
-        sums = (
-            Sums.apply if torch.is_grad_enabled() else Sums.of
-        )  # many g at once are no argument of the first
+        """The derivative in w: ``g' rows``."""
+        sums = Sums.apply if torch.is_grad_enabled() else Sums.of  # ``apply`` cannot take batches of g
         return None, sums(g.mT, ctx.rows).mT if g.dim() == 2 else sums(g, ctx.rows)
 
 
@@ -188,11 +193,13 @@ class Sums(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, g, rows):
+        """The product."""
         ctx.rows = rows
         return Sums.of(g, rows)
 
     @staticmethod
     def of(g, rows):
+        """The product, without a graph."""
         total = g.new_zeros((*g.shape[:-1], rows.shape[1]))
         for part, block in rows.blocks():
             total += g.narrow(-1, part.start, part.stop - part.start) @ block
@@ -200,5 +207,6 @@ class Sums(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, g):
+        """The derivative in the first factor: ``rows g``."""
         products = Products.apply if torch.is_grad_enabled() else Products.of
         return products(ctx.rows, g.mT).mT if g.dim() == 2 else products(ctx.rows, g), None

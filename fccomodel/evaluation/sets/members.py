@@ -1,6 +1,7 @@
-"""Families of constraints and quantities: which members there are on the bound data, what they are
-called, and what their binders stand for. Emission, the answers of a run, reports and displays all
-go through a family by this."""
+"""The members of families of constraints and quantities on the bound data, and their names.
+
+Emission, the answers of a run, reports and displays all iterate over a family with this module.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +24,12 @@ from fccomodel.evaluation.sets.selections import Selection
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Members(memory.Owned):
-    """The combinations of elements of some binders that a condition accepts; the first binder's
-    elements vary slowest.
+    """The combinations of elements of some binders that a condition accepts.
 
-    lists    ids of each binder's elements, less those that conditions on this binder alone leave out
-    places   int64, (members,): where each member stands in the product of the lists
+    The elements of the first binder vary slowest.
+
+    lists    ids of each binder's elements that satisfy the conditions on this binder alone
+    places   the position of each member in the product of the lists, int64
     """
 
     owner: weakref.ref[Bound]
@@ -40,17 +42,17 @@ class Members(memory.Owned):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the product of the lists."""
+        """The shape of the product of the lists."""
         return tuple(len(ids) for ids in self.lists)
 
     @property
     def whole(self) -> bool:
-        """Every combination of the lists is a member."""
+        """Whether every combination of the lists is a member."""
         return len(self.places) == math.prod(self.shape)
 
     @cached_property
     def ids(self) -> tuple[np.ndarray, ...]:
-        """For each binder its element's id in every member: int64, (members,)."""
+        """For each binder, the id of its element in every member: int64, (members,)."""
         if self.binders:
             at = np.unravel_index(self.places, self.shape)
         else:
@@ -58,7 +60,7 @@ class Members(memory.Owned):
         return tuple(ids[k] for ids, k in zip(self.lists, at, strict=True))
 
     def labels(self, name: str) -> list[str]:
-        """The members as shown to people: ``name[k1,k2]``, or the name alone where there are no binders."""
+        """The names of the members for people: ``name[k1,k2]``, or the name alone without binders."""
         if not self.binders:
             return [name] * len(self.places)
         return [f"{name}[{cell}]" for cell in self._cells]
@@ -67,28 +69,25 @@ class Members(memory.Owned):
     def _cells(self) -> list[str]:
         """The names of each member's elements."""
         pairs = zip(self.binders, self.ids, strict=True)
-        return [
-            ",".join(cell)
-            for cell in zip(*(elements.names_of(self.bound, b.domain, ids) for b, ids in pairs), strict=True)
-        ]
+        names = [elements.names_of(self.bound, b.domain, ids) for b, ids in pairs]
+        return [",".join(cell) for cell in zip(*names, strict=True)]
 
     @cached_property
     def env(self) -> Env:
-        """What the binders stand for: an axis each, or where not every combination is a member, one
-        axis of members."""
+        """The elements of the binders: along an axis each if all combinations are members, else along one."""
         if self.whole:
             return {b: along(ids, new_axis()) for b, ids in zip(self.binders, self.lists, strict=True)}
         axis = new_axis()
         return {b: along(ids, axis) for b, ids in zip(self.binders, self.ids, strict=True)}
 
     def over(self, value: Named) -> torch.Tensor:
-        """A value in ``env`` at the members, one after the other: (members, *event)."""
+        """A value in ``env`` at all members: (members, *event)."""
         lengths = {axis: at.length(axis) for at in self.env.values() for axis in at.axes}
         full = spread(value, tuple(lengths)).expand((*lengths.values(), *value.event))
         return full.reshape(-1, *value.event)
 
     def of(self, grid: np.ndarray) -> np.ndarray:
-        """The members' entries of an array over the product of the lists, however it is laid out."""
+        """The members' entries of an array over the product of the lists, in any shape."""
         return grid.reshape(-1)[self.places]
 
 
@@ -104,15 +103,14 @@ def members(bound: Bound, binders: Sequence[ir.Binder], condition: ir.Expr | Non
 
 
 def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:
-    """The members of a family of constraints or of lets, found once for a bound problem."""
+    """The members of a family of constraints or of lets, remembered for a bound problem."""
     return memory.remember(
         bound, ("members", family), lambda: members(bound, family.binders, family.condition)
     )
 
 
 def without_empty(bound: Bound) -> Bound:
-    """The same without the families of constraints that have no members, which ask for nothing; a note
-    names them."""
+    """The bound problem without families of constraints that have no members; a note names these."""
     empty = {c.label for c in bound.problem.constraints if c.binders and not len(of(bound, c))}
     if not empty:
         return bound
@@ -130,15 +128,17 @@ def alone(part: Selection) -> Selection:
 
 
 def unmasked(part: Selection) -> Selection:
-    """A selection by its keys, orders and excluded rows alone: a run of an order."""
+    """A selection by its keys, orders and excluded rows alone, which is a run of an order."""
     outer = [expr for _, expr in part.keys] + [expr for _, _, expr in part.orders]
     around = {b for expr in outer for b in ir.free_binders(expr)} | {*part.excludes}
     return replace(part, masks=(), parents=tuple(parent for parent in part.parents if parent in around))
 
 
 def accepted(bound: Bound, parts: Sequence[Selection], env: Env, shape: tuple[int, ...]) -> np.ndarray:
-    """Which combinations of the elements in ``env`` satisfy the selections' conditions with other
-    binders, as booleans of a shape with a dim for each of its axes."""
+    """Whether each combination of the elements in ``env`` satisfies the conditions between binders.
+
+    The booleans have this shape, with a dim for each axis of ``env``.
+    """
     keep = np.ones(shape, dtype=bool)
     axes = union(env.values())
     for part in parts:

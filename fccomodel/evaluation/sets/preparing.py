@@ -1,4 +1,4 @@
-"""Groups and orders of a problem's tables, found before they are asked for."""
+"""Groups and orders of a problem's tables, computed in advance for prepared files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from fccomodel.evaluation.sets.selections import Selection
 
 
 def orders(bound: Bound) -> Iterator[tuple[str, str, Mapping[str, np.ndarray]]]:
-    """By table, what decides an order of its rows that the problem's conditions ask for, and the
-    order's arrays by name: those that no parameter decides. One after another is in memory; of a
-    family's members there are none."""
+    """(table, text that decides an order, arrays of the order by name) for the orders that conditions use.
+
+    Orders that depend on params, and those of families of tables, are left out. Only one order is in
+    memory at a time.
+    """
     for (table, what), parts in _asked(bound).items():
         if "$" in what or bound.problem.tables[table].family is not None:
             continue
@@ -29,7 +31,7 @@ def orders(bound: Bound) -> Iterator[tuple[str, str, Mapping[str, np.ndarray]]]:
 
 
 def held(bound: Bound, table: str) -> int:
-    """Bytes at most of the groups and orders of a table's rows that are in memory, as no file has them."""
+    """An upper bound, in bytes, of the groups and orders of a table's rows that no file has."""
     kept = {what: parts for (name, what), parts in _asked(bound).items() if name == table}
     lacking = [
         parts for what, parts in kept.items() if indices.prepared(bound, parts[0].binder.domain, what) is None
@@ -39,7 +41,7 @@ def held(bound: Bound, table: str) -> int:
 
 
 def _asked(bound: Bound) -> dict[tuple[str, str], list[Selection]]:
-    """By table and what decides their order, the elements that its rows are asked for as."""
+    """The selections of rows, by table and by the text that decides their order."""
     asked: dict[tuple[str, str], list[Selection]] = {}
     for part in _parts(bound.problem):
         domain, what = part.binder.domain, selections.decided_by(part)
@@ -49,8 +51,7 @@ def _asked(bound: Bound) -> dict[tuple[str, str], list[Selection]]:
 
 
 def _parts(problem: ir.Problem) -> Iterator[Selection]:
-    """The elements that binders go over: with their conditions, with those about themselves alone, and
-    without any."""
+    """The selections of all binders: with all conditions, with those about one binder alone, and without."""
     for node in problem.expressions():
         if isinstance(node, ir.Reduce | ir.Exists):
             if isinstance(node, ir.Reduce):
@@ -58,13 +59,14 @@ def _parts(problem: ir.Problem) -> Iterator[Selection]:
             else:
                 binders = (node.binder,)
             for part in selections.split(binders, node.condition):
-                yield from _ways(part)
+                yield from _variants(part)
     for family in problem.constraints:
         for part in selections.split(family.binders, family.condition):
-            yield from _ways(part)
+            yield from _variants(part)
 
 
-def _ways(part: Selection) -> Iterator[Selection]:
+def _variants(part: Selection) -> Iterator[Selection]:
+    """The selection with all conditions, with those about its binder alone, and without any."""
     yield from (part, members.alone(part), Selection(binder=part.binder))
     domain = part.binder.domain
     if isinstance(domain, ir.RowSet) and domain.where is not None:

@@ -1,5 +1,7 @@
-"""What a binder ranges over, given the binders around it: conditions taken apart, then realised as
-index arrays."""
+"""Selections: the elements of a binder given the binders around it.
+
+Conditions are split by kind, then realised as index arrays.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import math
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, NoReturn, cast
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -35,26 +37,22 @@ from fccomodel.evaluation.sets.indices import Order
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
-#: Cells (combinations of the parents' ids) that ``realise`` may list; pairs that it may test to
-#: count what a mask accepts.
-MOST_CELLS, MOST_TESTS = 1 << 27, 1 << 34
-#: Bytes that each of the cells takes: where its run starts, its length, the row left out, what is
-#: accepted, and twice in between.
-CELL_BYTES = 48
+MAX_CELLS = 1 << 27  # cells (combinations of the parents' ids) that ``realise`` may list
+MAX_TESTS = 1 << 34  # pairs that ``realise`` may test to count those that pass a mask
+CELL_BYTES = 48  # bytes per cell: start, length, skipped row, accepted share, and two in between
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
     """The elements of one binder, with its condition split by the way it can be sampled.
 
-    static    conjuncts about the binder's own element alone: a filter, applied once (``ids``
-              applies those of its set)
+    static    conjuncts about the binder's own element alone: a filter that is applied once (those
+              of its set are applied by ``ids``)
     keys      pairs (inner, outer) that must be equal: a group index
-    orders    triples (op, inner, outer) meaning ``inner op outer``, op of ``ge gt le lt``, all with
-              the same ``inner``: a range
-              of a sorted order
-    excludes  outer binders of the same table whose row is left out (``j != i``); one at most
-    masks     every other conjunct: evaluated for each pair
+    orders    triples (op, inner, outer) meaning ``inner op outer`` with op of ``ge gt le lt``, all
+              with the same ``inner``: a range of a sorted order
+    excludes  outer binders of the same table whose row is left out (``j != i``); at most one
+    masks     all other conjuncts, which are evaluated for each pair
     parents   the binders that keys, orders, excludes and masks depend on
     """
 
@@ -69,15 +67,16 @@ class Selection:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranges:
-    """A selection as arrays: the elements for a cell (one id per parent) are ``rows[start[cell] :
-    start[cell] + size[cell]]``.
+    """A selection as arrays. A cell is one id per parent.
+
+    The elements of a cell are ``rows[start[cell] : start[cell] + size[cell]]``, without ``skip``.
 
     rows     ids, int64, in an order in which every cell is one contiguous run; ascending without
              keys and orders
-    start    int64, one dim per parent, its length that of the parent's table or set; None without parents
+    start    int64, one dim per parent with the length of its table or set; None without parents
     size     the length of the run, the skipped row included
     skip     offset inside the run of the row to leave out, or -1; None without ``excludes``
-    accept   the fraction of the run (without the skipped row) that passes the masks, exact; None
+    accept   the exact fraction of the run (without the skipped row) that passes the masks; None
              without ``masks``
     """
 
@@ -107,36 +106,36 @@ def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Sele
 
 
 def _through_equal_keys(binders: Sequence[ir.Binder], conditions: list[ir.Expr]) -> list[ir.Expr]:
-    """The conditions, where keys of several binders are equal to each other: each binder is compared
-    with one that comes before it, and with as few as can be.
+    """The conditions with equalities of keys rewritten so that each binder is compared with few others.
 
-    ``j.g == i.g and j.g == q`` becomes ``i.g == q and j.g == q``, so that i takes the rows of q
-    alone; and where j is compared with i in another way too, ``i.g == q and j.g == q`` becomes
-    ``i.g == q and j.g == i.g``, so that i alone decides j's rows.
+    Each binder is compared with one that comes before it. ``j.g == i.g and j.g == q`` becomes
+    ``i.g == q and j.g == q``, so that i takes only the rows of q. If j is compared with i in another
+    way too, ``i.g == q and j.g == q`` becomes ``i.g == q and j.g == i.g``, so that i alone decides
+    the rows of j.
     """
     equalities = [c for c in conditions if len(binders) > 1 and _compares_keys(c)]
     for keys in _classes(equalities):
         if len(keys) < 3:
             continue
-        mine = [c for c in equalities if any(ir.same(_sides(c)[0], key) for key in keys)]
-        others = [c for c in conditions if all(c is not own for own in mine)]
-        own = [[k for k in keys if binder in ir.free_binders(k)] for binder in binders]
-        first = [k for k in keys if ir.free_binders(k)[0] not in binders]
-        if any(len(of) > 1 for of in own) or len(first) > 1:
+        own_equalities = [c for c in equalities if any(ir.same(_sides(c)[0], key) for key in keys)]
+        others = [c for c in conditions if all(c is not own for own in own_equalities)]
+        keys_of = [[k for k in keys if binder in ir.free_binders(k)] for binder in binders]
+        anchors = [k for k in keys if ir.free_binders(k)[0] not in binders]
+        if any(len(own_keys) > 1 for own_keys in keys_of) or len(anchors) > 1:
             continue
-        made: list[ir.Expr] = []
-        for binder, of in zip(binders, own, strict=True):
-            for key in of if first else ():
+        rewritten: list[ir.Expr] = []
+        for binder, own_keys in zip(binders, keys_of, strict=True):
+            for key in own_keys if anchors else ():
                 beside = {b for c in others if binder in ir.free_binders(c) for b in ir.free_binders(c)}
-                anchor = next((k for k in first if ir.free_binders(k)[0] in beside), first[0])
-                made.append(_equality(mine, key, anchor))
-            first += of
-        conditions = others + made
+                anchor = next((k for k in anchors if ir.free_binders(k)[0] in beside), anchors[0])
+                rewritten.append(_equality(own_equalities, key, anchor))
+            anchors += own_keys
+        conditions = others + rewritten
     return conditions
 
 
 def _compares_keys(condition: ir.Expr) -> bool:
-    """Whether a condition is that two expressions are equal, each of one element of a list."""
+    """Whether a condition equates two expressions, each of one listed element, of different binders."""
     if not (isinstance(condition, ir.Apply) and condition.op == "eq" and len(condition.args) == 2):
         return False
     free = [ir.free_binders(arg) for arg in condition.args]
@@ -151,7 +150,7 @@ def _sides(condition: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
 
 
 def _classes(equalities: Sequence[ir.Expr]) -> list[list[ir.Expr]]:
-    """The expressions that equalities make equal to each other, in the order in which they occur."""
+    """The classes of expressions that the equalities make equal, in the order in which they occur."""
     classes: list[list[ir.Expr]] = []
     for condition in equalities:
         met = [of for of in classes if any(ir.same(side, key) for side in _sides(condition) for key in of)]
@@ -162,7 +161,7 @@ def _classes(equalities: Sequence[ir.Expr]) -> list[list[ir.Expr]]:
 
 
 def _equality(known: Sequence[ir.Expr], one: ir.Expr, other: ir.Expr) -> ir.Expr:
-    """The condition that two expressions are equal: as it is written, where it is."""
+    """The condition that two expressions are equal, as written among ``known`` if it is there."""
     for condition in known:
         sides = _sides(condition)
         if any(ir.same(one, a) and ir.same(other, b) for a, b in (sides, sides[::-1])):
@@ -171,11 +170,12 @@ def _equality(known: Sequence[ir.Expr], one: ir.Expr, other: ir.Expr) -> ir.Expr
 
 
 def listed(binder: ir.Binder) -> bool:
-    """It ranges over a finite list (not over draws of a distribution or over vectors)."""
+    """Whether a binder ranges over a finite list, not over draws of a distribution or vectors."""
     return not isinstance(binder.domain, ir.Distribution | ir.VectorSet)
 
 
 def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Selection:
+    """The selection with one more conjunct, whose free binders are ``free``."""
     binder = part.binder
     parents = tuple(dict.fromkeys((*part.parents, *(b for b in free if b is not binder))))
     if not parents and listed(binder):
@@ -183,27 +183,28 @@ def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Se
     if all(b is binder for b in free) and listed(binder):
         return replace(part, static=(*part.static, conjunct))
     part = replace(part, parents=parents)
-    if (
-        isinstance(conjunct, ir.Apply)
-        and len(conjunct.args) == 2
-        and binder in free
-        and all(listed(b) for b in free)
-    ):
-        op, (left, right) = conjunct.op, conjunct.args
-        if binder in ir.free_binders(right):
-            op, left, right = FLIPPED.get(op, op), right, left
-        if ir.free_binders(left) == (binder,) and binder not in ir.free_binders(right):
-            if op == "eq":
-                return replace(part, keys=(*part.keys, (left, right)))
-            if op in FLIPPED and all(ir.same(left, other) for _, other, _ in part.orders):
-                return replace(part, orders=(*part.orders, (op, left, right)))
-            if op == "ne" and not part.excludes and _same_row(left, right):
-                assert isinstance(right, ir.Element)
-                return replace(part, excludes=(right.binder,))
-    return replace(part, masks=(*part.masks, conjunct))
+    masked = replace(part, masks=(*part.masks, conjunct))
+    if not isinstance(conjunct, ir.Apply) or len(conjunct.args) != 2:
+        return masked
+    if binder not in free or not all(listed(b) for b in free):
+        return masked
+    op, (left, right) = conjunct.op, conjunct.args
+    if binder in ir.free_binders(right):
+        op, left, right = FLIPPED.get(op, op), right, left
+    if ir.free_binders(left) != (binder,) or binder in ir.free_binders(right):
+        return masked
+    if op == "eq":
+        return replace(part, keys=(*part.keys, (left, right)))
+    if op in FLIPPED and all(ir.same(left, other) for _, other, _ in part.orders):
+        return replace(part, orders=(*part.orders, (op, left, right)))
+    if op == "ne" and not part.excludes and _same_row(left, right):
+        assert isinstance(right, ir.Element)
+        return replace(part, excludes=(right.binder,))
+    return masked
 
 
 def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
+    """Whether both expressions are rows of one table."""
     if not (isinstance(left, ir.Element) and isinstance(right, ir.Element)):
         return False
     a, b = left.binder.domain, right.binder.domain
@@ -211,13 +212,13 @@ def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
 
 
 def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
-    """How the reductions of an expression take each binder's elements; all of them where two
-    reductions differ in it."""
+    """The selection of each binder in an expression; all elements if two reductions differ in it."""
     taken: dict[ir.Binder, Selection] = {}
     conditions: dict[ir.Binder, ir.Expr | None] = {}
     for node in ir.walk(root):
-        for part in split(node.binders, node.condition) if isinstance(node, ir.Reduce) else ():
-            assert isinstance(node, ir.Reduce)
+        if not isinstance(node, ir.Reduce):
+            continue
+        for part in split(node.binders, node.condition):
             differ = part.binder in taken and conditions[part.binder] is not node.condition
             if differ:
                 taken[part.binder] = Selection(binder=part.binder)
@@ -228,7 +229,7 @@ def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
 
 
 def relations(selection: Selection) -> list[ir.Expr]:
-    """Its conditions with other binders, as conditions again."""
+    """The conditions of a selection that relate it to other binders, as expressions."""
     conditions = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
     conditions += [ir.Apply(op=op, args=(inner, outer)) for op, inner, outer in selection.orders]
     inner = ir.Element(binder=selection.binder)
@@ -237,10 +238,10 @@ def relations(selection: Selection) -> list[ir.Expr]:
 
 
 class Conditions(Pointwise):
-    """Conditions at the elements that binders stand for: what is pointwise, and whether a range has
-    elements."""
+    """Values of conditions: pointwise expressions, uses of lets, and whether a range has elements."""
 
     def other(self, node: ir.Expr, env: Env) -> Named:
+        """The value of an existence condition or of a use of a ``let``."""
         match node:
             case ir.Exists():
                 return self.exists(node, env)
@@ -249,14 +250,14 @@ class Conditions(Pointwise):
         return super().other(node, env)
 
     def members(self, node: ir.LetRef, env: Env) -> dict[ir.Binder, Named]:
-        """What the binders of a family of lets stand for in a use of it."""
+        """The elements that the binders of a family of lets stand for in a use of it."""
         return {
             binder: self.member(binder, arg, env)
             for binder, arg in zip(node.let.binders, node.args, strict=True)
         }
 
     def member(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Named:
-        """What one of them stands for: an element that is known, or that of another binder."""
+        """The element that one binder stands for: a known one, or that of another binder."""
         if isinstance(arg, ir.Const):
             return self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
         assert isinstance(arg, ir.Element)
@@ -266,6 +267,7 @@ class Conditions(Pointwise):
         return Named(torch.from_numpy(place)[at.data], at.axes)
 
     def exists(self, node: ir.Exists, env: Env) -> Named:
+        """1 if the range of an existence condition has elements, else 0."""
         (part,) = remember(self.bound, ("split", node), lambda: split((node.binder,), node.condition))
         if part.masks:
             table = remember(self.bound, ("exists", node), lambda: _exists(self.bound, part))
@@ -277,7 +279,7 @@ class Conditions(Pointwise):
 
 
 def _exists(bound: Bound, selection: Selection) -> np.ndarray:
-    """For every combination of the parents' ids whether a selection with masks has elements."""
+    """Whether a selection with masks has elements, for every combination of the parents' ids."""
     ranges = realise(bound, selection, empty="keep")
     assert ranges.size is not None and ranges.accept is not None
     return (ranges.size > 0) & (ranges.accept > 0)
@@ -292,17 +294,15 @@ class Index(Order, Owned):
     selection: Selection
 
     def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
-        """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes
-        that decide them."""
+        """(start, size, skip) of the runs for the parents' elements in ``env``; skip may be None."""
         evaluate = Conditions(self.bound)
         group = Named(torch.zeros((), dtype=torch.int64))
         code, occurs = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
         if self.keys:
             at = np.searchsorted(self.groups, code.data.numpy()).clip(0, max(len(self.groups) - 1, 0))
+            hit = np.zeros_like(occurs)
             if len(self.groups):
                 hit = occurs & (self.groups[at] == code.data.numpy())
-            else:
-                hit = np.zeros_like(occurs)
             group = _named(np.where(hit, at, len(self.groups)), code.axes)
         low = _named(self.bounds[group.data.numpy()], group.axes)
         high = _named(self.bounds[(group.data.numpy() + 1).clip(max=len(self.groups))], group.axes)
@@ -322,6 +322,7 @@ class Index(Order, Owned):
     def _narrow(
         self, op: str, threshold: Named, group: Named, low: Named, high: Named
     ) -> tuple[Named, Named]:
+        """The runs from ``low`` to ``high`` narrowed by a comparison with a threshold."""
         side: Literal["left", "right"] = "left" if op in ("ge", "lt") else "right"
         level = _named(np.searchsorted(self.levels, threshold.data.numpy(), side), threshold.axes)
         (inner, rank), axes = _aligned([group, level])
@@ -338,14 +339,16 @@ def _named(array: np.ndarray, axes: tuple[int, ...]) -> Named:
 
 
 def _aligned(parts: Sequence[Named]) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """The arrays of the values broadcast over all their axes, and these."""
     axes = tuple(sorted({axis for part in parts for axis in part.axes}))
     arrays = np.broadcast_arrays(*(spread(part, axes).numpy() for part in parts))
     return [np.array(array) for array in arrays], axes
 
 
 def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, np.ndarray]:
-    """One code for several key values, and where all of them occur among ``keys``."""
-    code, occurs, axes = np.zeros((), dtype=np.int64), np.ones((), dtype=bool), cast(tuple[int, ...], ())
+    """One code for several key values, and whether all of them occur among ``keys``."""
+    code, occurs = np.zeros((), dtype=np.int64), np.ones((), dtype=bool)
+    axes: tuple[int, ...] = ()
     for part, key in zip(parts, keys, strict=True):
         at = np.searchsorted(key, part.data.numpy()).clip(0, max(len(key) - 1, 0))
         if len(key):
@@ -359,7 +362,7 @@ def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, 
 
 
 def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements: np.ndarray) -> np.ndarray:
-    """A number for each of some elements, equal where all expressions of them are."""
+    """A number for each element; it is equal for elements at which all key expressions are equal."""
     env = {binder: _named(np.ascontiguousarray(elements), (new_axis(),))}
     code = np.zeros(len(elements), dtype=np.int64)
     for expr in keys:
@@ -370,21 +373,18 @@ def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements
 
 
 def index(bound: Bound, selection: Selection) -> Index:
-    """The sorted rows of a selection (made once for the same data)."""
+    """The sorted rows of a selection, made once for the same data."""
     inner = (*selection.static, *(own for own, _ in selection.keys), *(own for _, own, _ in selection.orders))
     made_of = (*inner, *deciding(selection.binder.domain))
     return common(bound, ("index", selection), made_of, lambda: _index(bound, selection))
 
 
 def _index(bound: Bound, selection: Selection) -> Index:
-    """Its order, which all selections have that the same conditions, keys and quantity decide."""
-    domain, what = selection.binder.domain, decided_by(selection)
-    key = (
-        "order",
-        domain.table if isinstance(domain, ir.RowSet) else domain,
-        selection if what is None else what,
-    )
-    order = remember(bound, key, lambda: indices.prepared(bound, domain, what) or order_of(bound, selection))
+    """The index of a selection; selections with the same conditions, keys and quantity share one order."""
+    domain, text = selection.binder.domain, decided_by(selection)
+    table = domain.table if isinstance(domain, ir.RowSet) else domain
+    key = ("order", table, selection if text is None else text)
+    order = remember(bound, key, lambda: indices.prepared(bound, domain, text) or order_of(bound, selection))
     arrays = {field.name: getattr(order, field.name) for field in fields(Order)}
     if selection.excludes and not len(order.place):
         arrays["place"] = remember(bound, ("place", *key[1:]), lambda: places(bound, selection, order.rows))
@@ -392,7 +392,7 @@ def _index(bound: Bound, selection: Selection) -> Index:
 
 
 def decided_by(selection: Selection) -> str | None:
-    """What decides its order, see ``indices.decided``."""
+    """The text that decides a selection's order, or None (see ``indices.decided``)."""
     inner = [own for own, _ in selection.keys]
     if selection.orders:
         along = selection.orders[0][1]
@@ -407,14 +407,15 @@ def order_of(bound: Bound, selection: Selection) -> Order:
     rows = ids(bound, binder.domain)
     if selection.static:
         rows = rows[accepted(bound, binder, selection.static, rows, Conditions)]
-    one, both = np.zeros(1, dtype=np.int64), np.array([0, len(rows)], dtype=np.int64)
+    groups = np.zeros(1, dtype=np.int64)  # without keys there is one group
+    bounds = np.array([0, len(rows)], dtype=np.int64)
     if not selection.keys and not selection.orders:
-        return Order(rows=rows, groups=one, bounds=both)
+        return Order(rows=rows, groups=groups, bounds=bounds)
     env = {binder: _named(np.ascontiguousarray(rows), (new_axis(),))}
     evaluate = Conditions(bound)
 
     def distinct(expr: ir.Expr) -> tuple[np.ndarray, np.ndarray]:
-        """The values of the rows that differ, and which of them each row has."""
+        """The distinct values of the rows, and the number of each row's value."""
         value = evaluate.value(expr, env)
         return np.unique(np.broadcast_to(value.data.numpy(), (len(rows),)), return_inverse=True)
 
@@ -428,15 +429,13 @@ def order_of(bound: Bound, selection: Selection) -> Order:
         order = np.lexsort((level, code))
     else:
         order = np.argsort(code, kind="stable")
-    code = code[order]
-    if len(rows):
-        first = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
-    else:
-        first = indices.NONE
     if selection.keys:
-        groups, bounds = (code[first], np.append(first, len(rows)))
-    else:
-        groups, bounds = (one, both)
+        code = code[order]
+        if len(rows):
+            first = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
+        else:
+            first = indices.NONE
+        groups, bounds = code[first], np.append(first, len(rows))
     ranked = indices.NONE
     if selection.orders:
         ranked = np.repeat(np.arange(len(groups)), np.diff(bounds)) * (len(levels) + 1) + level[order]
@@ -446,7 +445,7 @@ def order_of(bound: Bound, selection: Selection) -> Order:
 
 
 def places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
-    """Where each id stands in ``rows``, -1 where it does not."""
+    """The position of each id in ``rows``, or -1."""
     place = np.full(extent(bound, selection.binder.domain), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     return place
@@ -456,8 +455,8 @@ def places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
 def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Ranges:
     """A selection as index arrays over all ids that its parents can have.
 
-    empty   ``error``: a cell of elements of the parents' sets without any row is an error that
-            names it; ``keep``: its size is 0
+    empty   ``error``: F0705 names a cell of elements of the parents' sets that has no row;
+            ``keep``: the size of such a cell is 0
     """
     if not selection.parents:
         rows = index(bound, selection).rows
@@ -475,12 +474,10 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
     lookup = index(bound, selection)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
     needed = CELL_BYTES * math.prod(cells)
-    left = CELL_BYTES * MOST_CELLS if math.prod(cells) > MOST_CELLS else memory.lacking(needed)
+    left = CELL_BYTES * MAX_CELLS if math.prod(cells) > MAX_CELLS else memory.lacking(needed)
     if left is not None:
-        refuse(
-            errors.too_many_cells(selection.binder, math.prod(cells), needed, left),
-            source=bound.problem.source,
-        )
+        error = errors.too_many_cells(selection.binder, math.prod(cells), needed, left)
+        refuse(error, source=bound.problem.source)
     axes = tuple(new_axis() for _ in cells)
     env = {
         parent: Named(torch.arange(count), (axis,))
@@ -488,6 +485,7 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
     }
 
     def full(part: Named) -> np.ndarray:
+        """The values of all cells."""
         return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), cells))
 
     start, count, skip = lookup.locate(env)
@@ -500,6 +498,7 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
 
 
 def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
+    """Raise F0705 if a cell of elements of the parents' sets has no row."""
     assert ranges.size is not None
     lists = [ids(bound, parent.domain) for parent in selection.parents]
     members = np.ix_(*lists)
@@ -510,30 +509,24 @@ def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
         count = count * ranges.accept[members]
     if count.size and not (count > 0).all():
         cell = np.unravel_index(int(np.argmin(count > 0)), count.shape)
-        which = {
-            p: int(parent_ids[at]) for p, parent_ids, at in zip(selection.parents, lists, cell, strict=True)
-        }
+        chosen = zip(selection.parents, lists, cell, strict=True)
+        which = {parent: int(parent_ids[at]) for parent, parent_ids, at in chosen}
         no_elements(bound, selection.binder, which, int((count <= 0).sum()))
 
 
 def no_elements(
     bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] | None = None, total: int = 1
 ) -> NoReturn:
-    """The error for a mean over nothing: ``which`` outer elements leave nothing, in ``total`` cases."""
-    where = ", ".join(
-        f"{parent.name} = {name_of(bound, parent.domain, element)}"
-        for parent, element in (which or {}).items()
-    )
+    """Raise F0705: the outer elements ``which``, one of ``total`` cases, leave no element for the binder."""
+    named = (which or {}).items()
+    where = ", ".join(f"{b.name} = {name_of(bound, b.domain, element)}" for b, element in named)
     if total > 1:
-        more = f" (and for {total - 1} more)"
-    else:
-        more = ""
-    refuse(errors.group_left_empty(binder, where + more), source=bound.problem.source)
+        where += f" (and for {total - 1} more)"
+    refuse(errors.group_left_empty(binder, where), source=bound.problem.source)
 
 
 def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
-    """The fraction of each cell's run that passes the masks, for elements of the parents' sets (0 for
-    other ids)."""
+    """The fraction of each cell's run that passes the masks; 0 for ids outside of the parents' sets."""
     assert ranges.start is not None and ranges.size is not None
     members = [ids(bound, parent.domain) for parent in selection.parents]
     lengths = tuple(len(m) for m in members)
@@ -543,16 +536,15 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
         skip = None
     else:
         skip = ranges.skip[grid].ravel()
-    if int(count.sum()) > MOST_TESTS:
+    if int(count.sum()) > MAX_TESTS:
         refuse(errors.too_many_tests(selection.binder, count.sum()), source=bound.problem.source)
     passed = np.zeros(len(count), dtype=np.int64)
     for cell, offset in pair_blocks(count):
         rows = ranges.rows[start[cell] + offset]
         axis = new_axis()
         env = {selection.binder: _named(rows, (axis,))}
-        for parent, parent_ids, at in zip(
-            selection.parents, members, np.unravel_index(cell, lengths), strict=True
-        ):
+        places = np.unravel_index(cell, lengths)
+        for parent, parent_ids, at in zip(selection.parents, members, places, strict=True):
             env[parent] = _named(parent_ids[at], (axis,))
         if skip is None:
             keep = np.ones(len(rows), dtype=bool)

@@ -1,4 +1,4 @@
-"""What runs the steps of a program: one file per backend, found by itself."""
+"""The backends, which run the steps of a program: one file each, found by itself."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from fccomodel.execution.backends._base import Backend, Unfit
 
 __all__ = ["AUTO", "Backend", "Unfit", "all", "check", "equip"]
 
-AUTO, EAGER = "auto", "eager"
-#: steps for so many times what a backend needs to start are the least that it is started for
-SHORTEST = 2.0
-#: and so many times the eager steps are worth it
-MORE = 1.25
+#: The name that lets the program choose a backend.
+AUTO = "auto"
+#: The backend that needs no start.
+EAGER = "eager"
+#: The shortest run that a backend is started for, in times of its start-up.
+SHORTEST_RUN = 2.0
+#: How many times the eager steps another backend must make to be worth the change.
+WORTHWHILE_GAIN = 1.25
 
 
 @cache
@@ -33,7 +36,7 @@ def all() -> Mapping[str, Backend]:
 
 
 def check(name: Any, origin: str = options.KEYWORD) -> str:
-    """The name of a backend, or ``auto``; F0808 for another."""
+    """The name of a backend, or ``auto``. Raises F0808 for another name."""
     if name != AUTO and name not in all():
         refuse(not_a_word("backend", name, origin, (AUTO, *all())))
     return str(name)
@@ -41,28 +44,29 @@ def check(name: Any, origin: str = options.KEYWORD) -> str:
 
 @dataclass(eq=False)
 class Equipped:
-    """What runs the steps of a program: the backend's name, and a sentence on it. Where a run's steps
-    are known only once it has begun, ``auto`` chooses then, and both change."""
+    """The backend of a program: its name, and a sentence on it.
+
+    If the steps of a run are known only once it has begun, ``auto`` chooses then, and both change.
+    """
 
     name: str = EAGER
     said: str = ""
 
     def later(self, module: ModuleType, program: Any, device: str, dtype: Any, seconds: float) -> Callable:
-        """``leaping`` of a run of so many ``seconds``: by counted work alone, so that the same command
-        always takes the same."""
+        """The solver's ``leaping`` for a run of so many ``seconds``, which chooses a backend.
+
+        It goes by counted work alone, so that the same command always takes the same backend.
+        """
         from fccomodel.execution.backends.steps.several import Several
 
         def leaping(solver: Any, step: float, share: float | None) -> tuple[Any, float, float]:
-            room, able = (
-                seconds if share is None else share,
-                {k: one for k, one in all().items() if not one.missing(device)},
-            )
+            """The solver with a backend, the seconds of a step by it, and those of its start."""
+            room = seconds if share is None else share
+            able = {k: one for k, one in all().items() if not one.missing(device)}
             if not any(_pays(one, step, step, room) for one in able.values()):
                 return solver, step, 0.0
-            with (
-                process.own_randomness(),
-                ThreadPoolExecutor(1) as thread,
-            ):  # which has no inference mode of the run
+            # a thread of its own does not have the run's inference mode
+            with process.own_randomness(), ThreadPoolExecutor(1) as thread:
                 try:
                     several = thread.submit(Several.of, module, program, device, dtype).result()
                     calls = thread.submit(several.calls).result()
@@ -97,11 +101,11 @@ def equip(
     iterations: int | None,
     seconds: float | None = None,
 ) -> Equipped:
-    """Puts a backend into a program's loop. ``auto`` takes the one that saves most of the time of a
-    run of so many ``iterations``, or that makes most steps within so many ``seconds``, by counted
-    work; eager where neither is known, and where the other cannot run the steps.
+    """Put a backend into a program's loop.
 
-    Raises F0818 where the one that was asked for cannot.
+    ``auto`` takes the backend that saves most time in a run of so many ``iterations``, or that makes
+    most steps within so many ``seconds``, by counted work. It takes eager if neither is known, or if
+    the other backend cannot run the steps. Raises F0818 if a backend asked for by name cannot.
     """
     from fccomodel.execution.backends.steps.several import Several
 
@@ -130,8 +134,10 @@ def equip(
 
 
 def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseeing: bool) -> Equipped:
-    """A program's loop with a backend; ``foreseeing``: its steps are counted by what they take then.
-    Unfit where it cannot."""
+    """Put a backend into a program's loop. Raises ``Unfit`` if it cannot run the steps.
+
+    ``foreseeing``: the loop counts its steps by what they take with the backend.
+    """
     one = all()[name]
     if missing := one.missing(device):
         raise Unfit(missing)
@@ -147,11 +153,12 @@ def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseei
 
 
 def _unfit(asked: str, unfit: Unfit) -> str:
+    """A sentence on a backend that cannot take the steps."""
     return f"steps are eager: the {asked} backend cannot take them ({unfit})"
 
 
 def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
-    """``equip`` of a program that runs by itself, by its command line; it ends by the same errors."""
+    """Put a backend into a program that runs by itself, as its command line asks (see ``equip``)."""
     import torch
 
     program = SimpleNamespace(text=Path(str(module.__file__)).read_text(), data=tensors, modules={})
@@ -164,8 +171,10 @@ def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
 
 
 def ranked(several: Any, iterations: int) -> list[str]:
-    """The backends by what they save of the calls of ``iterations`` steps, less what they take to
-    start; those that save any, and eager."""
+    """The backends that save time over ``iterations`` steps, best first, then eager.
+
+    A backend saves a share of the calls of each step, less its start-up.
+    """
     able = {name: one for name, one in all().items() if not one.missing(several.device)}
     calls = several.calls()
     saved = {name: one.share * calls * iterations - one.start for name, one in able.items()}
@@ -173,18 +182,17 @@ def ranked(several: Any, iterations: int) -> list[str]:
 
 
 def _step(one: Backend, step: float, calls: float) -> float:
-    """Counted seconds of a step, those of its ``calls`` among them, by a backend."""
+    """Counted seconds of a step by a backend; ``calls`` are those of the eager step's calls."""
     return step - one.share * min(calls, step)
 
 
 def _foreseen(one: Backend, step: float, calls: float, room: float) -> float:
-    """So many steps a backend makes in that many counted seconds; none where its start takes a large
-    part of them."""
-    if room >= SHORTEST * one.start:
+    """Expected steps in ``room`` counted seconds; 0 if start-up would use too much of them."""
+    if room >= SHORTEST_RUN * one.start:
         return (room - one.start) / _step(one, step, calls)
     return 0.0
 
 
 def _pays(one: Backend, step: float, calls: float, room: float) -> bool:
-    """It makes more steps than eager ones, by what is worth the change."""
-    return one.share > 0 and _foreseen(one, step, calls, room) > MORE * room / step
+    """Whether a backend makes enough more steps than eager to be worth the change."""
+    return one.share > 0 and _foreseen(one, step, calls, room) > WORTHWHILE_GAIN * room / step

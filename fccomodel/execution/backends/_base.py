@@ -1,4 +1,4 @@
-"""What a backend is."""
+"""The record of a backend."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 
 
 class Unfit(Exception):
-    """Why a backend cannot run the steps of a program."""
+    """A backend cannot run the steps of a program; the message says why."""
 
 
 @contextmanager
 def attempting() -> Iterator[None]:
-    """Whatever cannot be traced, captured or compiled is ``Unfit``, with torch's or the compiler's
-    first line."""
+    """Turn any error of tracing, capturing or compiling into ``Unfit``, with the first line of its text."""
     try:
         yield
     except Unfit:
@@ -25,7 +24,7 @@ def attempting() -> Iterator[None]:
 
 
 def anywhere(device: str) -> str:
-    """Nothing is missing."""
+    """An empty text: nothing is missing on any device."""
     return ""
 
 
@@ -34,12 +33,11 @@ class Backend:
     """A way to run the steps of a program.
 
     meaning    in one line
-    leap       ``leap(several)``: what takes several steps in one call, in the place of the loop's
-               ``one_step``, and a sentence on
-               it; raises ``Unfit``
-    missing    ``missing(device)``: what it lacks there, "" where it can run
-    share      of the calls of an eager step, what it saves
-    start      counted seconds before its first step, where nothing is kept from another run
+    leap       ``leap(several)``: a function that takes several steps in one call, in place of the
+               loop's ``one_step``, and a sentence on it; raises ``Unfit``
+    missing    ``missing(device)``: what the device lacks, "" if the backend can run there
+    share      the share of the calls of an eager step that it saves
+    start      counted seconds before its first step, if nothing is kept from another run
     """
 
     name: str

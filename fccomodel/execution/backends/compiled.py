@@ -1,9 +1,8 @@
-"""Steps as one function of C in a loop, made by the system's compiler: a library per program, kept on
-disk.
+"""Steps as a loop in C, built by the system's compiler: one library per program, kept on disk.
 
-One step is traced into a graph of torch's operations; each becomes a loop over arrays of fixed
-sizes, in room that the caller has. Sizes and parameters of the model are in the text, data are not:
-arrays and the numbers that steps go by are its arguments.
+One step is traced into a graph of torch's operations. Each operation becomes a loop over arrays of
+fixed sizes, in memory of the caller. Sizes and parameters of the model are part of the text; arrays
+and the settings of the steps are arguments.
 """
 
 from __future__ import annotations
@@ -32,8 +31,9 @@ from fccomodel.execution.backends.steps.leap import Leap, Results
 from fccomodel.execution.backends.steps.recorded import recorded
 from fccomodel.execution.backends.steps.several import Several, apart
 
-#: steps of one call at most: between calls the loop looks at the clock
-MOST = 64
+#: The largest number of steps in one call: the loop looks at the clock between calls.
+LARGEST_CALL = 64
+#: The options of the compiler.
 FLAGS = (
     "-O3",
     "-march=native",
@@ -44,27 +44,28 @@ FLAGS = (
     "-fPIC",
     "-Wl,-z,defs",
 )
-#: what the system's library of vector functions may have: all, those of its first version, none
+#: The vector functions that the system may have: all, those of the first version, none.
 VECTORS = ("2", "1", "0")
-#: products of a step's matrices: where there are more of them, torch's own are faster by more than
-#: its calls cost
-PRODUCTS = 2e7
+#: Multiplications in a step's matrix products from which on torch's own products are faster.
+MOST_MULTIPLICATIONS = 2e7
 
 
 def compiler() -> str:
-    """The first compiler of C on the path that takes GNU's extensions."""
+    """The first C compiler on the path that accepts GNU extensions; an empty text if there is none."""
     return next((name for name in ("gcc", "clang", "cc") if shutil.which(name)), "")
 
 
 def missing(device: str) -> str:
-    """A compiler of C makes the library, for the processor; a GPU has another backend."""
+    """Why the backend does not run: on a GPU, or without a C compiler."""
     if device != "cpu":
         return "it compiles for the processor; on a GPU it is cuda-graph"
-    return "" if compiler() else "there is no C compiler (gcc)"
+    if compiler():
+        return ""
+    return "there is no C compiler (gcc)"
 
 
 class Text:
-    """The C of a step that begins with some numbers beside its arrays."""
+    """The C text of a step of one phase (the numbers that it begins with)."""
 
     def __init__(self, several: Several, pooled: bool, before: dict[str, Any]):
         one = replace(several, batches=several.batches[:1]).beginning(before)
@@ -87,11 +88,11 @@ class Text:
                 self.operation(node)
             elif node.op == "output":
                 self.results([self.loops.view(x) for x in node.args[0]])
-        if self.loops.products > PRODUCTS:
+        if self.loops.products > MOST_MULTIPLICATIONS:
             raise Unfit("products of its matrices are so large that torch's own are faster")
 
     def argument(self, group: str, k: int, node: Node) -> None:
-        """Where an argument lies; rows and weights are those of the step."""
+        """Declare the pointer to an argument; rows and weights are those of the step."""
         x = node.meta["val"]
         name, number, place = f"a{len(self.heads)}", kind(x.dtype), f"{group}[{k}]"
         if group == "rows":
@@ -107,7 +108,7 @@ class Text:
             self.moved[node] = view
 
     def operation(self, node: Node) -> None:
-        """One line of the graph. A copy of an argument that nothing else reads is that argument."""
+        """Add a node of the graph. A copy of an argument that nothing else reads is that argument."""
         source: Any
         if node.args:
             source = node.args[0]
@@ -120,11 +121,9 @@ class Text:
             self.loops.run(node)
 
     def results(self, found: Sequence[View]) -> None:
-        """Moved arguments are put into their places, those that lie in one another by way of copies."""
-        loops, left = (
-            self.loops,
-            [(a, x) for a, x in zip(self.moved.values(), found, strict=True) if a.buffer is not x.buffer],
-        )
+        """Put moved arguments into their places, by way of copies if they come from arguments."""
+        loops, pairs = self.loops, zip(self.moved.values(), found, strict=True)
+        left = [(a, x) for a, x in pairs if a.buffer is not x.buffer]
         for k, (a, x) in enumerate(left):
             if x.buffer.argument:
                 held = loops.own(x.shape, x.dtype)
@@ -135,14 +134,18 @@ class Text:
 
     @property
     def lines(self) -> str:
-        """The statements."""
+        """The statements of the step."""
         return "\n            ".join([*self.heads, *self.loops.lines])
 
 
 @dataclass(frozen=True)
 class Texts:
-    """The steps that follow each other by the numbers beside their arrays: ``phases`` of a round, and
-    the one after each."""
+    """The texts of the phases of a round.
+
+    phases     the numbers that each begins with
+    following  the phase after each
+    each       the text of each
+    """
 
     several: Several
     phases: list[dict[str, Any]]
@@ -151,18 +154,18 @@ class Texts:
 
     @classmethod
     def of(cls, several: Several, pooled: bool) -> Texts:
-        """Unfit where the numbers do not come back soon."""
+        """The texts of a program's steps. Raises ``Unfit`` if the round of phases is long."""
         phases, following = several.phases()
         return cls(several, phases, following, [Text(several, pooled, before) for before in phases])
 
     @property
     def room(self) -> int:
-        """Bytes for arrays of their own."""
+        """Bytes for intermediate arrays."""
         return max(text.loops.room for text in self.each)
 
     @property
     def text(self) -> str:
-        """The whole."""
+        """The C text of the library."""
         number = kind(self.several.dtype)
         alike: dict[str, list[int]] = {}
         for k, one in enumerate(self.each):
@@ -176,7 +179,8 @@ class Texts:
 PRODUCT({number})
 #define DRAWN {len(self.several.batches[0])}
 long steps(
-    long phase, long count, void **fixed, void **moving, void **kept, {number} *rows, {number} *weights, void **drawn, char *room
+    long phase, long count, void **fixed, void **moving, void **kept,
+    {number} *rows, {number} *weights, void **drawn, char *room
 ) {{
     static const long following[] = {{{", ".join(map(str, self.following))}}};
     for (long step = 0; step < count; step++) {{
@@ -191,13 +195,13 @@ long steps(
 
 
 def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
-    """One step as a graph of few kinds of operations."""
+    """One step as a graph of operations that have loops."""
     given = apart(arrays, len(several.fixed(several.data)))
     return recorded(lambda *given: several(*given, pooled=pooled), given, part_of).graph()
 
 
 class Library:
-    """Calls the function; one for batches that move w one by one, and one for those that do so together."""
+    """The compiled functions: one for batches that move w one by one, one for batches that do so together."""
 
     def __init__(self, several: Several):
         self.several, self.made, self.kept = several, dict[bool, Any](), True
@@ -210,13 +214,13 @@ class Library:
         self.function(False)
 
     def function(self, pooled: bool) -> Any:
-        """The compiled function with its room."""
+        """The compiled function with its memory."""
         if pooled not in self.made:
             self.made[pooled] = self.loaded(pooled)
         return self.made[pooled]
 
     def loaded(self, pooled: bool) -> Any:
-        """From the disk, where it is kept."""
+        """The function from the disk; it is built if it is not there."""
         place = folder() / f"{key(self.several, made_by())}-{'pooled' if pooled else 'each'}.so"
         beside = place.with_suffix(".json")
         if not (place.exists() and beside.exists()):
@@ -239,7 +243,7 @@ class Library:
         drawn: Any,
         pooled: bool,
     ) -> Results:
-        """All arguments change in place."""
+        """Take the steps. All arguments change in place."""
         steps, _, room = self.function(pooled)
         if self.fixed[0] is not fixed:
             expected = [(x.shape, x.stride(), x.dtype) for x in self.several.fixed(self.several.data)]
@@ -265,18 +269,18 @@ class Library:
 
 @cache
 def made_by() -> str:
-    """What makes the text, and the library of it."""
+    """A hash of the code that makes the text and the library."""
     files = [Path(__file__), *sorted(Path(str(c.__file__)).parent.glob("*.py"))]
     return hashlib.sha256("".join(file.read_text() for file in files).encode()).hexdigest()
 
 
 def pointers(arrays: Sequence[torch.Tensor]) -> Any:
-    """Their addresses."""
+    """The addresses of arrays."""
     return (ctypes.c_void_p * max(len(arrays), 1))(*[x.data_ptr() for x in arrays])
 
 
 def build(text: str, place: Path) -> None:
-    """Writes the library of a text, as a whole."""
+    """Build the library of a text, and put it in its place as a whole."""
     place.parent.mkdir(parents=True, exist_ok=True)
     said = ""
     with tempfile.TemporaryDirectory(dir=place.parent) as beside:
@@ -293,17 +297,18 @@ def build(text: str, place: Path) -> None:
 
 
 def leap(several: Several) -> tuple[Leap, str]:
-    """Of the library that is kept, or made now."""
+    """Steps by the library on disk, or by one made now; and a sentence on them."""
     with attempting():
         library = Library(several)
     where = "at hand" if library.kept else "made for this run"
-    said = f"steps by the compiled backend, {MOST} in a call; its library was {where}"
-    return Leap(several, library, least=1, most=MOST), said
+    said = f"steps by the compiled backend, {LARGEST_CALL} in a call; its library was {where}"
+    return Leap(several, library, least=1, most=LARGEST_CALL), said
 
 
 backend = Backend(
     name="compiled",
-    meaning=f"up to {MOST} steps in a call of a function of C that the system's compiler makes, kept on disk",
+    meaning=f"up to {LARGEST_CALL} steps in a call of a function of C that the system's compiler makes, "
+    "kept on disk",
     leap=leap,
     missing=missing,
     share=0.9,

@@ -1,4 +1,4 @@
-"""Several steps captured as one CUDA graph: the kernels of all of them start by one call from the host."""
+"""Several steps captured as one CUDA graph, whose kernels all start by one call from the host."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ Arrays = list[torch.Tensor]
 
 
 def missing(device: str) -> str:
-    """A graph is one of a GPU."""
+    """Why the backend does not run on a device that is not a GPU, or is not there."""
     if not device.startswith("cuda"):
         return "its steps run on the processor, not on a GPU (--device cuda)"
-    return "" if torch.cuda.is_available() else "there is no GPU here"
+    if torch.cuda.is_available():
+        return ""
+    return "there is no GPU here"
 
 
 class Graph:
-    """What ``work`` starts on the GPU, once captured, again and again."""
+    """The kernels that ``work`` starts on the GPU, captured once to be replayed."""
 
     def __init__(self, work: Callable[[], None]):
         beside = torch.cuda.Stream()
@@ -37,16 +39,15 @@ class Graph:
             work()
 
     def replay(self) -> None:
-        """All of it once more."""
+        """Start all kernels again."""
         self.graph.replay()
 
 
 class Captured:
-    """Calls graphs, whose arrays have fixed places: what lies elsewhere is copied there, and results
-    stay there.
+    """CUDA graphs, captured on demand. Their arrays have fixed places, where arguments are copied to.
 
-    There is one graph for batches that move w one by one and one for those that do so together, for
-    each of the numbers that steps begin with; a new one for other data.
+    There is one for each phase (the numbers that steps begin with), and for batches that move w one
+    by one or together. Other data need a new graph.
     """
 
     def __init__(self, several: Several, graph: Callable[[Callable[[], None]], Any] = Graph):
@@ -65,7 +66,7 @@ class Captured:
         drawn: Arrays,
         pooled: bool,
     ) -> Results:
-        """The moved arguments and those changed in place, in the graph's places."""
+        """Take the steps: the moved arguments and those changed in place, in the graph's places."""
         phase = self.phases.index(before)
         found = self.made.get((phase, pooled))
         if found is None or any(x is not y for x, y in zip(found[1], fixed, strict=True)):
@@ -81,10 +82,11 @@ class Captured:
     def captured(
         self, fixed: Arrays, others: Arrays, moving: int, pooled: bool, phase: int = 0
     ) -> tuple[Any, Arrays, Arrays, Mapping[str, Any]]:
-        """A graph with its own arrays, the fixed ones that it reads, and the numbers after its steps."""
+        """A graph, the fixed arrays that it reads, its own arrays, and the numbers after its steps."""
         places, several = [x.clone() for x in others], self.several.beginning(self.phases[phase])
 
         def work() -> None:
+            """Take the steps, and put the results into the graph's places."""
             moved = several(*fixed, *places, pooled=pooled)
             for place, x in zip(places[:moving], moved, strict=True):
                 place.copy_(x)
@@ -93,7 +95,7 @@ class Captured:
 
 
 def leap(several: Several) -> tuple[Leap, str]:
-    """Of graphs that are captured as a run comes to them; one is tried now."""
+    """Steps by graphs that are captured on demand, after one trial; and a sentence on them."""
     with attempting():
         call, count = Captured(several), len(several.moving(several.state, several.state.w))
         given = several.example()

@@ -4,7 +4,7 @@ from fccomodel.execution.backends._base import Backend, Unfit
 
 
 def leap(several):
-    """The loop has its own."""
+    """Raises ``Unfit``: the loop's own steps are eager."""
     raise Unfit("it is what runs without a backend")
 
 

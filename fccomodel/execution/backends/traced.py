@@ -1,7 +1,6 @@
-"""Steps as one graph of torch's own operations, which torch's interpreter runs: no Python between
-them, and no compiler.
+"""Steps as one graph of torch's operations, run by torch's interpreter without Python or a compiler.
 
-By ``torch.jit``, of which torch says that no more will be made, as long as it has it.
+It needs ``torch.jit``, which torch no longer develops.
 """
 
 from __future__ import annotations
@@ -18,21 +17,26 @@ from fccomodel.execution.backends.steps.leap import Leap, Results
 from fccomodel.execution.backends.steps.recorded import Recorded, recorded
 from fccomodel.execution.backends.steps.several import Several, apart
 
-#: steps of one call
+#: Steps of one call.
 STEPS = 8
 Arrays = list[torch.Tensor]
 
 
 def missing(device: str) -> str:
-    """Torch's graphs run anywhere; on a GPU it is the kernels' start that costs."""
+    """Why the backend does not run on a device: on a GPU the start of the kernels is what costs."""
     if device != "cpu":
         return "it saves calls of the processor; on a GPU it is cuda-graph"
-    return "" if hasattr(torch.jit, "trace") else "this torch has no torch.jit.trace"
+    if hasattr(torch.jit, "trace"):
+        return ""
+    return "this torch has no torch.jit.trace"
 
 
 class Graphs:
-    """Calls graphs of several steps, each from some of the numbers that steps begin with, for batches
-    that move w one by one or together."""
+    """Graphs of several steps, traced on demand.
+
+    There is one for each phase (the numbers that steps begin with), and for batches that move w one
+    by one or together.
+    """
 
     def __init__(self, several: Several):
         self.several, self.fixed = several, len(several.fixed(several.data))
@@ -42,7 +46,7 @@ class Graphs:
         self.graph(0, False)
 
     def step(self, phase: int, pooled: bool) -> Recorded:
-        """One step, recorded."""
+        """One step of a phase, recorded."""
         if (phase, pooled) not in self.steps:
             one = replace(self.several, batches=self.several.batches[:1]).beginning(self.phases[phase])
             given = apart(one.example(), self.fixed)
@@ -51,7 +55,7 @@ class Graphs:
         return self.steps[phase, pooled]
 
     def graph(self, phase: int, pooled: bool) -> tuple[Callable[..., Any], int]:
-        """Some steps one after another, and the phase after them."""
+        """The graph of several steps from a phase, and the phase after them."""
         if (phase, pooled) not in self.made:
             each, now = [], phase
             for _ in range(STEPS):
@@ -61,17 +65,15 @@ class Graphs:
         return self.made[phase, pooled]
 
     def traced(self, each: list[Recorded]) -> Callable[..., Any]:
-        """All operations in one graph."""
+        """One graph with the operations of all these steps."""
         fixed, drawn = self.fixed, len(self.several.batches[0])
         last = fixed + len(self.several.moving(self.several.state, self.several.state.w))
 
         def steps(*arrays: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            """The moved arguments after all steps."""
             first = len(arrays) - len(each) * drawn
-            moved, kept, (rows, weights) = (
-                list(arrays[fixed:last]),
-                arrays[last : first - 2],
-                arrays[first - 2 : first],
-            )
+            moved, kept = list(arrays[fixed:last]), arrays[last : first - 2]
+            rows, weights = arrays[first - 2 : first]
             for k, step in enumerate(each):
                 batch = arrays[first + k * drawn : first + (k + 1) * drawn]
                 moved = step(*arrays[:fixed], *moved, *kept, rows[k : k + 1], weights[k : k + 1], *batch)
@@ -93,15 +95,17 @@ class Graphs:
         drawn: Arrays,
         pooled: bool,
     ) -> Results:
-        """The moved arguments, which change in place like those that are kept. To optimise a graph for
-        what it meets takes longer than all that this saves."""
+        """Take the steps: the moved arguments, those kept, and the numbers after them.
+
+        Arguments change in place. Torch's optimiser is off: it would take longer than it saves.
+        """
         graph, phase = self.graph(self.phases.index(before), pooled)
         with torch.jit.optimized_execution(False):
             return list(graph(*fixed, *moving, *kept, rows, weights, *drawn)), kept, self.phases[phase]
 
 
 def leap(several: Several) -> tuple[Leap, str]:
-    """Of graphs that are traced as a run comes to them; the first now."""
+    """Steps by graphs that are traced on demand, the first at once; and a sentence on them."""
     batches = (several.batches * STEPS)[:STEPS]
     with attempting():
         call = Graphs(replace(several, batches=batches))

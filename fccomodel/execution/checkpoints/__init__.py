@@ -1,10 +1,10 @@
 """Checkpoints of a run: folders with its state and a manifest, from which a killed run goes on.
 
-``000007/`` has ``state.json`` and ``tensors.npz``, read without pickle, and ``manifest.json``: the
-format, what the run is of, by name (model, params, data, options, program), tensors with their
-types and shapes, and the hashes of the files. It is written beside and renamed into place, and the
-last two are kept. NumPy's format needs no package that is not there in any case, and has every type
-that a state has.
+``000007/`` has ``state.json`` and ``tensors.npz``, which are read without pickle, and
+``manifest.json``. The manifest has the format, the run's identity (model, params, data, options,
+program), the tensors' types and shapes, and the hashes of the files. A checkpoint is written to a
+temporary name and renamed; the last two are kept. NumPy's format needs no further package, and has
+every type that a state has.
 """
 
 from __future__ import annotations
@@ -29,9 +29,17 @@ from fccomodel.core.files import flush, make_folder
 from fccomodel.core.schema import anything, by_name, count, misfits, number, text
 from fccomodel.execution import errors
 
-FORMAT, KEPT = 1, 2
-MANIFEST, STATE, TENSORS = "manifest.json", "state.json", "tensors.npz"
-#: What a manifest says beside.
+#: The version of the format.
+FORMAT = 1
+#: How many checkpoints are kept.
+KEPT = 2
+#: The file with the identity of the run and the hashes of the files.
+MANIFEST = "manifest.json"
+#: The file with the state but for its tensors.
+STATE = "state.json"
+#: The file with the tensors.
+TENSORS = "tensors.npz"
+#: The entries of a manifest besides the format.
 NEEDED = {
     "identity": by_name(anything),
     "stage": text,
@@ -39,25 +47,25 @@ NEEDED = {
     "seconds": number,
     "files": by_name(text),
 }
-#: what a file that is no checkpoint is read with
+#: Errors that a damaged checkpoint may raise when it is read.
 DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoints:
-    """Where a run keeps its state, and after how many seconds again."""
+    """The folder where a run keeps its state, and the seconds between two checkpoints."""
 
     folder: Path
     every: float = 60.0
 
     def part(self, name: str) -> Checkpoints:
-        """Those of one run of several."""
+        """The checkpoints of one run of several, in a folder inside this one."""
         return replace(self, folder=self.folder / name)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Checkpoint:
-    """One that was read: its manifest, the state as text, and its tensors."""
+    """A checkpoint that was read: its manifest, the state as JSON values, and its tensors."""
 
     manifest: Mapping[str, Any]
     state: Mapping[str, Any]
@@ -65,9 +73,9 @@ class Checkpoint:
 
 
 def newest(at: Checkpoints, identity: Mapping[str, Any]) -> tuple[Checkpoint | None, str]:
-    """The last whole checkpoint, None where there is none; and what is to be said of damaged ones.
+    """The last whole checkpoint, or None; and a note if later ones are damaged.
 
-    Raises F0817 where all are damaged, or where it is of another run than ``identity`` says.
+    Raises F0817 if all are damaged, or if it belongs to another run than ``identity`` says.
     """
     make_folder(at.folder)
     damaged: list[Path] = []
@@ -90,8 +98,7 @@ def write(
     state: Mapping[str, Any],
     tensors: Mapping[str, torch.Tensor],
 ) -> None:
-    """One more checkpoint, whole or not at all; then those before the last two are removed. Raises
-    OSError."""
+    """Write a checkpoint, whole or not at all; then remove those before the last two. Raises OSError."""
     places = list(_places(at.folder))
     number = 1 + max((int(place.name) for place in places), default=0)
     new = at.folder / f".{number:06d}.{os.getpid()}"
@@ -115,7 +122,7 @@ def write(
 
 
 def remove(at: Checkpoints) -> None:
-    """All of them, and their folder."""
+    """Remove all checkpoints, and their folder."""
     for place in [*_places(at.folder), *_unfinished(at.folder)]:
         shutil.rmtree(place, ignore_errors=True)
     with suppress(OSError):  # it has other files, or is not there
@@ -136,12 +143,12 @@ def _places(folder: Path) -> Iterator[Path]:
 
 
 def _unfinished(folder: Path) -> list[Path]:
-    """What a process left that was killed while it wrote."""
+    """Temporary folders of processes that were killed while they wrote."""
     return [place for place in folder.glob("." + "[0-9]" * 6 + "*.[0-9]*") if _ours(place)]
 
 
 def _ours(place: Path) -> bool:
-    """A folder with the files of a checkpoint, or some of them, and no others."""
+    """Whether a folder has only files of a checkpoint."""
     return (
         place.is_dir()
         and not place.is_symlink()
@@ -150,7 +157,7 @@ def _ours(place: Path) -> bool:
 
 
 def _read(place: Path) -> Checkpoint:
-    """One of the checkpoints; an error of ``DAMAGES`` where it is not as it was written."""
+    """A checkpoint. Raises one of ``DAMAGES`` if it is not as it was written."""
     manifest = json.loads(files.regular_text(place / MANIFEST))
     if manifest != files.seal(manifest):
         raise ValueError("another manifest than was written")
@@ -171,7 +178,7 @@ def _read(place: Path) -> Checkpoint:
 
 
 def _same(place: Path, manifest: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-    """F0817 where a checkpoint is of another run."""
+    """Raise F0817 if a checkpoint belongs to another run."""
     there = manifest["identity"]
     differing = [name for name in {**identity, **there} if there.get(name) != identity.get(name)]
     if differing:
@@ -181,7 +188,7 @@ def _same(place: Path, manifest: Mapping[str, Any], identity: Mapping[str, Any])
 
 
 def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """What differs, and how."""
+    """The name of an entry that differs, with both values if they are short."""
     one, other = (json.dumps(side[name]) if name in side else "none" for side in (there, here))
     if len(one) + len(other) <= 60:
         return f"{name} ({one} there, {other} here)"
@@ -189,5 +196,5 @@ def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) ->
 
 
 def unwritable(at: Checkpoints, error: OSError) -> FccoError:
-    """F0806 of a run that ends without its checkpoint."""
+    """The error F0806: a run ends without its checkpoint."""
     return FccoError([errors.checkpoint_not_written(at.folder, error)])

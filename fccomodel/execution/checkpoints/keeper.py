@@ -1,4 +1,4 @@
-"""Keeps a run's state as it goes, and puts it back: what the loops of a program call ``keep``."""
+"""Keep a run's state as it goes, and put it back. The loops of a program call it ``keep``."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ from fccomodel.execution import checkpoints, errors
 from fccomodel.execution.checkpoints import Checkpoint, Checkpoints
 from fccomodel.execution.checkpoints.state import packed, put_back
 
+#: Errors that a state raises if a part of it is another than it was.
+DIFFERENT_PART = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, StopIteration)
+
 
 class Keeper(keeping.Keeper):
-    """One whose files are ``checkpoints``: they say what they are of, and a run says where it goes on."""
+    """A keeper whose files are ``checkpoints``, each with the identity of its run."""
 
     def __init__(
         self, at: Checkpoints, identity: Mapping[str, Any], *, asked: Callable[[], bool] = lambda: False
     ):
         self.at, self.identity, self.asks = at, identity, asked
         self.found, self.said = self.newest()
-        past: Mapping[str, Any]
-        if self.found is None:
-            past = {"seconds": 0.0, "step": 0}
-        else:
-            past = self.found.manifest
-        if self.found is None:
-            state = None
-        else:
-            state = dict(self.found.state)
+        past: Mapping[str, Any] = {"seconds": 0.0, "step": 0}
+        state = None
+        if self.found is not None:
+            past, state = self.found.manifest, dict(self.found.state)
         super().__init__(at.folder, at.every, state, float(past["seconds"]), int(past["step"]))
         self.tensors: dict[str, torch.Tensor] = {}
         self.device: Any = "cpu"
@@ -42,56 +40,52 @@ class Keeper(keeping.Keeper):
         self.told: Callable[[Any], None] | None = None
 
     def newest(self) -> tuple[Checkpoint | None, str]:
-        """The checkpoint that the run goes on from, and what is to be said of damaged ones."""
+        """The checkpoint to go on from, or None; and a note if later ones are damaged."""
         return checkpoints.newest(self.at, self.identity)
 
     @property
     def message(self) -> str:
-        """Where the run goes on, in words; "" for one that begins."""
+        """The step that the run goes on from, in words; an empty text if it begins."""
         if self.found is None:
             return ""
         return f"resumed at step {self.first:,}"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The same, and what is wrong with checkpoints, for the report."""
+        """This message and notes on damaged checkpoints, for the report."""
         return tuple(filter(None, (self.message and f"{self.message} from a checkpoint", self.said)))
 
     def of(self, module: Any, data: Mapping[str, Any], device: str, told: Callable[[Any], None]) -> None:
-        """The program that runs, its data, and who is told where it goes on."""
+        """Tell the keeper the program that runs, its data, its device, and who hears where it goes on."""
         self.settings, self.device, self.told = module.SOLVER.settings, device, told
 
     def asked(self) -> bool:
+        """Whether somebody asks the run to end."""
         return self.asks()
 
     def again(self, stage: str, run: Any) -> bool:
+        """Put back the state of a stage, and tell where it goes on; whether there was one."""
         there = super().again(stage, run)
         if there and run.history and self.told is not None:
             self.told(run.history[-1])
         return there
 
     def packed(self, held: Any, name: str) -> dict[str, Any]:
+        """A part of the state as JSON values; its tensors are set aside."""
         self.tensors = {}
         return {name: packed(held, name, self.tensors)}
 
     def back(self, held: Any, into: Any = None) -> Any:
+        """A part of the state as it was, put into ``into`` if possible. Raises F0817."""
         assert self.found is not None
         try:
             return put_back(held, self.found.tensors, self.device, self.settings, into)
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            RuntimeError,
-            StopIteration,
-        ):  # a part is another than it was
+        except DIFFERENT_PART:
             raise FccoError([errors.checkpoint_damaged(self.at.folder)]) from None
 
     # ---------------------------------------------------------------------------------------- files
     def write(self, stage: str, run: Any) -> None:
-        """A checkpoint; where that fails the run goes on, and says so once, unless it is about to be
-        ended."""
+        """Write a checkpoint. If that fails the run goes on, and says so once, unless it is about to end."""
         tensors = dict(self.tensors)
         state = {**self.outcomes, stage: packed(run, stage, tensors)}
         seconds = self.spent + time.perf_counter() - self.began

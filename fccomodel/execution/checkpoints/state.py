@@ -1,8 +1,7 @@
-"""The state of a run as a value: what JSON can say, and tensors by name; and put back into a run that
-was set up anew.
+"""The state of a run as JSON values and tensors by name, and back into a run that was set up anew.
 
-A state is made of namespaces, settings, dictionaries, lists, numbers, tensors and generators of
-random numbers. What is held in two places is so again afterwards.
+A state consists of namespaces, settings, dictionaries, lists, numbers, tensors and generators of
+random numbers. An object that is held in two places is one object again afterwards.
 """
 
 from __future__ import annotations
@@ -15,32 +14,43 @@ from typing import Any
 
 import torch
 
-#: the kinds of what is no plain number or word, as keys of one entry
-FLOAT, TENSOR, HOST, RANDOM, SPACE, SETTINGS, DICT, LIST, TUPLE, SAME = (
-    "float",
-    "tensor",
-    "host",
-    "random",
-    "space",
-    "settings",
-    "dict",
-    "list",
-    "tuple",
-    "same",
-)
+# A value that JSON does not have is an object with one entry, whose key is one of these words.
+#: A float that is not finite.
+FLOAT = "float"
+#: A tensor on the run's device.
+TENSOR = "tensor"
+#: A tensor on the host.
+HOST = "host"
+#: The state of a generator of random numbers.
+RANDOM = "random"
+#: A namespace.
+SPACE = "space"
+#: A record of settings.
+SETTINGS = "settings"
+#: A dictionary.
+DICT = "dict"
+#: A list.
+LIST = "list"
+#: A tuple.
+TUPLE = "tuple"
+#: An object that was packed before, by its name.
+SAME = "same"
 
 
 def packed(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """``value`` for JSON; its tensors are copied into ``tensors``, by where they are found."""
+    """``value`` as JSON values. Its tensors are copied into ``tensors``, by their place in it."""
     return _Packing(tensors).packed(value, name)
 
 
 class _Packing:
+    """Turns values into JSON values, and remembers objects that it met."""
+
     def __init__(self, tensors: dict[str, torch.Tensor]):
         self.tensors = tensors
         self.seen: dict[int, str] = {}
 
     def packed(self, value: Any, name: str) -> Any:
+        """The value as JSON values; its tensors are set aside by name."""
         if value is None or isinstance(value, bool | int | str):
             return value
         if isinstance(value, float):
@@ -50,11 +60,8 @@ class _Packing:
         if isinstance(value, torch.Generator):
             return {RANDOM: self.packed(value.get_state(), name)}
         if isinstance(value, list | tuple):
-            return {
-                LIST if isinstance(value, list) else TUPLE: [
-                    self.packed(x, f"{name}.{k}") for k, x in enumerate(value)
-                ]
-            }
+            entries = [self.packed(x, f"{name}.{k}") for k, x in enumerate(value)]
+            return {LIST if isinstance(value, list) else TUPLE: entries}
         if isinstance(value, dict):
             return {DICT: self.entries(value, name)}
         if id(value) in self.seen:
@@ -70,6 +77,7 @@ class _Packing:
         raise TypeError(f"{name} is a {type(value).__name__}, which is no part of a state")
 
     def entries(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """The entries of a mapping as JSON values."""
         return {key: self.packed(x, f"{name}.{key}") for key, x in values.items()}
 
 
@@ -80,13 +88,17 @@ def put_back(
     settings: Callable[[], Any],
     into: Any = None,
 ) -> Any:
-    """The value of what ``packed`` made, tensors on their device; in the place of what ``into`` holds,
-    which stays the same object where others hold it too. ``settings`` makes a new record of
-    settings."""
+    """The value that was ``packed``, with tensors on their device.
+
+    It takes the place of what ``into`` holds, which stays the same object for others that hold it.
+    ``settings`` makes a new record of settings.
+    """
     return _Unpacking(tensors, torch.device(device), settings).value(text, into)
 
 
 class _Unpacking:
+    """Turns JSON values back, and remembers objects that it made."""
+
     def __init__(
         self, tensors: Mapping[str, torch.Tensor], device: torch.device, settings: Callable[[], Any]
     ):
@@ -94,6 +106,7 @@ class _Unpacking:
         self.made: dict[str, Any] = {}
 
     def value(self, text: Any, into: Any = None) -> Any:
+        """The value that was packed as ``text``, put into ``into`` if possible."""
         if not isinstance(text, dict):
             return text
         kind, content = next(iter(text.items()))
@@ -126,7 +139,7 @@ class _Unpacking:
         return self.record(kind, content, text.get("name", ""), into)
 
     def record(self, kind: str, content: Mapping[str, Any], name: str, into: Any) -> Any:
-        """A dictionary, a namespace or settings."""
+        """A dictionary, a namespace or settings, with their entries put back."""
         if into is None or isinstance(into, dict) != (kind == DICT):
             if kind == DICT:
                 into = {}
@@ -149,7 +162,7 @@ class _Unpacking:
 
 
 def _kind(value: Any) -> str:
-    """What sort of value it is: whole numbers, fractions and truth values may take each other's place."""
+    """The sort of a value: integers, floats and truth values may take each other's place."""
     if isinstance(value, bool | int | float):
         return "number"
     if isinstance(value, torch.Tensor):

@@ -1,4 +1,4 @@
-"""Runs an emitted program: the text is what runs."""
+"""Runs an emitted program, from its text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fccomodel.plan.start import Kept
 from fccomodel.program import starts
 from fccomodel.program.emit import Program
 
-#: A residual to end at that no steps come to.
+#: A residual to end at that no steps reach.
 OUT_OF_REACH = 1e-15
 
 __all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_values", "multipliers", "run"]
@@ -34,9 +34,12 @@ __all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_va
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a run is: objective and violation of the best point so far, on the exact problem, and its
-    KKT residual as last estimated, with the 95% error of the estimate; ``passes`` over all rows
-    that its finish has taken, None before that."""
+    """How far a run is.
+
+    objective, violation  of the best point so far, on the exact problem
+    kkt, kkt_error        its KKT residual as last estimated, with the 95% error of the estimate
+    passes                passes over all rows that the finish has taken; None before the finish
+    """
 
     stage: int
     iteration: int
@@ -52,22 +55,28 @@ class Progress:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
+    """Where a run ended.
 
-    ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows,
-    where there is one. ``stopped`` is the reason in words, ``ended`` one of ``converged``,
-    ``interrupted``, ``stopped``.
-    ``timed``: the clock ended it, or one of its stages, so that another run may end elsewhere.
-    ``worked``: its counted seconds, of no more than its ``patience`` where it had one.
-    ``planned``: the steps of its budget, or those that its last stage was to end at.
-    ``interior``: iterations of the interior-point method that found the answer, 0 where none did;
-    ``paper``: its key.
-    ``history``: for each stage objective (in the model's sense) and violation of the best point so
-    far, oracle calls, seconds. ``passes`` over all rows of the ``way`` it ended (``finish``,
-    ``restore``), 0 where there was none; ``moved``: these changed the point. ``failure`` is why
-    there is no solution, if that was found. ``kept`` is what another run can go on from. ``trace``
-    is what a microscope saw of it. ``notes`` say what the smoothing left: its parameter at the end,
-    and by how much a block's envelope can differ.
+    variables    the user's variables, float64
+    multipliers  by label of the constraints
+    limits       by constraint (a family as a whole) the largest multiplier that its penalty allows
+    history      for each stage objective (in the model's sense) and violation of the best point so
+                 far, oracle calls, seconds
+    stopped      why it ended, in words
+    ended        ``converged``, ``interrupted`` or ``stopped``
+    notes        on the smoothing: its parameter at the end, and how far a block's envelope can differ
+    passes       passes over all rows at the end, 0 if there were none
+    way          what these passes were: ``finish`` or ``restore``
+    moved        whether they changed the point
+    interior     iterations of the interior-point method that found the answer, 0 if it did not
+    paper        the key of that method's paper
+    failure      why there is no solution, if that was found
+    timed        the clock ended it, or one of its stages, so that another run may end elsewhere
+    worked       its counted seconds
+    patience     the largest number of counted seconds that it had, if it had a limit
+    planned      the steps of its budget, or those that its last stage was to end at
+    kept         what another run can go on from
+    trace        what a microscope saw of it
     """
 
     variables: Mapping[str, np.ndarray]
@@ -97,17 +106,20 @@ class Solution:
     def status(self) -> str:
         """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or
         ``stopped``."""
-        return self.ended if self.failure is None else self.failure.kind
+        if self.failure is None:
+            return self.ended
+        return self.failure.kind
 
     @property
     def oracles(self) -> float:
-        """Values g_i(w; xi) that its steps asked for."""
+        """The number of oracle calls: values g_i(w; xi) that its steps asked for."""
         if self.history:
             return float(self.history[-1]["oracles"])
         return 0.0
 
     @property
     def interrupted(self) -> bool:
+        """Whether Ctrl-C ended it."""
         return self.ended == "interrupted"
 
 
@@ -130,18 +142,20 @@ def run(
     keeper: Keeper | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. A ``keeper``
-    writes its state as it goes, and has that which it goes on from.
+    """Execute the program's text on its data. Ctrl-C ends it with the best point so far.
 
-    ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds
-    (the same unless given), and with ``patience`` it ends after so many of them. ``watched``: steps
-    alone estimate the KKT residual as well, now and then;
-    ``microscope``: looks at them as they go. Of a program of ranks, those but the first end with the run.
+    backend     what runs the steps, or ``auto``; a microscope needs eager steps
+    budget_s    seconds of the clock, which ends the run
+    room        counted seconds that the stages share, ``budget_s`` unless given
+    patience    counted seconds after which the run ends
+    polish      passes over all rows finish the run
+    watched     steps alone estimate the KKT residual as well, now and then
+    microscope  looks at the steps as they go
+    keeper      writes the state as the run goes, and has the state to go on from
 
-    ``backend``: what runs the steps, or ``auto``; a trace is of eager ones.
-
-    Raises F0818 where the ``backend`` cannot take the steps, F0713 where another rank is lost,
-    F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
+    In a program of several ranks all but rank 0 end with the run. Raises F0818 if the backend cannot
+    take the steps, F0713 if another rank is lost, F0711 if nothing finite was found, and F0704 if
+    the variables or the arrays exceed the memory.
     """
     refuse_size(program, bound, precision)
     if program.shares is not None:
@@ -156,13 +170,17 @@ def run(
             "iterations": budget_it,
             "seconds": None if budget_oracles is not None else room or budget_s,
         }
-        chosen = backend if microscope is None and program.shares is None else "eager"
+        if microscope is None and program.shares is None:
+            chosen = backend
+        else:
+            chosen = "eager"
         equipped = backends.equip(chosen, module, program, device=device, **foreseen)
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
     seconds = budget_s if limited else module.SECONDS
 
     def report(entry: Mapping[str, Any]) -> None:
+        """Tell how far the run is."""
         if progress is not None:
             told = _progress(entry, module.SIGN, time.perf_counter() - began, seconds)
             progress(told if keeper is None else replace(told, message=keeper.message))
@@ -218,14 +236,14 @@ def run(
 
 
 def _shared(program: Program) -> str:
-    """What each rank had of the steps, or ""."""
+    """A sentence on how ranks share the steps; an empty text in a single process."""
     if program.shares is None:
         return ""
     return f"{ranks.count()} {program.shares.sentence}"
 
 
 def _progress(entry: Mapping[str, Any], sign: int, elapsed: float, seconds: float | None) -> Progress:
-    """An entry of the history in the model's sense, with how fast the run is and what is left of its time."""
+    """An entry of the history in the model's sense, with the speed of the run and the time left."""
     return Progress(
         stage=entry["stage"],
         iteration=entry["iteration"],

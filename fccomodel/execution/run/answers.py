@@ -1,4 +1,4 @@
-"""What a program found, in the model's names: variables, multipliers, why there is no solution, notes."""
+"""The end of a program in the model's names: variables, multipliers, the failure, notes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fccomodel.normal_form.penalty import Penalty
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program.emit import Program
 
-#: how near its bound a constraint counts as being at it
+#: How near its bound a constraint counts as active.
 AT_BOUND = 1e-6
 
 
 def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.ndarray]:
-    """The user's variables, float64; those that reformulations added are left out."""
+    """The user's variables in float64, without those that reformulations added."""
     return {
         name: w[a:b].reshape(shape).numpy().astype(np.float64)
         for name, (a, b, shape) in program.layout.items()
@@ -32,7 +32,7 @@ def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.n
 
 
 def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tuple[str, Any]]:
-    """The constraints at the point found, where multipliers follow from them, or what failed."""
+    """Values of the constraints at the point found, if multipliers or a failure follow from them."""
     if (
         not any(isinstance(p, Penalty) for p in program.penalties.values())
         and getattr(final, "failure", None) is None
@@ -45,8 +45,10 @@ def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tupl
 def multipliers(
     program: Program, bound: Bound, final: Any, values: Mapping[str, tuple[str, Any]]
 ) -> dict[str, float]:
-    """The solver's own multipliers by label, from ``values`` of the constraints at the point found;
-    none of those that became the sets of variables."""
+    """The solver's own multipliers by label, from ``values`` of the constraints at the point found.
+
+    Constraints that became sets of variables have none.
+    """
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         match program.penalties.get(constraint.label):
@@ -75,8 +77,7 @@ def multipliers(
 
 
 def limits(program: Program, bound: Bound, final: Any) -> dict[str, float]:
-    """The largest slopes of the penalties, which are bounded where they are multiples of a hinge or an
-    absolute value."""
+    """The largest slopes of the penalties that are multiples of a hinge or an absolute value."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         match program.penalties.get(constraint.label):
@@ -90,9 +91,11 @@ def limits(program: Program, bound: Bound, final: Any) -> dict[str, float]:
 def failure(
     bound: Bound, program: Program, said: Mapping[str, Any] | None, values: Mapping[str, tuple[str, Any]]
 ) -> Failure | None:
-    """What a program says of its failure, in the model's names; ``values`` are the constraints' at the
-    point found. Those that became sets of variables are never violated: they are in a conflict
-    where the point is at their bound."""
+    """The failure that a program found, in the model's names; None if there is none.
+
+    ``values`` are those of the constraints at the point found. Constraints that became sets of
+    variables are never violated; they belong to a conflict if the point is at their bound.
+    """
     if said is None:
         return None
     if said["kind"] == "infeasible":
@@ -116,22 +119,19 @@ def failure(
     name, (start, _, shape) = next(
         (n, place) for n, place in program.layout.items() if place[0] <= k < place[1]
     )
+    entry = name
     if shape:
-        index = ", ".join(str(int(i) + 1) for i in np.unravel_index(k - start, shape))
-    else:
-        index = ""
-    return Failure(
-        kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)), far=said["far"]
-    )
+        entry += f"[{', '.join(str(int(i) + 1) for i in np.unravel_index(k - start, shape))}]"
+    return Failure(kind=said["kind"], along=(entry, bool(w[k] > 0)), far=said["far"])
 
 
 def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:
-    """The members' values by label."""
+    """The values of a family's members, by label."""
     return dict(zip(family.labels(constraint.label), values.tolist(), strict=True))
 
 
 def notes(program: Program, module: Any, final: Any) -> list[str]:
-    """What a reader should know of a run beside where it ended: step size, smoothing, epsilon, divergence."""
+    """Notes on a run for the reader: step size, smoothing, epsilon, divergence."""
     said = []
     if module.SOLVER.direct and getattr(final, "way", "") == "finish":
         if not module.SOLVER.nonconvex:
@@ -159,9 +159,11 @@ def notes(program: Program, module: Any, final: Any) -> list[str]:
 
 
 def gap(text: str, lam: float, width: float) -> str:
-    """How far an envelope can lie below its function: max over y, c in the dual domain of lam/2 |y - c|^2."""
-    if math.isinf(width):
-        bound = ""
-    else:
+    """A sentence on how far an envelope can lie below its function.
+
+    The bound is the maximum of lam/2 |y - c|^2 over y, c in the dual domain, which has this width.
+    """
+    bound = ""
+    if not math.isinf(width):
         bound = f", so a block lies at most {0.5 * lam * width**2:.2g} below its function"
     return f"smoothing of {text}: lambda = {lam:.2g}{bound}"

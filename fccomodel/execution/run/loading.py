@@ -1,5 +1,7 @@
-"""A program's text as a module. What programs for other numbers in the same model share is compiled
-once, and its classes made once."""
+"""A program's text as a module.
+
+Parts that programs of the same model share are compiled once, and their classes are made once.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ from typing import Any
 from fccomodel.core import process
 from fccomodel.program.emit import Program
 
-#: What divides the parts of a program.
+#: The text between two parts of a program.
 BETWEEN = "\n\n\n"
-#: Classes that are kept for other programs, at most.
-MOST_CLASSES = 512
+#: The largest number of classes that are kept for other programs.
+LARGEST_CACHE = 512
 
 
 def loaded(program: Program) -> types.ModuleType:
@@ -35,7 +37,7 @@ def loaded(program: Program) -> types.ModuleType:
 
 
 def _code(text: str) -> list[types.CodeType]:
-    """A program's text compiled by its parts, which two empty lines divide."""
+    """The code of a program's parts, which are separated by two empty lines."""
     parts, line, found = text.split(BETWEEN), 0, []
     try:
         for part in parts:
@@ -48,7 +50,7 @@ def _code(text: str) -> list[types.CodeType]:
 
 @lru_cache(maxsize=4096)
 def _compiled(part: str, line: int) -> types.CodeType:
-    """A part that begins after so many lines."""
+    """The code of a part that begins after so many lines."""
     return compile("\n" * line + part, "solver.py", "exec", dont_inherit=True)
 
 
@@ -57,8 +59,10 @@ _classes: dict[tuple[Any, ...], type] = {}
 
 
 def _of_class(part: types.CodeType, scope: dict[str, Any]) -> type | None:
-    """The class that a part is made of, kept from another program where all that it names is the same
-    as there; None where a part is something else, or names what is a program's own."""
+    """The class that a part defines, taken from another program if all that it names is the same there.
+
+    None if the part is not a class, or if it names something of this program alone.
+    """
     needed = _needed(part)
     if needed is None or not all(name in scope and _lasting(scope[name]) for name in needed):
         return None
@@ -66,7 +70,7 @@ def _of_class(part: types.CodeType, scope: dict[str, Any]) -> type | None:
     if key not in _classes:
         space = {name: scope[name] for name in needed} | {"__name__": scope["__name__"]}
         exec(part, space)  # noqa: S102 - what we emitted
-        if len(_classes) >= MOST_CLASSES:
+        if len(_classes) >= LARGEST_CACHE:
             _classes.clear()
         _classes[key] = next(
             value for name, value in space.items() if name in part.co_names and name not in needed
@@ -76,8 +80,7 @@ def _of_class(part: types.CodeType, scope: dict[str, Any]) -> type | None:
 
 @lru_cache(maxsize=4096)
 def _needed(part: types.CodeType) -> tuple[str, ...] | None:
-    """The names that a class takes from the module around it, in its functions too; None for a part
-    that is no class alone."""
+    """The names that a class and its functions take from the module; None if the part is not one class."""
     bodies = [code for code in part.co_consts if isinstance(code, types.CodeType)]
     if dis.opmap["LOAD_BUILD_CLASS"] not in part.co_code[::2]:
         return None
@@ -93,7 +96,7 @@ def _needed(part: types.CodeType) -> tuple[str, ...] | None:
 
 
 def _read(code: types.CodeType) -> Iterator[tuple[str, str]]:
-    """How code looks up names beside its own variables, and these names; in the functions inside it too."""
+    """The global names that code and its inner functions look up, each after the instruction's name."""
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"):
             yield instruction.opname, instruction.argval
@@ -103,7 +106,7 @@ def _read(code: types.CodeType) -> Iterator[tuple[str, str]]:
 
 
 def _lasting(value: Any) -> bool:
-    """A module, what comes from one, or a class that is kept."""
+    """Whether a value outlives the program: a module, something from a module, or a kept class."""
     if isinstance(value, types.ModuleType) or getattr(value, "__module__", "solver") != "solver":
         return True
     return isinstance(value, type) and any(value is kept for kept in _classes.values())

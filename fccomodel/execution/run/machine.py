@@ -1,4 +1,4 @@
-"""The machine that a program runs on: its memory, its interruptions, and its failures as coded errors."""
+"""The machine that a program runs on: memory, interruptions, and failures as coded errors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from fccomodel.execution import errors, ranks
 from fccomodel.execution.checkpoints.keeper import Keeper
 from fccomodel.program.emit import Program
 
-#: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and
-#: their copies
+#: How many vectors of the variables a run holds: iterate, averages, gradient, best point, copies.
 VECTORS = 8
 
 
 def solved(
     module: Any, program: Program, bound: Bound, polish: bool, keeper: Keeper | None = None, **settings: Any
 ) -> Any:
-    """What the program's ``solve`` (with ``polish``, then its ``finish``) returns, its point on the
-    host; failures of the machine or of a constant as coded errors. A ``keeper`` writes its state as
-    it goes."""
+    """The end of the program's ``solve``, and with ``polish`` of its ``finish``; the point is on the host.
+
+    A ``keeper`` writes the state as the run goes. Raises F0711 for a constant that is not finite,
+    F0704 for lack of memory, F0713 for a lost rank, F0817 for a damaged checkpoint.
+    """
     threads = torch.get_num_threads()
     with interruptible() as asked, nullcontext() if keeper is None else process.terminable(keeper.terminate):
         stop = asked.is_set
@@ -39,10 +40,9 @@ def solved(
         try:
             torch.set_num_threads(module.THREADS)
             with module.no_grad(), process.holding_memory():
+                solve = module.solve
                 if polish:
-                    solve = getattr(module, "solve_then_finish", module.solve)
-                else:
-                    solve = module.solve
+                    solve = getattr(module, "solve_then_finish", solve)
                 final = solve(module.SOLVER, dict(program.data), stop=stop, **settings)
                 final.w = final.w.cpu().clone()
                 return final
@@ -53,19 +53,22 @@ def solved(
                 raise ranks.lost(error) from None
             if "without overflow" in str(error):  # a number of the model beyond those of the precision
                 raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
-            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(
-                error
-            ):
-                raise _of_state(error, keeper) from None
-            raise FccoError([errors.memory(error)], bound.problem.source) from None
+            if _of_memory(error):
+                raise FccoError([errors.memory(error)], bound.problem.source) from None
+            raise _of_state(error, keeper) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise _of_state(error, keeper) from None
         finally:
             torch.set_num_threads(threads)
 
 
+def _of_memory(error: Exception) -> bool:
+    """Whether an error says that memory ran out."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)
+
+
 def _of_state(error: Exception, keeper: Keeper | None) -> Exception:
-    """The error as it is; F0817 where the run went on from a checkpoint, whose values may be of no run."""
+    """The error itself, or F0817 if the run went on from a checkpoint, whose values may be damaged."""
     if keeper is None or keeper.found is None:
         return error
     return FccoError([errors.checkpoint_damaged(keeper.at.folder)])
@@ -73,8 +76,10 @@ def _of_state(error: Exception, keeper: Keeper | None) -> Exception:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """The first Ctrl-C sets the event, the second raises KeyboardInterrupt; only in the main thread,
-    and where it is heeded."""
+    """An event that the first Ctrl-C sets; the second raises KeyboardInterrupt.
+
+    Outside the main thread, or if the signal is ignored, the event is never set.
+    """
     asked = threading.Event()
     if (
         threading.current_thread() is not threading.main_thread()
@@ -84,6 +89,7 @@ def interruptible() -> Iterator[threading.Event]:
         return
 
     def on_interrupt(number: int, frame: Any) -> None:
+        """Set the event; at the second Ctrl-C raise KeyboardInterrupt."""
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
@@ -97,14 +103,13 @@ def interruptible() -> Iterator[threading.Event]:
 
 
 def refuse_size(program: Program, bound: Bound, precision: str) -> None:
-    """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's
-    memory."""
+    """Raise F0704 if a run's vectors, each as long as all variables together, exceed the memory."""
     length = max((stop for _, stop, _ in program.layout.values()), default=0)
     sizes.demand_room(bound, length, VECTORS, getattr(torch, precision).itemsize)
 
 
 def nothing_finite(bound: Bound, module: Any, final: Any) -> FccoError:
-    """F0711: steps of a fixed schedule that diverged, or no point at which the objective is finite."""
+    """The error F0711: steps of a fixed schedule diverged, or the objective is finite at no point."""
     broken = getattr(final, "broken", None)
     if broken is not None and module.SOLVER.schedule.keeps_last:
         return FccoError([errors.diverged(broken, final.eta)], bound.problem.source)

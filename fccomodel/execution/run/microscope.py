@@ -1,7 +1,7 @@
 """An algorithm at work: at chosen steps its estimates beside the true values, the bias of its
 gradient, the multipliers.
 
-The run is not disturbed: states are copied as steps come by, and looked at after the run.
+The run is not disturbed: states are copied during the run and evaluated after it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,29 @@ from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program.emit import Program
 from fccomodel.program.lower.records import Buffer
 
-#: What can be looked at: the estimates, the true values, the gradient of a step, the multipliers.
+#: What can be traced: estimates, true values, the gradient of a step, multipliers.
 QUANTITIES = ("u", "g", "gradient", "y")
-#: By default looks come after so many more steps each, relative to those before.
-SPREAD = 1.2
-#: Blocks of an estimate that are kept; of more, a random choice.
-MOST = 500
-#: Minibatches whose gradients tell their mean, so many at a time until its standard error is that
-#: share of the true gradient.
-SAMPLES, LARGEST, NEAR = 100, 2000, 0.03
+#: The ratio of the steps of two looks, by default.
+STEP_RATIO = 1.2
+#: The largest number of blocks of an estimate that are kept; of more, a random choice.
+LARGEST_BLOCKS = 500
+#: Minibatches whose gradients are drawn at once for their mean.
+SAMPLES = 100
+#: The largest number of these minibatches.
+LARGEST_SAMPLES = 2000
+#: The standard error of the mean that is small enough, relative to the true gradient.
+SMALL_ERROR = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gradient:
-    """What a step goes by at one point: the mean of the stochastic gradients there, given the
-    estimates, and the gradient that all rows give, of the smoothed problem with its multipliers;
-    (w,) each. ``noise`` is the root of the sum of the entries' variances, of one minibatch;
-    ``samples`` how many the mean is over."""
+    """The gradients at one point, each of the length of w.
+
+    mean     of the stochastic gradients, given the estimates
+    true     over all rows, of the smoothed problem with its multipliers
+    noise    the root of the sum of the entries' variances for one minibatch
+    samples  the number of minibatches in the mean
+    """
 
     mean: np.ndarray
     true: np.ndarray
@@ -69,9 +75,11 @@ class Gradient:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The state before a step: ``u`` and ``g`` by estimate, one entry per block that is kept (NaN: not
-    seen yet); ``y`` by smoothed function likewise: the dual of ALEXR, of algorithms whose y follows
-    from u the centre of its smoothing."""
+    """The state before a step.
+
+    u, g  by estimate, an entry per block that is kept: the estimate (NaN: not seen yet), the truth
+    y     by smoothed function: ALEXR's dual, or the centre of the smoothing if y follows from u
+    """
 
     step: int
     oracles: float
@@ -85,8 +93,12 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What was seen of a run: ``estimates`` are texts of expectations by their names, ``duals`` of
-    smoothed functions; ``blocks`` the labels of those kept, of either."""
+    """The looks at a run.
+
+    estimates  texts of the expectations, by their names
+    duals      texts of the smoothed functions, by their names
+    blocks     labels of the blocks that are kept, of either
+    """
 
     looks: Sequence[Look]
     estimates: Mapping[str, str]
@@ -95,8 +107,7 @@ class Trace:
 
 
 class Microscope:
-    """Looks at ``wanted`` quantities at the steps ``at``, or at ever rarer ones; over one run of a
-    program."""
+    """Looks at ``wanted`` quantities at the steps ``at``, or at ever rarer ones, during one run."""
 
     def __init__(self, wanted: Sequence[str], at: Sequence[int] | None = None):
         for name in wanted:
@@ -112,7 +123,7 @@ class Microscope:
         self.run: Any = None
 
     def over(self, module: Any, bound: Bound) -> None:
-        """Puts itself into a program's loop."""
+        """Put the microscope into a program's loop."""
         if not hasattr(module.SOLVER, "advance"):
             refuse(errors.not_traced(), source=bound.problem.source)
         if "gradient" in self.wanted and module.SOLVER.whole is None:
@@ -120,6 +131,7 @@ class Microscope:
         steps, advance = module.take_steps, module.SOLVER.advance
 
         def take_steps(run: Any, *given: Any) -> Any:
+            """Take the steps with the run known to the microscope."""
             self.run = run
             try:
                 return steps(run, *given)
@@ -127,6 +139,7 @@ class Microscope:
                 self.run = None
 
         def advanced(solver: Any, data: Any, state: Any, u: Any, c: Any, batch: Any, h: Any) -> None:
+            """Copy the state if its step is next, then take the step."""
             if self.run is not None and self.run.count >= self.next:
                 self.keep(data, state, u, c, h)
             advance(solver, data, state, u, c, batch, h)
@@ -134,7 +147,7 @@ class Microscope:
         module.take_steps, module.SOLVER = take_steps, replace(module.SOLVER, advance=advanced)
 
     def keep(self, data: Any, state: Any, u: Any, c: Any, h: Any) -> None:
-        """Copies where the run stands."""
+        """Copy the state of the run."""
         count = self.run.count
         w = state.w.clone()
         self.seen.append(SimpleNamespace(count=count, data=data, w=w, u=copied(u), c=copied(c), h=h.copy()))
@@ -142,7 +155,7 @@ class Microscope:
             self.next = next(self.steps, math.inf)
 
     def trace(self, module: Any, program: Program, bound: Bound, seed: int) -> Trace:
-        """What the copies tell."""
+        """The trace that the copies give."""
         kept = {name: blocks(bound, buffer.binders, seed) for name, buffer in program.estimates.items()}
         duals = {}
         if self.seen and "y" in self.wanted:
@@ -174,7 +187,7 @@ class Microscope:
         exact: Any,
         seed: int,
     ) -> Look:
-        """All that is wanted of one state."""
+        """The wanted quantities of one state."""
         variables = answers.variables(program, bound, at.w.cpu().double())
         seen: dict[str, Any] = {
             "step": at.count,
@@ -201,13 +214,13 @@ class Microscope:
         return Look(**seen)
 
     def gradient(self, module: Any, at: Any, exact: Any, seed: int) -> Gradient:
-        """The mean over minibatches, each with copies of the estimates and the centres, and the truth."""
+        """The mean over minibatches, each from the same estimates and centres, and the true gradient."""
         solver = module.SOLVER
         data = SimpleNamespace(**{**vars(at.data), "waiting": {}})
         rng = torch.Generator(device=at.w.device).manual_seed(seed + 1 + at.count)
         true = true_gradient(module, at, exact)
         total, squares, count, error = torch.zeros_like(true), 0.0, 0, math.inf
-        while count < LARGEST and error > NEAR * float(true.norm()):
+        while count < LARGEST_SAMPLES and error > SMALL_ERROR * float(true.norm()):
             with module.no_grad():
                 for batch in module.drawn(solver, data, rng, SAMPLES):
                     G = solver.gradient(data, at.w, at.w, copied(at.u), copied(at.c), batch, at.h).double()
@@ -221,37 +234,38 @@ class Microscope:
 
 
 def spreading() -> Iterator[int]:
-    """0, 1, 2, .. and ever rarer."""
+    """The steps 0, 1, 2, .., ever rarer."""
     step = 0
     while True:
         yield step
-        step = max(step + 1, math.ceil(SPREAD * step))
+        step = max(step + 1, math.ceil(STEP_RATIO * step))
 
 
 def copied(state: Any) -> SimpleNamespace:
+    """A copy of a state and its tensors."""
     return SimpleNamespace(
         **{name: x.clone() if torch.is_tensor(x) else x for name, x in vars(state).items()}
     )
 
 
 def blocks(bound: Bound, binders: Sequence[ir.Binder], seed: int) -> Members:
-    """The blocks of an estimate or a dual that are kept."""
+    """The blocks of an estimate or a dual that are kept: all, or a random choice."""
     family = members.members(bound, binders)
-    if len(family) <= MOST:
+    if len(family) <= LARGEST_BLOCKS:
         return family
-    chosen = np.sort(np.random.default_rng(seed).choice(len(family), MOST, replace=False))
+    chosen = np.sort(np.random.default_rng(seed).choice(len(family), LARGEST_BLOCKS, replace=False))
     return replace(family, places=family.places[chosen])
 
 
 def estimate(u: torch.Tensor, family: Members) -> np.ndarray:
+    """The entries of an estimate at the blocks that are kept, in float64."""
     if not family.ids:
         return np.asarray(u.double().cpu().numpy()[family.ids])[None]
     return u.double().cpu().numpy()[family.ids]
 
 
 def truth(evaluator: Evaluator, buffer: Buffer, family: Members) -> np.ndarray:
-    """The expectation at the blocks, over all rows; of functions as the model states them, not of
-    their envelopes."""
+    """The expectation at the blocks, over all rows, of functions as stated and not of their envelopes."""
     stated = Rewriter(lambda node: node.stated if isinstance(node, Smoothed) else None)(buffer.node)
     with torch.no_grad():
         value = family.over(evaluator.value(stated, family.env)).double()
@@ -259,8 +273,10 @@ def truth(evaluator: Evaluator, buffer: Buffer, family: Members) -> np.ndarray:
 
 
 def true_gradient(module: Any, at: Any, exact: Any) -> torch.Tensor:
-    """The gradient of the smoothed problem over all rows with the multipliers there are; where steps
-    move the outer functions' own y, with those that belong to the true values."""
+    """The gradient of the smoothed problem over all rows, with its current multipliers.
+
+    If steps move the outer functions' own y, the multipliers that belong to the true values.
+    """
     solver, h, w = module.SOLVER, at.h.copy(), at.w.double()
     c = SimpleNamespace(**{name: x.double().clone() for name, x in vars(at.c).items()})
     with torch.inference_mode(False), torch.no_grad():

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 #: weight of a new value in the running means of ``values()``
-WATCHED = 0.05
+WATCHED = 0.1
 WATCHING = SimpleNamespace(gamma=WATCHED)
 
 
@@ -32,7 +32,10 @@ def tracked(
     places = tuple(part.expand(shape).reshape(-1) for part in index)
     values = g.reshape(count, *event)
     others = [part.reshape(count, *event) for part in extra]
-    old = u[places] if places else u.expand(count, *event).clone()
+    if places:
+        old = u[places]
+    else:
+        old = u.expand(count, *event).clone()
     local, all_places = old.clone(), (torch.arange(count, device=u.device),)
     moved = track(local, all_places, values, *others, h)
     wide = here.reshape(-1, *[1] * len(event))

@@ -36,6 +36,8 @@ FEASIBLE = 1e-4
 FALLS = 0.5
 SHARPER = 0.5
 LEAST_SMOOTHING = 1e-3
+#: steps from one of the batches that running values are taken of to the next
+WATCHED_EVERY = 4
 #: rows of a batch that a program is made for, at least
 LEAST_ROWS = 8
 
@@ -125,6 +127,8 @@ class Criterion(torch.nn.Module):
         for name in lowered.estimated:
             shape = lowered.state.centres[name]
             self._buffer("u", name, torch.full(shape, full, dtype=self.dtype))
+        if "" not in lowered.watched:
+            self._buffer("value", "objective", torch.tensor(full, dtype=self.dtype))
         for label, (_, value) in lowered.watched.items():
             self._buffer("value", label or "objective", torch.full(_shape(value), full, dtype=self.dtype))
 
@@ -161,7 +165,10 @@ class Criterion(torch.nn.Module):
         ids = self._ids(rows)
         given, parts = SimpleNamespace(), dict[str, torch.Tensor]()
         flat = self._scores(scores, ids)
-        before = self._scores(previous, ids) if previous is not None else flat
+        if previous is not None:
+            before = self._scores(previous, ids)
+        else:
+            before = flat
         device = next(iter(flat.values())).device
         made = self._made(max(len(part) for part in ids.values()))
         for name, part in ids.items():
@@ -188,26 +195,35 @@ class Criterion(torch.nn.Module):
         """What the emitted step says of a batch; the watched values move with it."""
         data = self._data(made, device)
         flat = [p.detach().reshape(-1) for p in self.variables.values()]
-        w = torch.cat(flat) if flat else torch.zeros(0, dtype=self.dtype, device=device)
+        if flat:
+            w = torch.cat(flat)
+        else:
+            w = torch.zeros(0, dtype=self.dtype, device=device)
         groups = [self._group(group) for group in ("u", "c", "y")]
         noise, watched = (self._drawn(made, data, name) for name in ("draw", "draw_watched"))
         with torch.no_grad(), torch.autocast(device.type, enabled=False):
             value, adjoints, gradients = made.functions["step"](
                 data, w, w, *groups, noise, self.settings, given
             )
-            if self.training:
+            if self.training and self.steps % WATCHED_EVERY == 0:
                 found = made.functions["watch"](data, w, self._group("v"), watched, given)
                 for label, values in found.items():
                     kept = self.get_buffer(f"value_{label or 'objective'}")
                     kept.copy_(torch.as_tensor(values, dtype=self.dtype, device=device).expand(kept.shape))
-                self.steps += 1
+            if self.training and "" not in made.lowered.watched:
+                kept = self.get_buffer("value_objective")
+                sign = -1.0 if self.bound.problem.objective.sense == "maximize" else 1.0
+                now = torch.as_tensor(value, dtype=self.dtype, device=device) * sign
+                kept.copy_(torch.where(kept.isnan(), now, kept + blocks.WATCHED * (now - kept)))
+        self.steps += self.training
         return value, adjoints, gradients
 
     def _drawn(self, made: Made, data: SimpleNamespace, name: str) -> Any:
         """The noise of one step."""
         if not made.program.noise[name == "draw_watched"]:
             return ()
-        return [part[0] for part in made.functions[name](data, self.noise, 1)]
+        here = SimpleNamespace(device=self.noise.device, dtype=self.dtype, waiting={})
+        return [part[0].to(data.device) for part in made.functions[name](here, self.noise, 1)]
 
     def _loss(
         self,
@@ -241,13 +257,19 @@ class Criterion(torch.nn.Module):
             self._refuse(errors.criterion_tables(self.tables))
         found = {}
         for name, part in rows.items():
-            numbers = torch.as_tensor(part, dtype=torch.int64).reshape(-1).cpu()
+            numbers = torch.as_tensor(part)
+            if not numbers.numel():
+                self._refuse(errors.criterion_row_numbers(name, "the batch is empty"))
+            if numbers.dtype == torch.bool or numbers.is_floating_point() or numbers.is_complex():
+                kind = str(numbers.dtype).removeprefix("torch.")
+                self._refuse(errors.criterion_row_numbers(name, f"their type is {kind}"))
+            numbers = numbers.to(torch.int64).reshape(-1).cpu()
             places = self.places[name]
             outside = (numbers < 0) | (numbers >= len(places))
             ids = places[numbers.clamp(0, len(places) - 1)]
             outside |= ids < 0
-            if not len(numbers) or bool(outside.any()):
-                row = int(numbers[outside][0]) if len(numbers) else -1
+            if bool(outside.any()):
+                row = int(numbers[outside][0])
                 self._refuse(errors.criterion_rows(name, row, self.bound.tables[name].n))
             found[name] = ids
         return found
@@ -267,6 +289,8 @@ class Criterion(torch.nn.Module):
             elif set(value) != set(names):
                 self._refuse(errors.criterion_inputs(net, names))
             for one, name in zip(asked, names, strict=True):
+                if not isinstance(value[name], torch.Tensor):
+                    self._refuse(errors.criterion_not_scores(net, type(value[name]).__name__))
                 shape, expected = tuple(value[name].shape), (len(ids[one.table]), *one.event)
                 if shape != expected and shape != (*expected, 1):
                     self._refuse(errors.criterion_shape(net, shape, expected))
@@ -337,14 +361,22 @@ class Criterion(torch.nn.Module):
 
     def values(self) -> dict[str, Any]:
         """Running values of the problem as written: ``objective``, ``constraints`` (left minus right
-        side, by label), ``multipliers`` and the largest ``violation``. They lag behind by some 20 steps."""
+        side, by label), ``multipliers`` and the largest ``violation``. They are means over some 40
+        steps, of every fourth batch.
+
+        Where the objective as written needs all rows (``cvar`` over them), ``objective`` is the mean of
+        the loss, penalties included; a constraint that does is left out.
+        """
         watched = self.made[self.batch].lowered.watched
         constraints = {k: _number(self.get_buffer(f"value_{k}")) for k in watched if k}
         violation = 0.0
         for label, (kind, _) in watched.items():
             if label:
                 left = self.get_buffer(f"value_{label}")
-                size = left.abs() if kind == "eq" else left
+                if kind == "eq":
+                    size = left.abs()
+                else:
+                    size = left
                 violation = max(violation, float(size.nan_to_num(0.0).max()))
         return {
             "objective": _number(self.get_buffer("value_objective")),
@@ -444,4 +476,6 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _number(value: torch.Tensor) -> Any:
-    return float(value) if value.dim() == 0 else value.detach().cpu().numpy().copy()
+    if value.dim() == 0:
+        return float(value)
+    return value.detach().cpu().numpy().copy()

@@ -26,7 +26,10 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
         with process.frames(FRAMES):
             problem = _check(ctx, expanded)
     except RecursionError:
-        span = ctx.statement.span if ctx.statement is not None else Span(start=0, end=0)
+        if ctx.statement is not None:
+            span = ctx.statement.span
+        else:
+            span = Span(start=0, end=0)
         ctx.report(errors.problem.statement_too_deep(span))
         problem = None
     if problem is not None:
@@ -64,7 +67,10 @@ def _check(ctx: Context, parsed: tuple[syntax.Statement, ...]) -> ir.Problem | N
         kind.check(ctx, statement)
     ctx.statement = None
     if ctx.first_objective is None:
-        end = parsed[-1].span.end if parsed else 0
+        if parsed:
+            end = parsed[-1].span.end
+        else:
+            end = 0
         ctx.report(errors.problem.no_objective(end))
     elif not any(kind.name == "var" for kind in kinds):
         ctx.report(errors.problem.no_variables(ctx.first_objective.span))

@@ -70,7 +70,7 @@ class Dropping:
         ]
 
     def rule(self, node: ir.Expr) -> ir.Expr | None:
-        """The rewriting of one node, which notes its conditions."""
+        """The rewritten node; notes its conditions in ``asked``."""
         below = {id(c): c for child in node.children for c in self.asked[id(child)]}
         asked = list(below.values())
         rewritten = node

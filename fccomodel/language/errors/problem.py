@@ -151,7 +151,10 @@ def model_too_large(limit: int, span: Span) -> Diagnostic:
 # ------------------------------------------------------------------------------------- unused names
 def unused(name: str, what: str, span: Span) -> Diagnostic:
     """A declared name that is never read."""
-    code = UNUSED_VARIABLE if what in ("a variable", "the parameters of a net") else UNUSED
+    if what in ("a variable", "the parameters of a net"):
+        code = UNUSED_VARIABLE
+    else:
+        code = UNUSED
     return code.warning(
         f"`{name}` is {what} that nothing uses",
         span=span,

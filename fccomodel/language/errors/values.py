@@ -119,16 +119,13 @@ def constant_without_value(written: Quote, *, by_zero: bool) -> Diagnostic:
 
 def not_allowed(title: str, lies: Interval, needs: str, span: Span, *, ordered: bool) -> Diagnostic:
     """An option, or an argument of a distribution or a set, is what is asked of it."""
-    return OPTION_VALUE.error(
-        f"{title} {_lies(lies)}",
-        span=span,
-        reason=f"It needs {needs}.",
-        fix="Round it."
-        if needs == WHOLE
-        else "Swap or correct them."
-        if ordered
-        else "Correct it, or the bounds of its param.",
-    )
+    if needs == WHOLE:
+        fix = "Round it."
+    elif ordered:
+        fix = "Swap or correct them."
+    else:
+        fix = "Correct it, or the bounds of its param."
+    return OPTION_VALUE.error(f"{title} {_lies(lies)}", span=span, reason=f"It needs {needs}.", fix=fix)
 
 
 def more_than_all(reduction: str, option: str, value: float, elements: int, span: Span) -> Diagnostic:

@@ -46,7 +46,9 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 def are(number: int) -> str:
     """The verb that goes with a number of things."""
-    return "is" if number == 1 else "are"
+    if number == 1:
+        return "is"
+    return "are"
 
 
 def short(text: str) -> str:

@@ -186,7 +186,9 @@ def _distance(a: Atom, b: Atom) -> int:
     common = len(os.path.commonprefix([a.name, b.name]))
     if common >= COMMON_LETTERS or nearest(a.name, [b.name]):
         return 1
-    return 2 if set(a.parameters) & set(b.parameters) else 3
+    if set(a.parameters) & set(b.parameters):
+        return 2
+    return 3
 
 
 def _fold(atom: Atom, values: list[float]) -> float | None:
@@ -203,7 +205,10 @@ def _fold(atom: Atom, values: list[float]) -> float | None:
 def uniform_weights(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
     """``uniform(K)``: the vector with 1/|K| for each element of K."""
     argument = node.args[0]
-    symbol = names.find(ctx, argument.id) if isinstance(argument, syntax.Name) else None
+    if isinstance(argument, syntax.Name):
+        symbol = names.find(ctx, argument.id)
+    else:
+        symbol = None
     if not isinstance(symbol, SetSymbol | TableSymbol) and (symbol is None or symbol.what != "a dim"):
         if isinstance(argument, syntax.Name) and symbol is None:
             names.unknown(ctx, scope, argument.id, argument.span)

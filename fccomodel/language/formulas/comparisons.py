@@ -46,7 +46,10 @@ def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
         if left is None or right is None:
             links.append(None)
             continue
-        span = left.span | right.span if len(node.ops) > 1 else node.span
+        if len(node.ops) > 1:
+            span = left.span | right.span
+        else:
+            span = node.span
         links.append(_compare(ctx, op, left, right, span))
     if any(link is None for link in links):
         return None

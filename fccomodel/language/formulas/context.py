@@ -37,7 +37,10 @@ class Scope:
 
     def with_index(self, name: str, binder: ir.Binder | None, *, opened: bool = False) -> Scope:
         """The scope with a binder for a declared index; ``opened`` if a reduction binds it."""
-        names = self.opened | {name} if opened else self.opened
+        if opened:
+            names = self.opened | {name}
+        else:
+            names = self.opened
         return replace(self, indices={**self.indices, name: binder}, opened=names)
 
 

@@ -95,8 +95,8 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
             _needs_index(ctx, name, span)
             return None
     if symbol.what == "a dim":
-        one = syntax.Number(value=1.0, text="1", span=span)
-        return domain_of(ctx, scope, syntax.Range(low=one, high=node, span=span), kind)  # its indices
+        first = syntax.Number(value=1.0, text="1", span=span)
+        return domain_of(ctx, scope, syntax.Range(low=first, high=node, span=span), kind)  # its indices
     _not_a_set(ctx, span, symbol.what, kind)
     return None
 
@@ -252,7 +252,9 @@ def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> 
     errors_before = len(ctx.errors)
     condition = condition_of(ctx, domain, probe)
     if condition is None:
-        return None if len(ctx.errors) > errors_before else domain
+        if len(ctx.errors) > errors_before:
+            return None
+        return domain
     if not condition_is_fixed(ctx, condition):
         return None
     if rows is None or any(free is not probe for free in ir.free_binders(condition)):

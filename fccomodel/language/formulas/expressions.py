@@ -26,6 +26,7 @@ def evaluates(kind: type[syntax.Expr]) -> Callable[[AnyEvaluator], AnyEvaluator]
     """A decorator: the function types formulas of this kind."""
 
     def register(evaluator: AnyEvaluator) -> AnyEvaluator:
+        """Register the evaluator of the kind."""
         _EVALUATORS[kind] = evaluator
         return evaluator
 
@@ -64,7 +65,10 @@ def _too_large(ctx: Context, node: syntax.Expr) -> None:
     if ctx.overgrown:
         return
     ctx.overgrown = True
-    outermost = ctx.calls[0][1] if ctx.calls else node.span
+    if ctx.calls:
+        outermost = ctx.calls[0][1]
+    else:
+        outermost = node.span
     ctx.calls.clear()
     ctx.report(errors.problem.model_too_large(MAX_NODES, outermost))
 

@@ -1,4 +1,4 @@
-"""Families, ``[k in K]`` after a name, and what a statement's indices leave open."""
+"""Families, as in ``rate[k in K]``, and the declared indices that a statement leaves open."""
 
 from __future__ import annotations
 

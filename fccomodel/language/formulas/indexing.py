@@ -196,7 +196,9 @@ def place(
     if labels and isinstance(value, ir.Column) and not value.shape:
         kind = shapes.column_type(ctx, value)
         if kind is not None and isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
-            return value if _fits(ctx, value, kind.domain, axis) else None
+            if _fits(ctx, value, kind.domain, axis):
+                return value
+            return None
     if isinstance(value, ir.Const):
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):
@@ -241,13 +243,13 @@ def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
     """The set that an axis is indexed by, or the numbers from 1 to its size; None after an error."""
     if isinstance(axis, ir.Set):
         return axis
-    one = syntax.Number(value=1.0, text="1", span=span)
+    first = syntax.Number(value=1.0, text="1", span=span)
     size: syntax.Expr
     if isinstance(axis, str):
         size = syntax.Name(id=axis, span=span)
     else:
         size = syntax.Number(value=float(axis), text=str(axis), span=span)
-    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=one, high=size, span=span))
+    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=first, high=size, span=span))
     if numbers is None:
         return None
     return replace(numbers, name=str(axis))

@@ -106,7 +106,10 @@ def element(binder: ir.Binder, span: Span) -> ir.Expr:
     domain = binder.domain
     if isinstance(domain, ir.Distribution):
         return ir.Column(binder=binder, name=None, shape=domain.shape, span=span)
-    shape = domain.shape if isinstance(domain, ir.VectorSet) else ()
+    if isinstance(domain, ir.VectorSet):
+        shape = domain.shape
+    else:
+        shape = ()
     return ir.Element(binder=binder, shape=shape, span=span)
 
 
@@ -152,7 +155,10 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
     if binder is not None:
         ctx.report(errors.names.not_bound_here(name, ctx.quote(binder), span))
         return
-    candidates = ctx.visible(scope) if sets is None else sets
+    if sets is None:
+        candidates = ctx.visible(scope)
+    else:
+        candidates = sets
     if name in ctx.missing and not nearest(name, candidates):
         return
     ctx.missing.add(name)

@@ -174,7 +174,10 @@ def _check_kinds(
     for binder in binders:
         if binder.kind not in kind.binders:
             subscript = node.subscript is not None
-            span = head_span(node) if subscript else binder.span
+            if subscript:
+                span = head_span(node)
+            else:
+                span = binder.span
             written = node.kind, binder.name, binder.kind, ctx.text(binder.domain.span), span
             ctx.report(errors.reductions.iterates_or_draws(*written, instead=kind.twin, subscript=subscript))
             return
@@ -270,7 +273,10 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
             options["empty"] = ir.Label(text=word, span=keyword.value.span)
             continue
         if option is None or keyword.name != option.name:
-            allowed = ["empty"] if option is None else [option.name, "empty"]
+            if option is None:
+                allowed = ["empty"]
+            else:
+                allowed = [option.name, "empty"]
             ctx.report(
                 errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span)
             )

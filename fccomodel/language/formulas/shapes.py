@@ -143,7 +143,9 @@ def sort(ctx: Context, node: ir.Expr) -> str:
         node = node.base
     if isinstance(node, ir.Apply):
         atom = atoms.of(node)
-        return "truth" if atom is not None and atom.boolean else "number"
+        if atom is not None and atom.boolean:
+            return "truth"
+        return "number"
     if isinstance(node, ir.Element) and isinstance(node.binder.domain, ir.RowSet):
         return "row"
     if isinstance(node, ir.Label) or labels_of(ctx, node) is not None:

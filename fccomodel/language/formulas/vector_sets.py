@@ -56,7 +56,10 @@ def _simplex(
     ctx: Context, scope: Scope, family: str, args: tuple[syntax.Expr, ...], shape: ir.Shape | None, span: Span
 ) -> ir.VectorSet | None:
     """A simplex, with a size of its own or that of the variable; rows of a matrix lie in it each."""
-    simplex_shape = literals.declared_shape(ctx, scope, args[:1]) if args else shape
+    if args:
+        simplex_shape = literals.declared_shape(ctx, scope, args[:1])
+    else:
+        simplex_shape = shape
     if simplex_shape is None:
         return None
     if shape is not None and not shapes.same_shape(ctx, simplex_shape, shape[-1:]):

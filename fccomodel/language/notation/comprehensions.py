@@ -120,7 +120,14 @@ def refuse_python(asking: FrameType, at: Span) -> NoReturn:
     frame: FrameType | None = asking
     while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_back is not None:
         frame = frame.f_back
-    place: Span = places.iterable(at) if frame is asking else places.here(frame)
+    place: Span
+    if frame is asking:
+        place = places.iterable(at)
+    else:
+        place = places.here(frame)
     called = re.match(r"[A-Za-z_][\w.]*(?=\()", places.text(place))
-    function = called[0] if called else ""
+    if called:
+        function = called[0]
+    else:
+        function = ""
     fail(errors.builtin_over_set(function, vocabulary.names()), place)

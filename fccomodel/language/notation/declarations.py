@@ -101,7 +101,10 @@ class Function(Formula):
 
     def __getitem__(self, items: Any) -> Function:  # type: ignore[override]
         at = places.here()
-        parts = items if isinstance(items, tuple) else (items,)
+        if isinstance(items, tuple):
+            parts = items
+        else:
+            parts = (items,)
         nodes = [node_of(part, at) for part in (self, *parts)]
         names = [node.id for node in nodes if isinstance(node, syntax.Name)]
         if len(names) < len(nodes):
@@ -250,7 +253,10 @@ def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Num
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("param", bounds, at)
-    first = None if default is None else node_of(default, at)
+    if default is None:
+        first = None
+    else:
+        first = node_of(default, at)
     return Number(
         "param",
         lambda name, at: ParamDecl(name=name, shape=sizes, bounds=limits, default=first, span=at),
@@ -308,7 +314,10 @@ def net(input: Any, output: Any, *, assume: Mapping[str, Any] | Iterable[str] = 
 def _assumption(name: str, constant: Any, at: Span) -> syntax.Expr:
     if constant is True:
         return syntax.Name(id=name, span=at)
-    constants = constant if isinstance(constant, tuple) else (constant,)
+    if isinstance(constant, tuple):
+        constants = constant
+    else:
+        constants = (constant,)
     return syntax.Call(func=name, args=tuple(node_of(part, at) for part in constants), span=at)
 
 

@@ -103,7 +103,10 @@ class Notation:
             said.insert(0, Said(statement=ModelDecl(name=self._name, span=self._at)))
         located = [places.place(entry.at) for entry in self._entries]
         files = {source.name for source, _ in filter(None, located)}
-        name = files.pop() if len(files) == 1 else "<model>"
+        if len(files) == 1:
+            name = files.pop()
+        else:
+            name = "<model>"
         return composed(said, doc=self._doc, name=name, whole=self._at)
 
     def _in_order(self) -> list[Entry]:
@@ -198,7 +201,7 @@ class Notation:
         return [name for entry in self._entries for known, name in sorted(entry.keys) if known == kind]
 
     def _changed(self) -> None:
-        """Forget the text, which the statements no longer say."""
+        """Forget the composed text, since the statements changed."""
         self._composed = None
 
     # ----------------------------------------------------------------------------------- statements
@@ -213,7 +216,7 @@ class Notation:
         self._changed()
 
     def _declare(self, name: str, value: Any, doc: str = "") -> Any:
-        """Give a name to a declaration, a set, a formula or a family of them: what the name stands for."""
+        """Give a name to a declaration, a set, a formula or a family; returns the symbol of the name."""
         at = places.here()
         self._check_name(name, at)
         value, family, parts = _read_family(value, name, at)
@@ -279,7 +282,7 @@ class Notation:
         return (value, *getattr(self._symbols[value.id], "_rows", ()))
 
     def _check_name(self, name: str, at: Span) -> None:
-        """Raise FccoError for what is no name in the language."""
+        """Raise FccoError if the language does not allow a name."""
         if not re.fullmatch(NAME, name):
             reason = "Names have letters of ASCII, digits and `_`."
             fail(errors.not_a_name(name, reason, "choose such a name"), at)
@@ -506,7 +509,10 @@ def _read_family(value: Any, name: str, at: Span) -> tuple[Any, syntax.Indexing 
     if not is_comprehension(value):
         return value, None, (value,)
     read = comprehensions.read(value, name)
-    family = read.indexing("in", at) if read.elements else None
+    if read.elements:
+        family = read.indexing("in", at)
+    else:
+        family = None
     return read.value, family, (*read.parts, read.value)
 
 

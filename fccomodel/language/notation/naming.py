@@ -81,7 +81,10 @@ class _Naming:
                 _, token, preferred = binder.name.split(TOKEN)
             bare = syntax.Binder(name=preferred, kind=binder.kind, domain=domain, span=binder.span)
             restates = self.indices.get(preferred) == bare and preferred not in inner.values()
-            name = self.free(preferred, inner) if token and not restates else preferred
+            if token and not restates:
+                name = self.free(preferred, inner)
+            else:
+                name = preferred
             inner[f"{TOKEN}{token}" if token else name] = name
             binders.append(syntax.Binder(name=name, kind=binder.kind, domain=domain, span=binder.span))
         condition: syntax.Node | None = None

@@ -121,7 +121,9 @@ def construct(span: Span) -> ast.AST | None:
         for node in ast.walk(tree)
         if isinstance(node, _ASKING) and _asks_for_truth(node) and _from(node) <= start and end <= _to(node)
     ]
-    return around[-1] if around else None
+    if around:
+        return around[-1]
+    return None
 
 
 #: Constructs of Python that may ask for a truth value.
@@ -176,7 +178,10 @@ def iterable(span: Span) -> Span:
     if not around:
         return span
     innermost = around[-1]
-    over = innermost.iter if isinstance(innermost, ast.For) else innermost.generators[0].iter
+    if isinstance(innermost, ast.For):
+        over = innermost.iter
+    else:
+        over = innermost.generators[0].iter
     lines = source.text.split("\n")
     first = _offset(lines, over.lineno, over.col_offset)
     last = _offset(lines, over.end_lineno or over.lineno, over.end_col_offset or 0)

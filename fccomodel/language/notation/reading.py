@@ -20,11 +20,13 @@ def read(source: Source) -> tuple[str | None, str, list[Entry]]:
         _entry(statement, whole, comments)
         for statement, comments in zip(parsed, _comments(whole, parsed), strict=True)
     ]
-    if not entries or not isinstance(entries[0].statement, ModelDecl):
-        return None, "", entries
-    first, *rest = entries
-    assert isinstance(first.statement, ModelDecl)
-    return first.statement.name, first.doc, rest
+    if entries:
+        first = entries[0].statement
+    else:
+        first = None
+    if isinstance(first, ModelDecl):
+        return first.name, entries[0].doc, entries[1:]
+    return None, "", entries
 
 
 def _entry(statement: syntax.Statement, source: Source, comments: list[str]) -> Entry:

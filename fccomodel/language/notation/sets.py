@@ -104,9 +104,10 @@ class Set(Part):
         return joined
 
     def where(self, condition: Formula | Callable[[Term], Any]) -> Set:
-        """The elements under a condition: a formula of the set's columns, ``D.where(D.y == 1)``, or a
-        function of the element, ``D.where(lambda z: z.y == 1)``; conditions are joined by ``&``,
-        ``|`` and ``~``.
+        """The elements under a condition: ``D.where(D.y == 1)`` or ``D.where(lambda z: z.y == 1)``.
+
+        condition  a formula of the set's columns, or a function of the element; ``&``, ``|`` and ``~``
+                   connect conditions
         """
         at = places.here()
         node_of(self, at)
@@ -142,8 +143,10 @@ class Set(Part):
         )
 
     def subset(self, condition: Formula | Callable[[Term], Any]) -> Set:
-        """``{z in D | condition}`` as a set of its own; ``where`` puts the condition beside the
-        comprehension's others."""
+        """``{z in D | condition}`` as a set of its own.
+
+        ``where`` adds the condition to those of the comprehension instead.
+        """
         chosen = self.where(condition)
         assert chosen._node is not None
         return Set(chosen._syntax(), chosen._owner, rows=(*self._rows, chosen._node), size=chosen._size)
@@ -157,7 +160,10 @@ class Set(Part):
 
     def __getitem__(self, items: Any) -> Set:
         """A member of a family of sets, ``N[i]``; a shape, ``normal(0, 1)[m.d]``."""
-        parts = items if isinstance(items, tuple) else (items,)
+        if isinstance(items, tuple):
+            parts = items
+        else:
+            parts = (items,)
         term = made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
         rows = self._rows
         if self._node is not None:
@@ -205,14 +211,12 @@ class Once:
 
 
 def iterate(over: Any) -> Set:
-    """Go over a distribution or a table one by one, where the word around it would draw: ``in`` in
-    place of ``~``."""
+    """A set to go over one by one (``in``) inside a word that would draw from it (``~``)."""
     return _kind(over, "in")
 
 
 def draw(over: Any) -> Set:
-    """Draw from a set, where the word around it would go over it: ``~`` in place of ``in``, as
-    ``index(draw(N))``."""
+    """A set to draw from (``~``) inside a word that would go over it (``in``): ``index(draw(N))``."""
     return _kind(over, "~")
 
 

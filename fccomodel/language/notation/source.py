@@ -76,7 +76,10 @@ def _narrowed(source: Source, span: Span, text: str) -> tuple[Source, Span]:
     if not text:
         return source, span
     piece, within = re.escape(text), source.text[span.start : span.end]
-    pattern = rf"(?<![\w.]){piece}(?!\w)" if text[0].isalnum() else piece
+    if text[0].isalnum():
+        pattern = rf"(?<![\w.]){piece}(?!\w)"
+    else:
+        pattern = piece
     matches = list(re.finditer(pattern, within))
     if not matches:
         matches = list(re.finditer(rf"(?<!\w){piece}(?!\w)", within))

@@ -183,7 +183,9 @@ class Part:
 
     @property
     def _kind(self) -> str:
-        return self._sort if self._declaration is None else self._declaration.kind
+        if self._declaration is None:
+            return self._sort
+        return self._declaration.kind
 
     def _call(self, name: str, model: Any) -> None:
         """Take a name in a model."""
@@ -362,11 +364,14 @@ class Formula(Part):
     def __invert__(self) -> Term:
         return made(lambda a, at: syntax.Unary(op="not", arg=a, span=at), self)
 
-    # ---------------------------------------------------------------------------- what there is not
+    # -------------------------------------------------------------- operations that formulas lack
     def __bool__(self) -> bool:
         at = places.here()
         node = places.construct(at)
-        kind = "" if node is None else type(getattr(node, "op", node)).__name__
+        if node is None:
+            kind = ""
+        else:
+            kind = type(getattr(node, "op", node)).__name__
         fail(errors.truth_value(kind, shown(self._syntax(), at)), at)
 
     def __contains__(self, item: Any) -> bool:
@@ -382,7 +387,10 @@ class Formula(Part):
     def _not_a_number(self, *_: Any) -> Any:
         at = places.here()
         called = re.match(r"[\w.]+(?=\()", places.text(at))
-        function = called[0] if called else "a function of Python"
+        if called:
+            function = called[0]
+        else:
+            function = "a function of Python"
         word = function.rpartition(".")[2]
         if word in _INSTEAD:
             word = _INSTEAD[word]
@@ -397,7 +405,10 @@ class Formula(Part):
     def _no_operator(self, other: Any, *_: Any) -> Any:
         text = places.text(places.here())
         op = next((op for op in ("^", "//", "%", "<<", ">>") if op in text), "this operator")
-        fix = "write a power as `u ** 2`" if op == "^" else "write it with the others"
+        if op == "^":
+            fix = "write a power as `u ** 2`"
+        else:
+            fix = "write it with the others"
         fail(errors.no_operator(op, fix))
 
     __xor__ = __rxor__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _no_operator
@@ -427,8 +438,7 @@ class Term(Formula):
 
 
 def literal(value: float | str) -> Term:
-    """A number or a text as a formula by itself: ``literal(2) * 3`` is written ``2 * 3``, where Python
-    would say 6.
+    """A number or a text as a formula: ``literal(2) * 3`` is written ``2 * 3``, but ``2 * 3`` is 6 in Python.
 
     >>> literal(0.5) <= w  # doctest: +SKIP
     """

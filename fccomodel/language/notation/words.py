@@ -40,7 +40,10 @@ class Word(Part):
     _sort = "word"
 
     def __init__(self, name: str):
-        node = syntax.Name(id=name, span=NOWHERE) if sets.get(name) is not None else None
+        if sets.get(name) is not None:
+            node = syntax.Name(id=name, span=NOWHERE)
+        else:
+            node = None
         super().__init__(node)
         self.__name__ = name
 
@@ -191,7 +194,10 @@ def documentation(name: str) -> str:
     kind, atom, simple, drawn = _reduction_of(name), atoms.get(name), sets.get(name), distributions.get(name)
     paragraphs: list[str] = []
     if kind is not None:
-        option = f", {kind.option.name}={kind.option.example}" if kind.option is not None else ""
+        if kind.option is not None:
+            option = f", {kind.option.name}={kind.option.example}"
+        else:
+            option = ""
         paragraphs += [f"{name}(f(z) for z in D{option})", kind.meaning]
         paragraphs.append(f"In a file: {kind.head}[{kind.index}] f")
     if atom is not None:

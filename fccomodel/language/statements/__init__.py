@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from fccomodel.core import registry
+from fccomodel.core import ir, registry
 from fccomodel.core.source import Span
 from fccomodel.language import syntax
 from fccomodel.language.formulas.context import Context
+from fccomodel.language.latex import Printer, Row, aligned, quantities
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter
 
@@ -76,6 +77,7 @@ class StatementKind:
                     ``net`` or ``define``
     write           writes it as text, without its end
     python          Python code for it and its comment, or None if it is no statement of a model in Python
+    latex           the rows of a problem that such statements give, as LaTeX
     """
 
     name: str
@@ -99,6 +101,7 @@ class StatementKind:
     stands_for: Callable[[Any], str] = lambda node: "number"
     write: Callable[[Writer, Any], None]
     python: Callable[[PythonWriter, Any, str], str] | None = None
+    latex: Callable[[Printer, ir.Problem], list[Row]] = lambda printer, problem: []
 
 
 @cache
@@ -167,3 +170,10 @@ def text(node: syntax.Statement) -> str:
     writer = Writer()
     write(writer, node)
     return writer.text
+
+
+def latex(problem: ir.Problem) -> str:
+    """A problem as an ``align*`` block: the rows of its statements, and the quantities in them."""
+    printer = Printer(problem)
+    rows = [row for kind in all().values() for row in kind.latex(printer, problem)]
+    return aligned(rows + quantities(printer))

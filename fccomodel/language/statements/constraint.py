@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
-from fccomodel.language import errors, syntax
+from fccomodel.language import errors, latex, syntax
 from fccomodel.language.formulas import expressions, families, indexing, literals, reductions, shapes, signs
 from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.latex import Printer, Row
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter, labelled
 from fccomodel.language.statements import Key, StatementKind, no_names
@@ -104,7 +105,10 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     if op == ">=":
         pairs.reverse()
     constraints: list[ir.Constraint] = []
-    suffixes = [""] if len(pairs) == 1 else [".lower", ".upper"]
+    if len(pairs) == 1:
+        suffixes = [""]
+    else:
+        suffixes = [".lower", ".upper"]
     for suffix, (left, right) in zip(suffixes, pairs, strict=True):
         if op == ">=":
             body = _difference(right, left, relation.span)
@@ -214,7 +218,10 @@ def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint])
         if not all(_is_number(other) for other in others):
             continue
         shape = ctx.variables[base.id].shape
-        sizes = f"[{', '.join(map(str, shape))}]" if shape else ""
+        if shape:
+            sizes = f"[{', '.join(map(str, shape))}]"
+        else:
+            sizes = ""
         return f"{base.id}{sizes} {', '.join(_bounds_beside(ctx, relation, k))}"
     return None
 
@@ -278,6 +285,10 @@ def _python(writer: PythonWriter, node: Constraint, doc: str) -> str:
     return writer.method("subject_to", arguments, doc)
 
 
+def _latex(printer: Printer, problem: ir.Problem) -> list[Row]:
+    return [latex.constraint(printer, family, first=k == 0) for k, family in enumerate(problem.constraints)]
+
+
 constraint = StatementKind(
     name="constraint",
     order=160,
@@ -292,4 +303,5 @@ constraint = StatementKind(
     keys=_keys,
     write=_write,
     python=_python,
+    latex=_latex,
 )

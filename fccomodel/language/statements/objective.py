@@ -9,6 +9,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, families
 from fccomodel.language.formulas.context import Context
+from fccomodel.language.latex import Printer, Row
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter, labelled
 from fccomodel.language.statements import Key, StatementKind, no_names
@@ -24,7 +25,10 @@ class Objective(syntax.Statement):
 
 
 def _read(c: list, at: Span) -> Objective:
-    label = None if c[1] is None else str(c[1])
+    if c[1] is None:
+        label = None
+    else:
+        label = str(c[1])
     return Objective(sense=str(c[0]), label=label, body=c[2], span=at)
 
 
@@ -66,6 +70,14 @@ def _python(writer: PythonWriter, node: Objective, doc: str) -> str:
     return writer.method(node.sense, [labelled(node.label, writer.formula(node.body))], doc)
 
 
+def _latex(printer: Printer, problem: ir.Problem) -> list[Row]:
+    """The sense over the variables, and the function."""
+    variables = [printer.variable(variable) for variable in problem.variables.values()]
+    over = r",\; ".join(filter(None, variables))
+    sense = r"\min" if problem.objective.sense == "minimize" else r"\max"
+    return [(rf"{sense}_{{{over}}} \quad", printer(problem.objective.expr), "")]
+
+
 objective = StatementKind(
     name="objective",
     order=130,
@@ -87,4 +99,5 @@ objective = StatementKind(
     keys=_keys,
     write=_write,
     python=_python,
+    latex=_latex,
 )

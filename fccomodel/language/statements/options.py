@@ -49,7 +49,9 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
             return node.value
         case syntax.Unary(op="-", arg=syntax.Number() as inner):
             value = _plain(ctx, inner)
-            return -value if isinstance(value, int | float) else None
+            if isinstance(value, int | float):
+                return -value
+            return None
         case syntax.SetLiteral():
             values = [_plain(ctx, i) for i in node.items]
             if any(v is None for v in values):
@@ -61,7 +63,9 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
             reported = len(ctx.diagnostics)
             value = expressions.evaluate(ctx, Scope(), node)
             del ctx.diagnostics[reported:]
-            return value.value if isinstance(value, ir.Const) else None
+            if isinstance(value, ir.Const):
+                return value.value
+            return None
     return None
 
 

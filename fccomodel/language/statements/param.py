@@ -82,8 +82,14 @@ def _default_fits(ctx: Context, node: ParamDecl, default: ir.Expr, shape: ir.Sha
 def _within(value: float, bounds: Bounds) -> bool:
     """Whether a number keeps the bounds."""
     low, high, strict_low, strict_high = bounds
-    above = value > low if strict_low else value >= low
-    below = value < high if strict_high else value <= high
+    if strict_low:
+        above = value > low
+    else:
+        above = value >= low
+    if strict_high:
+        below = value < high
+    else:
+        below = value <= high
     return above and below
 
 

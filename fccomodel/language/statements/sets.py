@@ -57,7 +57,10 @@ def _check(ctx: Context, node: SetDecl) -> None:
             ctx.used.discard(node.name)
         return
     is_name = isinstance(node.value, syntax.Name)
-    named = domain.set if is_name else replace(domain.set, name=node.name)
+    if is_name:
+        named = domain.set
+    else:
+        named = replace(domain.set, name=node.name)
     if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=named, base=Domain(set=named))):
         ctx.sets[node.name] = named
 

@@ -153,7 +153,7 @@ class Domain:
     def broken(self, values: Sequence[np.ndarray | None], names: Sequence[str]) -> Broken | None:
         """The first value that violates a condition.
 
-        values of each argument an array with one row per case, or None if they are not known
+        values  for each argument an array with one row per case, or None if they are not known
         """
         known = [REALS if v is None else enclosing(v) for v in values]
         for k, value in enumerate(values):
@@ -216,7 +216,8 @@ class Domain:
             yield cases, [u if v is None else enclosing(v[cases]) for u, v in zip(known, values, strict=True)]
 
 
-NONZERO, WHOLE = "a value other than 0", "a whole number"
+NONZERO = "a value other than 0"
+WHOLE = "a whole number"
 
 
 def within(wanted: Interval) -> str:
@@ -246,4 +247,5 @@ def _together(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two arguments of the same cases, each a number or an array per case, reshaped so that they
     broadcast."""
     most = max(a.ndim, b.ndim)
-    return tuple(x.reshape(len(x), *(1,) * (most - x.ndim), *x.shape[1:]) for x in (a, b))  # type: ignore[return-value]
+    padded = (x.reshape(len(x), *(1,) * (most - x.ndim), *x.shape[1:]) for x in (a, b))
+    return tuple(padded)  # type: ignore[return-value]

@@ -52,7 +52,8 @@ def evaluate(text: str, values: Mapping[str, Any]) -> Any:
         for name, u in values.items()
     }
     with np.errstate(all="ignore"):
-        return eval(_code(text), {"__builtins__": {}}, {**_NUMPY, **env})  # noqa: S307 (the texts are this package's own)
+        # the texts are this package's own
+        return eval(_code(text), {"__builtins__": {}}, {**_NUMPY, **env})  # noqa: S307
 
 
 @cache

@@ -50,7 +50,9 @@ def signed(node: ir.Expr) -> tuple[tuple[int, ir.Expr], ...] | None:
 def generator(node: ir.Expr) -> str:
     """The generator phi of a divergence, or an empty text."""
     atom = of(node)
-    return atom.generator if isinstance(atom, ArrayAtom) else ""
+    if isinstance(atom, ArrayAtom):
+        return atom.generator
+    return ""
 
 
 @cache
@@ -69,6 +71,7 @@ def expression(text: str, names: Mapping[str, ir.Expr]) -> ir.Expr:
     """Parse a formula of scalars in the modelling language, such as ``t * log(t)``."""
 
     def built(node: ast.expr) -> ir.Expr:
+        """The expression of a node of a Python formula."""
         match node:
             case ast.Constant(value=int() | float() as value):
                 return const(value)

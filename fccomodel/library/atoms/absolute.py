@@ -7,7 +7,9 @@ from fccomodel.library.atoms.shapes import valley
 
 
 def _flat_off_zero(u: Interval) -> str:
-    return "none" if u.lo <= 0 <= u.hi else "constant"
+    if u.lo <= 0 <= u.hi:
+        return "none"
+    return "constant"
 
 
 abs_ = ScalarAtom(

@@ -8,11 +8,13 @@ from fccomodel.library.atoms.scalar import ScalarAtom
 from fccomodel.library.atoms.shapes import logistic, safe_exp, through
 from fccomodel.library.cones import Affine, Cones, exponentials
 
-# silu is convex from -_BEND to _BEND (where u tanh(u/2) = 2, and it is steepest), concave outside,
-# and least at _LOWEST
-_BEND = 2.3993572805154675
-_LOWEST = -1.278464542761074
-_LEAST = -0.27846454276107385
+#: where silu'' = 0: u tanh(u/2) = 2; silu is convex from -_INFLECTION to _INFLECTION, concave outside
+_INFLECTION = 2.3993572805154675
+#: the minimiser of silu
+_MINIMISER = -1.278464542761074
+#: the minimum of silu
+_MINIMUM = -0.27846454276107385
+#: the largest slope of silu, at _INFLECTION
 _STEEPEST = 1.0998393201288668
 
 
@@ -23,16 +25,29 @@ def _silu(x: float) -> float:
 
 
 def _silu_curvature(u: Interval) -> str:
-    if -_BEND <= u.lo and u.hi <= _BEND:
+    if -_INFLECTION <= u.lo and u.hi <= _INFLECTION:
         return "convex"
-    return "concave" if u.hi <= -_BEND or u.lo >= _BEND else "none"
+    if u.hi <= -_INFLECTION or u.lo >= _INFLECTION:
+        return "concave"
+    return "none"
+
+
+def _silu_monotone(u: Interval) -> str:
+    if u.lo >= _MINIMISER:
+        return "increasing"
+    if u.hi <= _MINIMISER:
+        return "decreasing"
+    return "none"
 
 
 def _silu_range(u: Interval) -> Interval:
     ends = (_silu(u.lo), _silu(u.hi))
-    return Interval(
-        _LEAST if u.lo <= _LOWEST <= u.hi else min(ends), max(*ends, 0.0 if u.lo < _LOWEST else ends[0])
-    )
+    low, high = min(ends), max(ends)
+    if u.lo <= _MINIMISER <= u.hi:
+        low = _MINIMUM
+    if u.lo < _MINIMISER:
+        high = max(high, 0.0)
+    return Interval(low, high)
 
 
 silu = ScalarAtom(
@@ -44,7 +59,7 @@ silu = ScalarAtom(
     derivative=("sigmoid(u) + y * sigmoid(-u)",),
     properties=Properties(
         curvature=_silu_curvature,
-        monotone=lambda u: "increasing" if u.lo >= _LOWEST else "decreasing" if u.hi <= _LOWEST else "none",
+        monotone=_silu_monotone,
         lipschitz=_STEEPEST,
         gradient_lipschitz=0.5,
         range=_silu_range,
@@ -52,7 +67,7 @@ silu = ScalarAtom(
 )
 
 
-def _cone(k: Cones, u: Affine) -> Affine:
+def _cone_of_elu(k: Cones, u: Affine) -> Affine:
     """The conic program of ``elu``: the least exp(a) - 1 + u - a over a <= u."""
     a = k.variable(u.shape)
     k.nonneg(u - a)
@@ -66,7 +81,7 @@ elu = ScalarAtom(
     formula="Max(0, u) + exp(Min(0, u)) - 1",
     torch="torch.nn.functional.elu({0})",
     derivative=("exp(min(u, 0))",),
-    cone=_cone,
+    cone=_cone_of_elu,
     properties=Properties(
         curvature=lambda u: "affine" if u.lo >= 0 else "convex",
         monotone="increasing",

@@ -40,7 +40,9 @@ def _flipped(u: Interval) -> str:
 
 def _quotient_curvature(varying: tuple[bool, ...], u: Interval, v: Interval) -> str:
     if not varying[1]:
-        return "affine" if varying[0] else "constant"
+        if varying[0]:
+            return "affine"
+        return "constant"
     if varying[0] or v.lo < 0 < v.hi:
         return "none"
     numerator = {"increasing": 1, "decreasing": -1, "constant": 0}.get(_sloped(u))

@@ -169,7 +169,9 @@ class Atom(Domain):
     @property
     def signature(self) -> str:
         """The call as error messages show it: ``huber(u, delta)``."""
-        return f"{self.name}({', '.join(self.names(2)) + ', ...' if self.variadic else ', '.join(self.arguments)})"
+        if self.variadic:
+            return f"{self.name}({', '.join(self.names(2))}, ...)"
+        return f"{self.name}({', '.join(self.arguments)})"
 
     def shape(self, shapes: tuple[Shape, ...]) -> Shape:
         """The shape of the value, or ShapeError."""

@@ -15,15 +15,16 @@ from fccomodel.library.atoms.scalar import ScalarAtom
 
 def _torch(pairwise: str, side: str) -> Callable[[Site], str]:
     def template(site: Site) -> str:
+        """The torch formula for numbers and tensors."""
         numbers = [f"{{{k}}}" for k, python in enumerate(site.python) if python]
         tensors = [f"{{{k}}}" for k, python in enumerate(site.python) if not python]
         text = reduce(lambda a, b: f"{pairwise}({a}, {b})", tensors)
         if not numbers:
             return text
-        if len(numbers) == 1:
-            bound = numbers[0]
-        else:
-            bound = f"{'max' if side == 'min' else 'min'}({', '.join(numbers)})"
+        bound = numbers[0]
+        if len(numbers) > 1:
+            tightest = "max" if side == "min" else "min"
+            bound = f"{tightest}({', '.join(numbers)})"
         return f"{text}.clamp({side}={bound})"
 
     return template
@@ -33,12 +34,13 @@ def _first(beaten: Callable[[str], str]) -> Callable[[Site], tuple[str, ...]]:
     """The text that is 1 for the first argument that no other beats, by ``step``."""
 
     def derivative(site: Site) -> tuple[str, ...]:
+        """The factor of each argument: 1 for the first that is extreme."""
         count = len(site.shapes)
+        if count == 1:
+            return ("1",)
         lost = [f"step({beaten(f'u{k}')})" for k in range(1, count + 1)]
-        return tuple(
-            " * ".join([*lost[:k], *([f"(1 - {lost[k]})"] if k < count - 1 else [])]) if count > 1 else "1"
-            for k in range(count)
-        )
+        factors = [[*lost[:k], f"(1 - {lost[k]})"] for k in range(count - 1)]
+        return tuple(" * ".join(texts) for texts in (*factors, lost[:-1]))
 
     return derivative
 
@@ -96,6 +98,18 @@ def _clip(site: Site) -> str:
     return "{0}.clamp(min={1}).clamp(max={2})"
 
 
+def _clip_curvature(u: Interval, lo: Interval, hi: Interval) -> str:
+    if lo.hi <= u.lo and u.hi <= hi.lo:
+        return "affine"
+    if u.hi <= lo.lo or u.lo >= hi.hi:
+        return "constant"
+    if u.hi <= hi.lo:
+        return "convex"
+    if u.lo >= lo.hi:
+        return "concave"
+    return "none"
+
+
 clip = ScalarAtom(
     name="clip",
     meaning="u, but lo where it is less and hi where it is more",
@@ -107,17 +121,7 @@ clip = ScalarAtom(
     derivative=("step(u - lo) * step(hi - u)",),
     breaks=("lo", "hi"),
     properties=Properties(
-        curvature=lambda u, lo, hi: (
-            "affine"
-            if lo.hi <= u.lo and u.hi <= hi.lo
-            else "constant"
-            if u.hi <= lo.lo or u.lo >= hi.hi
-            else "convex"
-            if u.hi <= hi.lo
-            else "concave"
-            if u.lo >= lo.hi
-            else "none"
-        ),
+        curvature=_clip_curvature,
         monotone="increasing",
         lipschitz=lambda u, lo, hi: 0.0 if u.hi <= lo.lo or u.lo >= hi.hi else 1.0,
         gradient_lipschitz=0.0,
@@ -137,10 +141,11 @@ def _largest(u: Sequence[Interval]) -> Interval:
     Its lower end is open if one of the intervals that begin there is open; its upper end if all
     that end there are.
     """
-    low, high = max(i.lo for i in u), max(i.hi for i in u)
-    return Interval(
-        low, high, any(i.lo_open for i in u if i.lo == low), all(i.hi_open for i in u if i.hi == high)
-    )
+    low = max(i.lo for i in u)
+    high = max(i.hi for i in u)
+    low_open = any(i.lo_open for i in u if i.lo == low)
+    high_open = all(i.hi_open for i in u if i.hi == high)
+    return Interval(low, high, low_open, high_open)
 
 
 def _settled(u: Sequence[Interval]) -> bool:

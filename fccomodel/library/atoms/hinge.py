@@ -19,6 +19,14 @@ def _smoothed(x: float, delta: float) -> float:
     return x * x / (2 * delta)
 
 
+def _pos_curvature(u: Interval) -> str:
+    if u.hi <= 0:
+        return "constant"
+    if u.lo >= 0:
+        return "affine"
+    return "convex"
+
+
 pos = ScalarAtom(
     name="pos",
     meaning="max(0, u)",
@@ -33,7 +41,7 @@ pos = ScalarAtom(
     squared="sqhinge",
     homogeneous=1,
     properties=Properties(
-        curvature=lambda u: "constant" if u.hi <= 0 else "affine" if u.lo >= 0 else "convex",
+        curvature=_pos_curvature,
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",
         lipschitz=lambda u: 0.0 if u.hi <= 0 else 1.0,
         gradient_lipschitz=0.0,
@@ -65,6 +73,32 @@ sqhinge = ScalarAtom(
     ),
     instead={"convex": "sqhinge(u) is convex for convex u: of a concave u, bound -u instead."},
 )
+
+
+def _smooth_hinge_curvature(u: Interval, delta: Interval) -> str:
+    if u.hi <= 0:
+        return "constant"
+    if u.lo >= delta.hi:
+        return "affine"
+    return "convex"
+
+
+def _smooth_hinge_steepness(u: Interval, delta: Interval) -> float:
+    if u.hi <= 0:
+        return 0.0
+    if delta.lo > 0:
+        return min(1.0, u.hi / delta.lo)
+    return 1.0
+
+
+def _smooth_hinge_bend(u: Interval, delta: Interval) -> float:
+    if u.hi <= 0 or u.lo >= delta.hi:
+        return 0.0
+    if delta.lo > 0:
+        return 1 / delta.lo
+    return inf
+
+
 smooth_hinge = ScalarAtom(
     name="smooth_hinge",
     meaning="0 for u <= 0, u^2/(2 delta) up to delta, u - delta/2 beyond: the Moreau envelope of pos",
@@ -77,12 +111,10 @@ smooth_hinge = ScalarAtom(
     graph=lambda delta: (((0.0, 0.0), (delta, 1.0)), 0.0, 0.0),
     conjugate="delta * s^2 / 2",
     properties=Properties(
-        curvature=lambda u, delta: "constant" if u.hi <= 0 else "affine" if u.lo >= delta.hi else "convex",
+        curvature=_smooth_hinge_curvature,
         monotone=lambda u, delta: "constant" if u.hi <= 0 else "increasing",
-        lipschitz=lambda u, delta: 0.0 if u.hi <= 0 else min(1.0, u.hi / delta.lo) if delta.lo > 0 else 1.0,
-        gradient_lipschitz=lambda u, delta: (
-            0.0 if u.hi <= 0 or u.lo >= delta.hi else 1 / delta.lo if delta.lo > 0 else inf
-        ),
+        lipschitz=_smooth_hinge_steepness,
+        gradient_lipschitz=_smooth_hinge_bend,
         range=lambda u, delta: Interval(_smoothed(u.lo, delta.hi), _smoothed(u.hi, max(delta.lo, 0.0))),
     ),
 )

@@ -82,6 +82,14 @@ def _cone_of_entropy(k: cones.Cones, u: cones.Affine) -> cones.Affine:
     return t.lower()
 
 
+def _entropy_monotone(u: Interval) -> str:
+    if u.hi <= 1 / e:
+        return "increasing"
+    if u.lo >= 1 / e:
+        return "decreasing"
+    return "none"
+
+
 entr = ScalarAtom(
     name="entr",
     meaning="-u log(u), 0 at u = 0",
@@ -95,7 +103,7 @@ entr = ScalarAtom(
     near="entr(u + r)",
     properties=Properties(
         curvature="concave",
-        monotone=lambda u: "increasing" if u.hi <= 1 / e else "decreasing" if u.lo >= 1 / e else "none",
+        monotone=_entropy_monotone,
         lipschitz=lambda u: max(abs(1 + log(u.lo)), abs(1 + log(u.hi))) if 0 < u.lo and u.hi < inf else inf,
         gradient_lipschitz=lambda u: None if u.has(0) else _inverse(u.lo),
         range=_entropy_range,

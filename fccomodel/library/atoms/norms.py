@@ -56,6 +56,7 @@ def _lengths(u: np.ndarray, size: float) -> np.ndarray:
 
 def _in_groups(text: str):
     def template(site: Site) -> str:
+        """The torch formula with the group size filled in."""
         if site.numbers[1] is None:
             size = "int({1})"
         else:

@@ -34,7 +34,9 @@ def _domain(u: Interval, p: Interval) -> tuple[Interval | None, Interval | None]
 
 def _curvature(u: Interval, p: Interval) -> str:
     if p.is_point and p.lo in (0, 1):
-        return "affine" if p.lo else "constant"
+        if p.lo:
+            return "affine"
+        return "constant"
     if u.lo >= 0:
         if p.lo >= 1 or p.hi <= 0:
             return "convex"
@@ -45,7 +47,9 @@ def _curvature(u: Interval, p: Interval) -> str:
         return "none"
     if p.lo > 0 and p.lo % 2 == 0 or p.lo % 2 == 0 and u.hi <= 0:
         return "convex"
-    return "concave" if u.hi <= 0 else "none"
+    if u.hi <= 0:
+        return "concave"
+    return "none"
 
 
 def _monotone(u: Interval, p: Interval) -> str:
@@ -62,7 +66,9 @@ def _monotone(u: Interval, p: Interval) -> str:
     if p.lo > 0 and p.lo % 2 == 1:
         return "increasing"
     if u.hi <= 0:
-        return "increasing" if p.lo < 0 and p.lo % 2 == 0 else "decreasing"
+        if p.lo < 0 and p.lo % 2 == 0:
+            return "increasing"
+        return "decreasing"
     return "none"
 
 
@@ -82,7 +88,9 @@ def _steepness(u: Interval, p: float, order: int) -> float:
 
 def _smoothness(u: Interval, p: Interval) -> float | None:
     if not p.is_point:
-        return inf if u.positive or p.lo >= 1 else None
+        if u.positive or p.lo >= 1:
+            return inf
+        return None
     if u.lo <= 0 < p.lo < 1 and u.has(0):
         return None
     if u.has(0) and 1 < p.lo < 2:
@@ -221,6 +229,16 @@ square = ScalarAtom(
         "for [u]_+ squared."
     },
 )
+
+
+def _inv_curvature(u: Interval) -> str:
+    if u.lo >= 0:
+        return "convex"
+    if u.hi <= 0:
+        return "concave"
+    return "none"
+
+
 inv = ScalarAtom(
     name="inv",
     meaning="1/u",
@@ -232,7 +250,7 @@ inv = ScalarAtom(
     nonzero=(0,),
     cone=_reciprocal,
     properties=Properties(
-        curvature=lambda u: "convex" if u.lo >= 0 else "concave" if u.hi <= 0 else "none",
+        curvature=_inv_curvature,
         monotone=lambda u: "none" if u.lo < 0 < u.hi else "decreasing",
         lipschitz=lambda u: u.mig**-2 if u.mig else inf,
         gradient_lipschitz=lambda u: 2 * u.mig**-3 if u.mig else inf,

@@ -50,6 +50,30 @@ pinball = ScalarAtom(
     ),
     cite="R. Koenker, G. Bassett, Regression quantiles, Econometrica 46 (1978)",
 )
+
+
+def _insensitive_curvature(u: Interval, eps: Interval) -> str:
+    if u.mag <= eps.lo:
+        return "constant"
+    if u.mig >= eps.hi:
+        return "affine"
+    return "convex"
+
+
+def _insensitive_monotone(u: Interval, eps: Interval) -> str:
+    if u.mag <= eps.lo:
+        return "constant"
+    return valley(Interval(u.lo + eps.lo, u.hi - eps.lo))
+
+
+def _insensitive_range(u: Interval, eps: Interval) -> Interval:
+    if eps.hi < inf:
+        low = max(u.mig - eps.hi, 0.0)
+    else:
+        low = 0.0
+    return Interval(low, max(u.mag - eps.lo, 0.0))
+
+
 eps_insensitive = ScalarAtom(
     name="eps_insensitive",
     meaning="max(0, |u| - eps)",
@@ -63,14 +87,10 @@ eps_insensitive = ScalarAtom(
     conjugate="eps * abs(s)",
     even=True,
     properties=Properties(
-        curvature=lambda u, eps: "constant" if u.mag <= eps.lo else "affine" if u.mig >= eps.hi else "convex",
-        monotone=lambda u, eps: (
-            "constant" if u.mag <= eps.lo else valley(Interval(u.lo + eps.lo, u.hi - eps.lo))
-        ),
+        curvature=_insensitive_curvature,
+        monotone=_insensitive_monotone,
         lipschitz=lambda u, eps: 0.0 if u.mag <= eps.lo else 1.0,
         gradient_lipschitz=0.0,
-        range=lambda u, eps: Interval(
-            max(u.mig - eps.hi, 0.0) if eps.hi < inf else 0.0, max(u.mag - eps.lo, 0.0)
-        ),
+        range=_insensitive_range,
     ),
 )

@@ -68,6 +68,7 @@ def array(name: str, scalar: str) -> Callable[[Shape], Shape]:
     argument."""
 
     def rule(u: Shape) -> Shape:
+        """The shape of the value: a number. Raises ``ShapeError`` for a scalar."""
         if not u:
             raise ShapeError(f"{name} takes a vector or a matrix; of a scalar, write {scalar}")
         return ()
@@ -79,6 +80,7 @@ def vector(name: str, advice: str = "") -> Callable[[Shape], Shape]:
     """The shape rule for a scalar of one vector."""
 
     def rule(u: Shape, *_: Shape) -> Shape:
+        """The shape of the value: a number. Raises ``ShapeError`` unless u is a vector."""
         if len(u) != 1:
             raise ShapeError(f"{name} takes a vector, not {show(u)}" + (f"; {advice}" if advice else ""))
         return ()
@@ -90,6 +92,7 @@ def matrix(name: str) -> Callable[[Shape], Shape]:
     """The shape rule for a scalar of one matrix."""
 
     def rule(u: Shape) -> Shape:
+        """The shape of the value: a number. Raises ``ShapeError`` unless u is a matrix."""
         if len(u) != 2:
             raise ShapeError(f"{name} takes a matrix, not {show(u)}")
         return ()
@@ -101,6 +104,7 @@ def vectors(name: str) -> Callable[[Shape, Shape], Shape]:
     """The shape rule for a scalar of two vectors of one length."""
 
     def rule(u: Shape, v: Shape) -> Shape:
+        """The shape of the value: a number. Raises ``ShapeError`` unless both are equal vectors."""
         if len(u) != 1 or len(v) != 1:
             raise ShapeError(f"{name} takes two vectors, not {show(u)} and {show(v)}")
         if u != v:
@@ -115,6 +119,7 @@ def bent(peak: float, second: Callable[[float], float]) -> Callable[[Interval], 
     falls to 0."""
 
     def rule(u: Interval) -> float:
+        """The largest second derivative on an interval."""
         if any(u.lo <= x <= u.hi for x in (-peak, peak)):
             return abs(second(peak))
         return max(abs(second(x)) if abs(x) < 1e3 else 0.0 for x in (u.lo, u.hi))

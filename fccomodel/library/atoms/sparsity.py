@@ -13,7 +13,9 @@ def _curvature(u: Interval, a: Interval, level: Interval) -> str:
     """The curvature: concave on either side of 0, constant beyond a l."""
     if u.mig >= a.hi * level.hi and level.hi < inf and a.hi < inf:
         return "constant"
-    return "concave" if u.lo >= 0 or u.hi <= 0 else "none"
+    if u.lo >= 0 or u.hi <= 0:
+        return "concave"
+    return "none"
 
 
 def _range(top: Callable[[float, float], float]) -> Callable[[Interval, Interval, Interval], Interval]:
@@ -37,7 +39,7 @@ scad = ScalarAtom(
     f" + ({_BEND} - {{2}}) * (2 * {{1}} * {{2}} - {_BEND} - {{2}}) / (2 * ({{1}} - 1)))",
     derivative=("sign(u) * min(l, pos(a * l - abs(u)) / (a - 1))",),
     domain=(None, Interval(2.0, inf, lo_open=True), NONNEGATIVE),
-    graph=lambda a, l: (((-a * l, 0.0), (-l, -l), (0.0, -l), (0.0, l), (l, l), (a * l, 0.0)), 0.0, 0.0),  # noqa: E741
+    graph=lambda a, b: (((-a * b, 0.0), (-b, -b), (0.0, -b), (0.0, b), (b, b), (a * b, 0.0)), 0.0, 0.0),
     even=True,
     properties=Properties(
         curvature=_curvature,

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
-#: functions of formulas that are put together from pieces: they choose among their arguments, or
-#: turn where one is 0
+#: Functions that make formulas piecewise: they choose among their arguments or change sign at 0.
 PIECED = frozenset({"Abs", "Max", "Min", "Piecewise", "sign"})
 
 
@@ -29,7 +29,9 @@ def extreme(text: str, names: tuple[str, ...]) -> int:
         case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args) if [
             ast.unparse(a) for a in args
         ] == list(names):
-            return 1 if head == "Max" else -1
+            if head == "Max":
+                return 1
+            return -1
     return 0
 
 
@@ -57,68 +59,101 @@ def degree(
     scalar: bool = True,
     whole: bool = False,
 ) -> int | None:
-    """The degree, at most 2, of a formula's polynomial pieces, from those of its arguments; None where
-    it has no such pieces.
+    """The degree, at most 2, of a formula's polynomial pieces, or None if it has no such pieces.
 
-    numbers  values of arguments, where they are known
-    scalar   all depends on one number, so that pieces are intervals; else they are polyhedra: only
-             affine functions part them
-    whole    there may be one piece alone: a polynomial
+    degrees  the degrees of the arguments
+    numbers  values of arguments, as far as they are known
+    scalar   everything depends on one number, so that pieces are intervals; otherwise pieces are
+             polyhedra, which only affine functions separate
+    whole    only one piece is allowed: a polynomial
     """
+    return _Degrees(degrees, numbers, scalar, whole).of(tree(text))
 
-    def top(*nodes: ast.expr) -> int | None:
-        powers = [of(node) for node in nodes]
-        if None in powers:
+
+@dataclass(frozen=True)
+class _Degrees:
+    """The degrees of the nodes of a formula, by the rules of ``degree``."""
+
+    degrees: Mapping[str, int]
+    numbers: Mapping[str, float]
+    scalar: bool
+    whole: bool
+
+    def of(self, node: ast.expr) -> int | None:
+        """The degree of a node, or None beyond 2."""
+        power = self._rule(node)
+        if power is None or power > 2:
             return None
-        return max((d for d in powers if d is not None), default=0)
+        return power
 
-    def parted(*nodes: ast.expr) -> int | None:
-        """The degree of functions on the pieces that a comparison separates."""
-        highest = top(*nodes)
-        if highest == 0 or highest is not None and not whole and (scalar or highest == 1):
-            return highest
-        return None
-
-    def of(node: ast.expr) -> int | None:
-        power = rule(node)
-        return None if power is None or power > 2 else power
-
-    def rule(node: ast.expr) -> int | None:
+    def _rule(self, node: ast.expr) -> int | None:
         match node:
             case ast.Constant():
                 return 0
             case ast.Name(id=name):
-                return degrees.get(name, 0)
+                return self.degrees.get(name, 0)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return of(operand)
-            case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-                return top(left, right)
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                parts = of(left), of(right)
-                if parts[0] is None or parts[1] is None:
-                    return None
-                return parts[0] + parts[1]
-            case ast.BinOp(left=left, op=ast.Div(), right=right):
-                if of(right) == 0:
-                    return of(left)
-                return None
-            case ast.BinOp(left=left, op=ast.Pow(), right=right):
-                return _power(of(left), of(right), _number(right, numbers))
-            case ast.Call(func=ast.Name(id="Abs" | "Max" | "Min"), args=args):
-                return parted(*args)
-            case ast.Call(func=ast.Name(id="sign"), args=args):
-                return None if parted(*args) is None else 0
-            case ast.Call(func=ast.Name(id="Piecewise"), args=cases):
-                pairs = [case.elts for case in cases if isinstance(case, ast.Tuple)]
-                apart = [parted(*_sides(condition)) for _, condition in pairs]
-                if None in apart:
-                    return None
-                return top(*(value for value, _ in pairs))
+                return self.of(operand)
+            case ast.BinOp():
+                return self._operation(node.op, node.left, node.right)
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self._call(name, args)
             case ast.Call(args=args):
-                return 0 if top(*args) == 0 else None
+                return self._other_call(args)
         return None
 
-    return of(tree(text))
+    def _operation(self, op: ast.operator, left: ast.expr, right: ast.expr) -> int | None:
+        match op:
+            case ast.Add() | ast.Sub():
+                return self._highest(left, right)
+            case ast.Mult():
+                first, second = self.of(left), self.of(right)
+                if first is None or second is None:
+                    return None
+                return first + second
+            case ast.Div() if self.of(right) == 0:
+                return self.of(left)
+            case ast.Pow():
+                return _power(self.of(left), self.of(right), _number(right, self.numbers))
+        return None
+
+    def _call(self, name: str, args: list[ast.expr]) -> int | None:
+        match name:
+            case "Abs" | "Max" | "Min":
+                return self._separated(*args)
+            case "sign":
+                if self._separated(*args) is None:
+                    return None
+                return 0
+            case "Piecewise":
+                pairs = [case.elts for case in args if isinstance(case, ast.Tuple)]
+                if any(self._separated(*_sides(condition)) is None for _, condition in pairs):
+                    return None
+                return self._highest(*(value for value, _ in pairs))
+        return self._other_call(args)
+
+    def _other_call(self, args: list[ast.expr]) -> int | None:
+        """Any other function is a constant of constants."""
+        if self._highest(*args) == 0:
+            return 0
+        return None
+
+    def _highest(self, *nodes: ast.expr) -> int | None:
+        """The largest degree of the nodes, or None if one is None."""
+        degrees = [self.of(node) for node in nodes]
+        known = [d for d in degrees if d is not None]
+        if len(known) < len(degrees):
+            return None
+        return max(known, default=0)
+
+    def _separated(self, *nodes: ast.expr) -> int | None:
+        """The degree of functions on the pieces that a comparison of them separates, or None."""
+        highest = self._highest(*nodes)
+        if highest is None or highest == 0:
+            return highest
+        if self.whole or (highest > 1 and not self.scalar):
+            return None
+        return highest
 
 
 def _sides(condition: ast.expr) -> list[ast.expr]:

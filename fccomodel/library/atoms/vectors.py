@@ -12,7 +12,9 @@ from fccomodel.library.atoms.shapes import array, size, vectors
 
 
 def _bilinear(varying: tuple[bool, ...], u: Interval, v: Interval) -> str:
-    return "none" if all(varying) else "affine"
+    if all(varying):
+        return "none"
+    return "affine"
 
 
 def _signed(factor: Interval) -> str:

@@ -54,6 +54,7 @@ def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = Non
     """The knowledge that the declarations of a problem give."""
 
     def leaf(node: ir.Expr) -> Interval:
+        """The interval of a leaf: a parameter's by its bounds and value."""
         if isinstance(node, ir.Param):
             parameter = problem.params.get(node.name)
         else:
@@ -63,6 +64,7 @@ def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = Non
         return declared(parameter)
 
     def given(dim: ir.Dim) -> int | None:
+        """The number of a dim, or None."""
         if isinstance(dim, int):
             return dim
         return problem.sizes.get(dim)

@@ -20,33 +20,31 @@ def equal(a: ir.Expr, b: ir.Expr, renamed: Renaming | None = None) -> bool:
         return True
     if type(a) is not type(b) or a.shape != b.shape or len(a.children) != len(b.children):
         return False
-    match a, b:
-        case (ir.Reduce(), ir.Reduce()):
-            inner = same_elements(a, b, names)
-            if a.kind != b.kind or inner is None or a.options.keys() != b.options.keys():
-                return False
-            names = inner
-        case (ir.Element(), ir.Element()) | (ir.Column(), ir.Column()):
-            assert isinstance(a, ir.Element | ir.Column) and isinstance(b, ir.Element | ir.Column)
-            return names.get(a.binder, a.binder) is b.binder and getattr(a, "name", "") == getattr(
-                b, "name", ""
-            )
-        case _ if not a.children:
-            return ir.same(a, b)
-        case (ir.Apply(), ir.Apply()):
-            if a.op != b.op:
-                return False
-        case (ir.NetCall(), ir.NetCall()):
-            if a.net != b.net:
-                return False
-        case (ir.LetRef(), ir.LetRef()):
-            if a.let is not b.let or any(arg in names for arg in ir.free_binders(a.let.body)):
-                return False
-        case (ir.Item(), ir.Item()):
-            pass
-        case _:
+    if isinstance(a, ir.Reduce) and isinstance(b, ir.Reduce):
+        inner = same_elements(a, b, names)
+        if a.kind != b.kind or inner is None or a.options.keys() != b.options.keys():
             return False
+        names = inner
+    elif isinstance(a, ir.Element | ir.Column) and isinstance(b, ir.Element | ir.Column):
+        same_name = getattr(a, "name", "") == getattr(b, "name", "")
+        return names.get(a.binder, a.binder) is b.binder and same_name
+    elif not a.children:
+        return ir.same(a, b)
+    elif not _same_operation(a, b, names):
+        return False
     return all(equal(x, y, names) for x, y in zip(a.children, b.children, strict=True))
+
+
+def _same_operation(a: ir.Expr, b: ir.Expr, names: Renaming) -> bool:
+    """Whether two nodes of one type do the same to their children."""
+    match a, b:
+        case (ir.Apply(), ir.Apply()):
+            return a.op == b.op
+        case (ir.NetCall(), ir.NetCall()):
+            return a.net == b.net
+        case (ir.LetRef(), ir.LetRef()):
+            return a.let is b.let and not any(arg in names for arg in ir.free_binders(a.let.body))
+    return isinstance(a, ir.Item)
 
 
 def same_elements(a: ir.Reduce, b: ir.Reduce, renamed: Renaming | None = None) -> Renaming | None:

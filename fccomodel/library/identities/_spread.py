@@ -16,10 +16,11 @@ from fccomodel.library.linear import Term, common, joined, terms, without
 
 
 class Spread:
-    """``k (a + b) = k a + k b``, ``E[z] (a(z) + b) = E[z] a(z) + b``, ``E[z] a(z) + E[z] b(z) = E[z]
-    (a(z) + b(z))``.
+    """The expansion of sums and means, of an expression's summands and of those inside its sums over sets.
 
-    For sums and means alike, of an expression's summands and of those inside its sums over sets.
+    k (a + b) = k a + k b
+    E[z] (a(z) + b) = E[z] a(z) + b
+    E[z] a(z) + E[z] b(z) = E[z] (a(z) + b(z))
     """
 
     def __init__(self, known: Known):
@@ -27,23 +28,22 @@ class Spread:
 
     def __call__(self, expr: ir.Expr) -> ir.Expr:
         """The expanded expression; the same object if nothing changes."""
-        found, changed = self.terms(expr)
+        expanded, changed = self.terms(expr)
         if changed:
-            return joined(found, expr.span)
+            return joined(expanded, expr.span)
         return expr
 
     def terms(self, expr: ir.Expr) -> tuple[list[Term], bool]:
         """The terms of the sum, and whether they differ from those written."""
         flat = terms(expr)
-        found: list[Term] = []
+        expanded: list[Term] = []
         changed = len(flat) != _written(expr)
         for term in flat:
             inner = self.inside(term)
-            found += inner or [term]
+            expanded += inner or [term]
             changed = changed or inner is not None
-        together = _together(found)
-        gathering = gathered(together, self.known)
-        return gathering, changed or len(gathering) != len(found)
+        shortened = gathered(_together(expanded), self.known)
+        return shortened, changed or len(shortened) != len(expanded)
 
     def inside(self, term: Term) -> list[Term] | None:
         """A term that is a sum over a set, split from what does not depend on its elements.
@@ -83,7 +83,7 @@ def _written(expr: ir.Expr) -> int:
 
 
 def _apart(node: ir.Reduce, term: Term) -> bool:
-    """A term without draws is its own mean."""
+    """Whether a term leaves the mean because it does not depend on the draw."""
     return reductions.of(node).average and set(node.binders).isdisjoint(ir.free_binders(term.core))
 
 
@@ -96,20 +96,16 @@ def _over(node: ir.Reduce, body: Sequence[Term]) -> Term:
     return Term(core=core, sign=sign, factors=factors, place=node.span)
 
 
-def _together(found: list[Term]) -> list[Term]:
+def _together(summands: list[Term]) -> list[Term]:
     """Sums over the same elements, joined into one."""
     groups: list[list[Term]] = []
     heads: dict[tuple, list[list[Term]]] = {}
-    for term in found:
+    for term in summands:
         node = term.core
+        known: list[list[Term]] = []
         if isinstance(node, ir.Reduce) and is_linear(node):
             key = (node.kind, *(_key(b.domain) for b in node.binders))
-        else:
-            key = ()
-        if key:
             known = heads.setdefault(key, [])
-        else:
-            known = []
         group = next((g for g in known if _same_draw(term, g[0])), None)
         if group is not None:
             group.append(term)
@@ -120,7 +116,9 @@ def _together(found: list[Term]) -> list[Term]:
 
 
 def _key(domain: ir.Set) -> object:
-    return domain.table if isinstance(domain, ir.RowSet) else domain.name
+    if isinstance(domain, ir.RowSet):
+        return domain.table
+    return domain.name
 
 
 def _same_draw(b: Term, a: Term) -> bool:

@@ -12,26 +12,31 @@ from fccomodel.library import atoms
 from fccomodel.library.identities._base import Known
 from fccomodel.library.linear import Term, same_factors
 
-#: nodes of one summand, beyond which it is no entry's
-MOST = 50
+#: The largest number of nodes of a summand that is compared with others.
+MAX_NODES = 50
 
 
-def gathered(found: list[Term], known: Known) -> list[Term]:
+def gathered(summands: list[Term], known: Known) -> list[Term]:
     """Terms that are alike for every entry of an array, as one: ``w[1]^2 + .. + w[n]^2 =
     sum(w^2)``."""
     groups: list[list[tuple[int, Term]]] = []
     places: dict[int, int] = {}
-    for k, term in enumerate(found):
+    for k, term in enumerate(summands):
         place = _place(term.core)
         if place is None:
             continue
-        group = next((g for g in groups if _alike(term, place, found[g[0][0]], places[g[0][0]])), None)
+        group = None
+        for candidate in groups:
+            first = candidate[0][0]
+            if _alike(term, place, summands[first], places[first]):
+                group = candidate
+                break
         places[k] = place
         if group is None:
             groups.append([(k, term)])
         else:
             group.append((k, term))
-    result: list[Term | None] = list(found)
+    result: list[Term | None] = list(summands)
     for group in groups:
         whole = _whole(group[0][1], [places[k] for k, _ in group], known)
         if whole is not None:
@@ -49,11 +54,13 @@ def _items(core: ir.Expr) -> list[ir.Item] | None:
         node, count = stack.pop(), count + 1
         if isinstance(node, ir.Item) and _is_entry(node):
             items.append(node)
-        elif isinstance(atoms.of(node), atoms.ScalarAtom) and count <= MOST:
+        elif isinstance(atoms.of(node), atoms.ScalarAtom) and count <= MAX_NODES:
             stack.extend(node.children)
         elif node.shape or not isinstance(node, ir.Const | ir.Size | ir.Param):
             return None
-    return items if any(isinstance(i.base, ir.Var) for i in items) else None
+    if any(isinstance(i.base, ir.Var) for i in items):
+        return items
+    return None
 
 
 def _is_entry(node: ir.Item) -> bool:
@@ -87,6 +94,7 @@ def _moved(core: ir.Expr, place: int) -> ir.Expr:
     """The same term at another place."""
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The entry at the place, for an entry at another place."""
         if isinstance(node, ir.Item) and isinstance(node.indices[0], ir.Const):
             return replace(node, indices=(ir.Const(value=float(place)),))
         return None
@@ -106,6 +114,7 @@ def _whole(term: Term, places: Sequence[int], known: Known) -> Term | None:
         return None
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The array for an entry of it."""
         if isinstance(node, ir.Item):
             return node.base
         if isinstance(node, ir.Apply) and any(a.shape for a in node.args):

@@ -110,7 +110,9 @@ class _Order:
             node, direction = inside[0][0], direction * inside[0][1]
         if self.by is None:
             self.by = term.core
-        return direction if ir.same(self.by, term.core) else None
+        if ir.same(self.by, term.core):
+            return direction
+        return None
 
 
 def _together(parts: list[tuple[int | None, int | None]]) -> int | None:

@@ -27,6 +27,7 @@ def whole(body: ir.Expr, binders: Sequence[ir.Binder]) -> ir.Expr | None:
         return None
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The array for its entries in order."""
         if isinstance(node, ir.Item) and _in_order(node, binders):
             return node.base
         if isinstance(node, ir.Apply) and any(a.shape for a in node.args) and not node.shape:

@@ -8,7 +8,9 @@ from fccomodel.library.identities._base import Identity, Known
 
 def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
     """All uses of one ``let`` become the same node, so that they still share their draws."""
-    return node.let.body if isinstance(node, ir.LetRef) and not node.let.binders else None
+    if isinstance(node, ir.LetRef) and not node.let.binders:
+        return node.let.body
+    return None
 
 
 inlined_let = Identity(name="inlined_let", formula="r = e, where `let r = e`", apply=_apply)

@@ -14,7 +14,9 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
     while part.core is not term.core:
         written += isinstance(part.core, ir.Apply) and part.core.op in ("mul", "div")
         (part,) = opened(part) or [term]
-    return term.expr if written > len(term.factors) else None
+    if written > len(term.factors):
+        return term.expr
+    return None
 
 
 products = Identity(name="products", formula="2 (a / 4) = 0.5 a;  1 a = a;  -1 a = -a", apply=_apply)

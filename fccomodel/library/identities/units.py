@@ -26,7 +26,9 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 def _as(node: ir.Expr, new: ir.Expr) -> ir.Expr | None:
     """The replacement, if it has the node's shape."""
-    return new if new.shape == node.shape else None
+    if new.shape == node.shape:
+        return new
+    return None
 
 
 units = Identity(name="units", formula="a + 0 = a^1 = a;  0 - a = -a", apply=_apply)

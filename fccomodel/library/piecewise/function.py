@@ -162,9 +162,11 @@ class PiecewiseLQ:
         if self.weak:
             raise ValueError("the conjugate of a function that is not convex is that of its convex hull")
         x, y = self.points[0]
-        left, right = (inf if s == 0 else 0.0 if s == inf else 1 / s for s in (self.left, self.right))
         return PiecewiseLQ(
-            points=tuple((y, x) for x, y in self.points), left=left, right=right, start=x * y - self.start
+            points=tuple((y, x) for x, y in self.points),
+            left=_reciprocal(self.left),
+            right=_reciprocal(self.right),
+            start=x * y - self.start,
         )
 
     def __add__(self, other: PiecewiseLQ) -> PiecewiseLQ:
@@ -229,7 +231,18 @@ class PiecewiseLQ:
 
 
 def _finite(slope: float) -> float:
-    return 0.0 if slope == inf else slope
+    if slope == inf:
+        return 0.0
+    return slope
+
+
+def _reciprocal(slope: float) -> float:
+    """1 / slope, with 0 and inf exchanged."""
+    if slope == 0:
+        return inf
+    if slope == inf:
+        return 0.0
+    return 1 / slope
 
 
 def _ratios(dy: np.ndarray, dx: np.ndarray) -> np.ndarray:

@@ -136,9 +136,10 @@ def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
             else:
                 rate = f"({number(1 / part.slope)} + {name})"
             half = f"{rate} / 2"
-            move = _plus(-part.root) + (
-                f" {'-' if lift > 0 else '+'} {number(abs(lift))} * {rate}" if lift else ""
-            )
+            move = _plus(-part.root)
+            if lift:
+                sign = "-" if lift > 0 else "+"
+                move += f" {sign} {number(abs(lift))} * {rate}"
             if move:
                 distance = f"({u}{move})"
             else:

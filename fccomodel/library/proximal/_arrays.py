@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 
 from fccomodel.core import ir
@@ -24,47 +25,68 @@ def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
     perturbed.
     """
     rank, size = len(hole.shape), _size(hole.shape)
-    tilt = constant = q = 0.0
-    rest: list[tuple[float, ir.Expr]] = []
-    for factor, term in flat_terms(expr):
-        if isinstance(term, ir.Const):
-            constant += factor * term.value
-            continue
-        if isinstance(term, ir.Apply) and term.op in ("sum", "mean", "sumsq"):
-            form = affine(term.args[0], (hole,))
-        else:
-            form = None
-        assert not isinstance(term, ir.Hole)
-        if form is not None and isinstance(term, ir.Apply):
-            a, b = form.coefficients[0], form.constant
-            if term.op == "mean":
-                times = factor / size
-            else:
-                times = factor
-            if term.op == "sumsq":
-                q, tilt = q + 2 * times * a * a, tilt + 2 * times * a * b
-                if b:
-                    constant += times * b * b * size
-                else:
-                    constant += 0.0
-            else:
-                tilt, constant = tilt + times * a, constant + (times * b * size if b else 0.0)
-        else:
-            rest.append((factor, term))
-    if abs(constant) == inf:
+    part, rest = _quadratic_part(flat_terms(expr), hole, size)
+    if abs(part.constant) == inf:
         raise NoProx("a constant that the size of the argument decides")
     if not rest:
-        square = PiecewiseLQ(points=((0.0, 0.0),), left=q, right=q)
+        square = PiecewiseLQ(points=((0.0, 0.0),), left=part.curvature, right=part.curvature)
         function: Proximal = Separable.of(Piecewise.of(square), size, rank)
     else:
         function = _norms(rest, hole, rank, size, facts)
-        if q:
-            function = Perturbed.of(function, q)
-    if tilt:
-        function = Tilted.of(function, tilt)
-    if constant:
-        return Scaled.of(function, 1.0, constant)
+        if part.curvature:
+            function = Perturbed.of(function, part.curvature)
+    if part.tilt:
+        function = Tilted.of(function, part.tilt)
+    if part.constant:
+        return Scaled.of(function, 1.0, part.constant)
     return function
+
+
+@dataclass
+class _Quadratic:
+    """curvature/2 |u|^2 + tilt (sum of u) + constant."""
+
+    curvature: float = 0.0
+    tilt: float = 0.0
+    constant: float = 0.0
+
+
+def _quadratic_part(
+    terms: list[tuple[float, ir.Expr]], hole: ir.Hole, size: float
+) -> tuple[_Quadratic, list[tuple[float, ir.Expr]]]:
+    """The sum of those terms that are quadratic, and the other terms with their factors."""
+    part = _Quadratic()
+    rest: list[tuple[float, ir.Expr]] = []
+    for factor, term in terms:
+        assert not isinstance(term, ir.Hole)
+        if isinstance(term, ir.Const):
+            part.constant += factor * term.value
+            continue
+        form = None
+        if isinstance(term, ir.Apply) and term.op in ("sum", "mean", "sumsq"):
+            form = affine(term.args[0], (hole,))
+        if form is None or not isinstance(term, ir.Apply):
+            rest.append((factor, term))
+            continue
+        a, b = form.coefficients[0], form.constant
+        if term.op == "mean":
+            times = factor / size
+        else:
+            times = factor
+        if term.op == "sumsq":
+            part.curvature += 2 * times * a * a
+            part.tilt += 2 * times * a * b
+            if b:
+                part.constant += times * b * b * size
+            else:
+                part.constant += 0.0
+        else:
+            part.tilt += times * a
+            if b:
+                part.constant += times * b * size
+            else:
+                part.constant += 0.0
+    return part, rest
 
 
 def _norms(
@@ -131,7 +153,10 @@ def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal
     images: dict[int, ir.Expr] = {}
     for node in ir.walk(expr):
         atom = atoms.of(node)
-        ball = atom.ball if isinstance(atom, atoms.ArrayAtom) and not atom.in_groups else None
+        if isinstance(atom, atoms.ArrayAtom) and not atom.in_groups:
+            ball = atom.ball
+        else:
+            ball = None
         if ball is not None and ball.kind == "ball" and node.children[0] is hole:
             images[id(node)] = length
         elif isinstance(node, ir.Apply) and node.op == "sumsq" and node.args[0] is hole:

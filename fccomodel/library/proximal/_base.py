@@ -47,7 +47,7 @@ class Curvature(Protocol):
 #: interval})``
 FactsOf = Callable[..., Curvature]
 
-#: the share of the largest admissible lam that emitted programs use at most, where f is weakly convex
+#: The largest share of the supremum of lam that emitted programs use for a weakly convex f.
 SAFE = 0.5
 
 

@@ -27,7 +27,9 @@ class NoProx(Exception):
 
 def literals(node: ir.Expr) -> float | None:
     """The value of a number in the text, or None."""
-    return node.value if isinstance(node, ir.Const) and not node.shape else None
+    if isinstance(node, ir.Const) and not node.shape:
+        return node.value
+    return None
 
 
 # --------------------------------------------------------------------------------------- one number
@@ -225,23 +227,23 @@ def _affine_expr(hole: ir.Hole, factor: float, constant: float) -> ir.Expr:
 def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
     """The prox of a maximum of affine pieces."""
     atom = atoms.of(term)
-    if isinstance(term, ir.Apply) and atom is not None and atom.extreme > 0:
-        forms = [affine(arg, holes) for arg in term.args]
-        if all(forms):
-            rows = [f.coefficients for f in forms if f]
-            b = [f.constant for f in forms if f]
-            unit = [tuple(float(j == k) for j in range(len(holes))) for k in range(len(holes))]
-            if not any(b) and sorted(rows, reverse=True) == unit:
-                return Largest.of()
-            function: Proximal | str = Mapped.of(Largest.of(), rows, b)
-            if isinstance(function, str):
-                function = MaxAffine.of(rows, b)
-            if isinstance(function, str):
-                raise NoProx(function)
-            return function
+    if not isinstance(term, ir.Apply) or atom is None or atom.extreme <= 0:
+        if isinstance(term, ir.Apply):
+            name = term.op
+        else:
+            name = type(term).__name__
+        raise NoProx(f"`{name}` of several arguments: no rule for it")
+    forms = [affine(arg, holes) for arg in term.args]
+    if not all(forms):
         raise NoProx("a maximum of pieces that are not affine in its arguments")
-    if isinstance(term, ir.Apply):
-        name = term.op
-    else:
-        name = type(term).__name__
-    raise NoProx(f"`{name}` of several arguments: no rule for it")
+    rows = [f.coefficients for f in forms if f]
+    b = [f.constant for f in forms if f]
+    unit = [tuple(float(j == k) for j in range(len(holes))) for k in range(len(holes))]
+    if not any(b) and sorted(rows, reverse=True) == unit:
+        return Largest.of()
+    function: Proximal | str = Mapped.of(Largest.of(), rows, b)
+    if isinstance(function, str):
+        function = MaxAffine.of(rows, b)
+    if isinstance(function, str):
+        raise NoProx(function)
+    return function

@@ -37,7 +37,10 @@ class Norm(Proximal):
             where = f"the product of {ball.words}s of {group} entries"
         else:
             where = ball.words
-        way = ", by a singular value decomposition" if ball.kind == "spectral" else ""
+        if ball.kind == "spectral":
+            way = ", by a singular value decomposition"
+        else:
+            way = ""
         how = f"the projection on the dual ball: {where}{way} (Moreau's identity)"
         return cls(ball=ball, group=group, rank=len(shape), lipschitz=length, diameter=2 * length, how=how)
 

@@ -13,8 +13,8 @@ from fccomodel.library.proximal.operations import literal
 if TYPE_CHECKING:
     import torch
 
-#: pieces whose faces (two to their number) are gone through
-MOST = 8
+#: The largest number of pieces. All 2^pieces faces of the simplex are tried.
+MAX_PIECES = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,9 +32,10 @@ class MaxAffine(Proximal):
     def of(cls, rows: Sequence[Sequence[float]], b: Sequence[float]) -> MaxAffine | str:
         """The function, or why it has no prox here: the number of faces doubles with every
         piece."""
-        if len(rows) > MOST:
+        if len(rows) > MAX_PIECES:
             return (
-                f"a maximum of {len(rows)} affine functions that overlap: only up to {MOST} are gone through"
+                f"a maximum of {len(rows)} affine functions that overlap: only up to {MAX_PIECES} are gone "
+                "through"
             )
         slopes = tuple(tuple(map(float, row)) for row in rows)
         lengths = [sqrt(sum(c * c for c in row)) for row in slopes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf, isfinite, nan
+from math import inf, isfinite, isinf, isnan, nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     import torch
 
 NAME = "v"
-#: points at which a domain is looked for, small ones first
-TRIED = sorted(
+#: Points at which a point of the domain is sought, small ones first.
+CANDIDATES = sorted(
     (0.0, *(s * m * 10.0**k for k in range(-6, 7) for m in (1.0, 2.5) for s in (1.0, -1.0))), key=abs
 )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Smooth(Proximal):
-    """formula, first, second  texts of f, f', f'' at a tensor ``v``;  ``low``, ``high`` ends of the
-    domain;  ``at`` inside it"""
+    """A function of one number by the texts of its derivatives.
+
+    formula, first, second  the texts of f, f' and f'' at a tensor ``v``
+    low, high               the ends of the domain
+    at                      a point inside it
+    """
 
     formula: str
     first: str
@@ -92,7 +96,7 @@ class Smooth(Proximal):
         """
         if self.weak:
             return -self.lipschitz, self.lipschitz
-        return tuple(self._limit(end, side) for end, side in ((self.low, -1.0), (self.high, 1.0)))  # type: ignore[return-value]
+        return self._limit(self.low, -1.0), self._limit(self.high, 1.0)
 
     def _limit(self, end: float, side: float) -> float:
         """The limit of f' at one end of the domain, extrapolated from ever closer points; inf if it
@@ -112,9 +116,9 @@ class Smooth(Proximal):
             last = float(slopes[-1])
         else:
             last = nan
-        if not isfinite(last):
-            if last != last:
-                return side * inf
+        if isnan(last):
+            return side * inf
+        if isinf(last):
             return last
         if len(slopes) < 3:
             return side * inf
@@ -123,32 +127,28 @@ class Smooth(Proximal):
             return side * inf
         if not step:
             return last + 0.0
-        return (
-            round(last + step * step / (before - step), 9) + 0.0
-        )  # with what is left of a geometric approach
+        rest = step * step / (before - step)  # of a geometric series
+        return round(last + rest, 9) + 0.0
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         """The text of f, inf outside the domain."""
+        text = self.formula
         if u != NAME:
-            text = f"(lambda {NAME}: {self.formula})({u})"
-        else:
-            text = self.formula
-        out = [f"({u} < {self.low!r})"] * isfinite(self.low) + [f"({u} > {self.high!r})"] * isfinite(
-            self.high
-        )
-        if out:
-            return f"({text}).masked_fill({' | '.join(out)}, math.inf)"
+            text = f"(lambda {NAME}: {text})({u})"
+        outside = []
+        if isfinite(self.low):
+            outside.append(f"({u} < {self.low!r})")
+        if isfinite(self.high):
+            outside.append(f"({u} > {self.high!r})")
+        if outside:
+            return f"({text}).masked_fill({' | '.join(outside)}, math.inf)"
         return text
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
         """The text of the call of Newton's method."""
-        ends = ", ".join(
-            repr(end) if isfinite(end) else ("-" if end < 0 else "") + "math.inf"
-            for end in (self.low, self.high)
-        )
         return (
             f"newton_slope(lambda {NAME}: ({self.first}, {self.second}), {x}, {lam}, {self.weak!r}, "
-            f"{self.at!r}, {ends})"
+            f"{self.at!r}, {_end_text(self.low)}, {_end_text(self.high)})"
         )
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
@@ -165,9 +165,8 @@ class Smooth(Proximal):
             for end, side in ((left, -1.0), (right, 1.0)):
                 trial = self.at + side * step
                 beyond = side * (_run(self.first, {NAME: trial}) + 0 * trial - y)
-                passed = beyond >= -1e-14 * (
-                    1 + y.abs()
-                )  # where f' stays, rounding has it on either side of y
+                # where f' is constant, rounding puts it on either side of y
+                passed = beyond >= -1e-14 * (1 + y.abs())
                 end.copy_(torch.where(end.isinf() & passed, trial, end))
             step = 2 * step
         left, right = left.clamp(min=-1e24), right.clamp(max=1e24)
@@ -190,14 +189,26 @@ class Smooth(Proximal):
 # --------------------------------------------------------------------------------------- the domain
 def domain(expr: ir.Expr, hole: ir.Hole, where: Interval = REALS) -> tuple[float, float, float] | None:
     """The ends of an interval on which the expression is defined, and a point inside, or None."""
-    inside = next((x for x in TRIED if where.lo < x < where.hi and _interior(expr, hole, x)), None)
+    inside = next((x for x in CANDIDATES if where.lo < x < where.hi and _interior(expr, hole, x)), None)
     if inside is None:
         return None
     low, high = (_end(expr, hole, inside, side) for side in (-1.0, 1.0))
     low, high = max(low, where.lo), min(high, where.hi)
     if isfinite(low) and isfinite(high):
         return low, high, (low + high) / 2
-    return low, high, low + 1.0 if isfinite(low) else high - 1.0 if isfinite(high) else inside
+    if isfinite(low):
+        inside = low + 1.0
+    elif isfinite(high):
+        inside = high - 1.0
+    return low, high, inside
+
+
+def _end_text(end: float) -> str:
+    if isfinite(end):
+        return repr(end)
+    if end < 0:
+        return "-math.inf"
+    return "math.inf"
 
 
 def _interior(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
@@ -222,7 +233,9 @@ def _end(expr: ir.Expr, hole: ir.Hole, inside: float, side: float) -> float:
         else:
             bad = middle
     near = round(good, 10) + 0.0
-    return near if abs(near - good) <= 1e-12 * max(1.0, abs(good)) else good
+    if abs(near - good) <= 1e-12 * max(1.0, abs(good)):
+        return near
+    return good
 
 
 def defined(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
@@ -260,7 +273,9 @@ class Formulas(Algebra[ir.Expr]):
 
     def number(self, value: ir.Expr) -> float | None:
         """The value of a number in the text, or None."""
-        return value.value if isinstance(value, ir.Const) else None
+        if isinstance(value, ir.Const):
+            return value.value
+        return None
 
     def parts(self, value: ir.Expr) -> tuple[str, tuple[ir.Expr, ...]]:
         """The atom and arguments of an application."""

@@ -307,7 +307,9 @@ class Reduction:
     @property
     def sign(self) -> float:
         """1 for a maximum of linear functions of the elements, -1 for a minimum of such."""
-        return -1.0 if self.curvature(Site()) == "concave" else 1.0
+        if self.curvature(Site()) == "concave":
+            return -1.0
+        return 1.0
 
     @property
     def extreme(self) -> bool:

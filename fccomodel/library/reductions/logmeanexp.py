@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     import torch
 
 #: the largest of logarithms that are all -inf, so that differences to it are numbers
-LEAST = -1e300
+LOWEST_EXPONENT = -1e300
 
 
 def _value(x: Elements, options: Options) -> torch.Tensor:
-    theta, top = options["theta"], x.top().clamp(min=LEAST)
+    theta, top = options["theta"], x.top().clamp(min=LOWEST_EXPONENT)
     total = x.total(lambda e, here: ((e - here.at(top)) / theta).exp())
     return top + theta * (total / x.count).log()
 

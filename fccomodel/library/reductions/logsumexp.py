@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from fccomodel.library.cones import log_sum_exp_by_cell
 from fccomodel.library.reductions.base import ONE, Elements, Options, Reduction, Slope, always
-from fccomodel.library.reductions.logmeanexp import LEAST, LOGMEANEXP
+from fccomodel.library.reductions.logmeanexp import LOGMEANEXP, LOWEST_EXPONENT
 
 if TYPE_CHECKING:
     import torch
 
 
 def _value(x: Elements, options: Options) -> torch.Tensor:
-    top = x.top().clamp(min=LEAST)
+    top = x.top().clamp(min=LOWEST_EXPONENT)
     return top + x.total(lambda e, here: (e - here.at(top)).exp()).log()
 
 

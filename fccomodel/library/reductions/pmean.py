@@ -46,6 +46,7 @@ def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
     p = options["p"]
 
     def weight(e: torch.Tensor, here: Here) -> torch.Tensor:
+        """The derivative of the mean in each element."""
         at = here.at(y)
         return x.share(here) * torch.where(at == 0, torch.zeros_like(at), at ** (1 - p)) * e ** (p - 1)
 

@@ -62,6 +62,7 @@ def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
     zeros, rest = x.kept["zeros"], x.kept["rest"]
 
     def weight(e: torch.Tensor, here: Here) -> torch.Tensor:
+        """The product of the other elements."""
         zero = e == 0
         others = here.at(rest) / torch.where(zero, torch.ones_like(e), e)
         alone = torch.where(zero, here.at(zeros) == 1, here.at(zeros) == 0)
@@ -77,7 +78,10 @@ def _range(site: Site) -> Interval:
 
 
 def _needs(site: Site) -> tuple[str, str]:
-    fix = "minimise its logarithm, the sum of the logarithms." if site.where.lo >= 0 else ""
+    if site.where.lo >= 0:
+        fix = "minimise its logarithm, the sum of the logarithms."
+    else:
+        fix = ""
     return "a product over a set has a known curvature only where its logarithm has", fix
 
 

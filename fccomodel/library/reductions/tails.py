@@ -23,6 +23,7 @@ def value(cap: Cap) -> Callable[[Elements, Options], torch.Tensor]:
     needed at once."""
 
     def largest(x: Elements, options: Options) -> torch.Tensor:
+        """The weighted sum of the largest elements in each cell."""
         elements, entry = x.listed()
         weights = x.kept["weights"] = heaviest(elements, entry, lambda n: cap(n, options))
         return x.gathered(weights * elements, entry)

@@ -23,17 +23,17 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
     if factors is None or not factors[0] >= 0:
         return None
     factor, core = factors
+    if core.shape:
+        return None
     for regulariser in all().values():
         for form in regulariser.forms:
-            if not core.shape:
-                found = matched(core, form, variable)
-            else:
-                found = None
-            if found is not None:
-                numbers = [constant(arg) for arg in found.rest]
-                if None not in numbers and len(numbers) + 1 == len(regulariser.coefficients):
-                    values = (factor, *(n for n in numbers if n is not None))
-                    return _made(regulariser.name, variable, values, found.centre)
+            match = matched(core, form, variable)
+            if match is None:
+                continue
+            numbers = [constant(arg) for arg in match.rest]
+            if None not in numbers and len(numbers) + 1 == len(regulariser.coefficients):
+                values = (factor, *(n for n in numbers if n is not None))
+                return _made(regulariser.name, variable, values, match.centre)
     return None
 
 

@@ -102,4 +102,6 @@ def distance_to_interval(s: torch.Tensor, low: torch.Tensor, high: torch.Tensor)
 
 def never(g: torch.Tensor, *coefficients: float) -> float:
     """The critical coefficient inf: no finite one makes 0 a minimiser, unless g = 0."""
-    return inf if bool((g != 0).any()) else 0.0
+    if bool((g != 0).any()):
+        return inf
+    return 0.0

@@ -49,12 +49,13 @@ def recognise(
     core = varying[0].core
     level = _level(fixed, factor, constant)
     if is_variable(core, variable.name) and constraint.kind == "le" and (each or not core.shape):
-        return _bound(variable, core, level if level is not None else _array(fixed, factor), factor > 0)
+        bound = level if level is not None else _array(fixed, factor)
+        return _bound(variable, bound, factor > 0)
     if level is None:
         return None
     if constraint.kind == "eq":
-        found = matched(core, "sum", variable.name)
-        unit = level == 1 and found is not None and found.centre is None and len(variable.shape) == 1
+        total = matched(core, "sum", variable.name)
+        unit = level == 1 and total is not None and total.centre is None and len(variable.shape) == 1
         if unit and _nonnegative(variable, constant):
             return (variable.name, _made("simplex", (), variable))
         return None
@@ -80,7 +81,7 @@ def _array(fixed: list[Term], factor: float) -> ir.Expr | None:
 
 
 def _bound(
-    variable: ir.Variable, core: ir.Expr, level: float | ir.Expr | None, above: bool
+    variable: ir.Variable, level: float | ir.Expr | None, above: bool
 ) -> tuple[str, ir.VectorSet] | None:
     """The set of arrays whose entries have this upper or lower bound."""
     if level is None:
@@ -96,12 +97,11 @@ def _level_set(
     each."""
     for simple in _registry.all().values():
         for form, arguments in simple.levels.items():
-            if simple.entrywise >= each and bool(core.shape) == each:
-                found = matched(core, form, variable.name)
-            else:
-                found = None
-            if found is not None and not found.rest:
-                return variable.name, _around(_made(simple.name, arguments(level), variable), found.centre)
+            if simple.entrywise < each or bool(core.shape) != each:
+                continue
+            match = matched(core, form, variable.name)
+            if match is not None and not match.rest:
+                return variable.name, _around(_made(simple.name, arguments(level), variable), match.centre)
     return None
 
 
@@ -141,7 +141,9 @@ def _made(family: str, values: tuple[float | ir.Expr, ...], variable: ir.Variabl
 
 def _shown(value: float | ir.Expr) -> str:
     if isinstance(value, ir.Expr):
-        return value.name if isinstance(value, ir.Param) else "an array"
+        if isinstance(value, ir.Param):
+            return value.name
+        return "an array"
     return f"{value:g}"
 
 

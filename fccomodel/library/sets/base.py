@@ -114,14 +114,14 @@ class SimpleSet(Domain):
 
     def empty(self, shape: tuple[int | str, ...], *arguments: Any) -> str:
         """Why C has no points of this shape, or '' if it has some."""
-        found = self.broken([np.asarray(a, dtype=float)[None] for a in arguments], self.arguments)
-        if found is None:
+        violation = self.broken([np.asarray(a, dtype=float)[None] for a in arguments], self.arguments)
+        if violation is None:
             return self.amiss(shape, *arguments)
-        if found.entry:
-            entry = f"[{', '.join(str(k + 1) for k in found.entry)}]"
-        else:
-            entry = ""
-        return f"`{self.arguments[found.argument]}`{entry} is {found.value:g}, and needs {found.needs}."
+        entry = ""
+        if violation.entry:
+            entry = f"[{', '.join(str(k + 1) for k in violation.entry)}]"
+        name = self.arguments[violation.argument]
+        return f"`{name}`{entry} is {violation.value:g}, and needs {violation.needs}."
 
     def normal_distance(
         self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0
@@ -143,7 +143,9 @@ class SimpleSet(Domain):
 def bounds(x: Any, largest: bool) -> float:
     """The smallest and largest entry of a number, an array, or the values in an interval."""
     if isinstance(x, Interval):
-        return x.hi if largest else x.lo
+        if largest:
+            return x.hi
+        return x.lo
     if not hasattr(x, "max"):
         return float(x)
     return float(x.max() if largest else x.min())

@@ -26,13 +26,17 @@ class _Leaf(NamedTuple):
         """The sign and the factors applied to another expression."""
         for op, factor in self.factors:
             expr = make(op, expr, factor, span=expr.span)
-        return expr if self.sign > 0 else make("neg", expr, span=expr.span)
+        if self.sign > 0:
+            return expr
+        return make("neg", expr, span=expr.span)
 
 
 def merged(node: ir.Expr) -> ir.Expr | None:
     """The node with as few expectations as possible in each affine argument, or None if nothing changes."""
     if isinstance(node, ir.Reduce):
-        return None if reductions.of(node).additive else _body(node)
+        if reductions.of(node).additive:
+            return None
+        return _body(node)
     if not isinstance(node, ir.Apply) or _affine(node):
         return None
     new = tuple(argument(child) for child in node.args)
@@ -44,7 +48,9 @@ def merged(node: ir.Expr) -> ir.Expr | None:
 def _body(node: ir.Reduce) -> ir.Expr | None:
     """The reduction with its body merged, or None if nothing changes."""
     body = argument(node.body)
-    return None if body is node.body else dataclasses.replace(node, body=body)
+    if body is node.body:
+        return None
+    return dataclasses.replace(node, body=body)
 
 
 def argument(expr: ir.Expr) -> ir.Expr:
@@ -74,12 +80,18 @@ def argument(expr: ir.Expr) -> ir.Expr:
 
 def _leaves(expr: ir.Expr, sign: int, factors: tuple[tuple[str, ir.Expr], ...]) -> list[_Leaf]:
     """The terms of an affine function, which has this sign and these factors around it."""
-    signed = None if expr.shape else atoms.signed(expr)
+    if expr.shape:
+        signed = None
+    else:
+        signed = atoms.signed(expr)
     if signed is not None:
         return [leaf for part_sign, part in signed for leaf in _leaves(part, sign * part_sign, factors)]
     match expr:
         case ir.Apply(op="mul", args=(a, b)) if _fixed(a) != _fixed(b):
-            factor, varying = (a, b) if _fixed(a) else (b, a)
+            if _fixed(a):
+                factor, varying = (a, b)
+            else:
+                factor, varying = (b, a)
             return _leaves(varying, sign, (("mul", factor), *factors))
         case ir.Apply(op="div", args=(a, b)) if _fixed(b):
             return _leaves(a, sign, (("div", b), *factors))

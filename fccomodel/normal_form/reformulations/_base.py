@@ -22,7 +22,9 @@ def same(point: Point) -> Point:
 
 def unknown(node: ir.Expr) -> float | None:
     """The value of a literal, or None: the ``Constant`` without data."""
-    return node.value if isinstance(node, ir.Const) else None
+    if isinstance(node, ir.Const):
+        return node.value
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,8 +91,14 @@ def by_inverse(psi: ir.Expr, q: ir.Hole, sign: Callable[[ir.Expr], int]) -> Conj
     if not second.is_nonnegative or last != sympy.oo or not value.is_finite:
         return None
     interior = first == -sympy.oo  # the best q is positive for every t
-    v = sympy.Symbol("v", real=True) if interior else sympy.Symbol("v", positive=True)
-    t_formula = v if interior else first + v
+    if interior:
+        v = sympy.Symbol("v", real=True)
+    else:
+        v = sympy.Symbol("v", positive=True)
+    if interior:
+        t_formula = v
+    else:
+        t_formula = first + v
     try:
         roots = [x for x in sympy.solve(slope - t_formula, at) if x.is_positive is not False]
     except NotImplementedError:
@@ -129,7 +135,10 @@ def _formula(
     if not any(n is q for n in ir.walk(node)):
         symbol = next((s for s, e in symbols.items() if e is node), None)
         if symbol is None:
-            assumption = {"positive": True} if sign(node) > 0 else {"real": True}
+            if sign(node) > 0:
+                assumption = {"positive": True}
+            else:
+                assumption = {"real": True}
             symbol = sympy.Symbol(f"p{len(symbols)}", **assumption)
             symbols[symbol] = node
         return symbol

@@ -49,7 +49,10 @@ def _directions(node: ir.Expr, ranges: Ranges) -> list[tuple[ir.Expr, int]]:
             where = [ranges(a) for a in args]
             directions = []
             for k, name in enumerate(atom.names(len(args))):
-                word = "none" if name in atom.parameters else atom.monotone(*where, argument=k)
+                if name in atom.parameters:
+                    word = "none"
+                else:
+                    word = atom.monotone(*where, argument=k)
                 directions.append((args[k], DIRECTIONS[word]))
             return directions
         case ir.Reduce() if reductions.of(node).increasing and not reductions.of(node).condition:
@@ -64,7 +67,10 @@ def _signs(problem: ir.Problem) -> Ranges:
 
     def leaf(node: ir.Expr) -> Interval:
         """The declared range of a param, or the whole line."""
-        p = problem.params.get(node.name) if isinstance(node, ir.Param) else None
+        if isinstance(node, ir.Param):
+            p = problem.params.get(node.name)
+        else:
+            p = None
         if p is None:
             return Interval()
         return Interval(p.lower, p.upper, p.strict_lower, p.strict_upper)

@@ -24,7 +24,9 @@ def worst(node: ir.Expr, problem: ir.Problem) -> ir.Reduce | None:
         if parts is None:
             return None
         return dataclasses.replace(parts.total, body=parts.risk, span=node.span)
-    return node if reductions.of(node).worst else None
+    if reductions.of(node).worst:
+        return node
+    return None
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:

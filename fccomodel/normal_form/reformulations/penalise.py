@@ -48,7 +48,9 @@ class Penalised(Reformulation):
 
     def op(self, kind: str) -> str:
         """The atom for an inequality (``le``) or an equation (``eq``)."""
-        return self.le if kind == "le" else self.eq
+        if kind == "le":
+            return self.le
+        return self.eq
 
     def term(self, constraint: ir.Constraint) -> Penalty:
         """The penalty of one constraint, or of one member of a family."""
@@ -74,7 +76,11 @@ def penalty(*, name: str, le: str, eq: str, account: str, smooth: bool = False, 
             if not ir.variables_of(constraint.body):
                 continue
             exact = record.term(constraint)
-            term: ir.Expr = smoother.penalty(exact) if smooth else exact
+            term: ir.Expr
+            if smooth:
+                term = smoother.penalty(exact)
+            else:
+                term = exact
             if constraint.binders:
                 term = ir.Reduce(
                     kind=SUM.name,

@@ -217,7 +217,10 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
     domain = node.binders[0].domain
     if not is_largest(node) or len(node.binders) > 1 or node.condition is not None:
         return None
-    simple = sets.get(domain.family) if isinstance(domain, ir.VectorSet) else None
+    if isinstance(domain, ir.VectorSet):
+        simple = sets.get(domain.family)
+    else:
+        simple = None
     if simple is None or simple.cap is None:
         return None
     assert isinstance(domain, ir.VectorSet)
@@ -253,7 +256,10 @@ def _beside(product: ir.Expr, q: ir.Binder, k: ir.Binder) -> ir.Expr | None:
     others = [f for f in factors if not _entry(f, q, k)]
     if len(others) != len(factors) - 1 or any(q in ir.free_binders(f) for f in others):
         return None
-    risk = others[0] if others else const(1)
+    if others:
+        risk = others[0]
+    else:
+        risk = const(1)
     for factor in others[1:]:
         risk = make("mul", risk, factor, span=product.span)
     return risk

@@ -18,7 +18,10 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     def rule(node: ir.Expr) -> ir.Expr | None:
         """The mean over all rows for the worst of groups, or None for any other node."""
         family = worst(node, problem)
-        rows = None if family is None else pooled(family)
+        if family is None:
+            rows = None
+        else:
+            rows = pooled(family)
         if rows is not None:
             sentences.append(f"{SURROGATE}, the mean over all rows in place of {problem.text(node)}")
         return rows
@@ -41,7 +44,9 @@ def pooled(family: ir.Reduce) -> ir.Expr | None:
     binders = set(family.binders)
     condition = conjunction(c for c in conjuncts(member.condition) if binders.isdisjoint(ir.free_binders(c)))
     everything = dataclasses.replace(member, condition=condition, span=family.span)
-    return everything if binders.isdisjoint(ir.free_binders(everything)) else None
+    if binders.isdisjoint(ir.free_binders(everything)):
+        return everything
+    return None
 
 
 reformulation = Reformulation(

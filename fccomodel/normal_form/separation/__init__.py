@@ -83,7 +83,9 @@ class Separation:
         (part,) = selections.split(node.binders, node.condition)
         rows = bool(part.parents) and all(isinstance(p.domain, ir.RowSet) for p in part.parents)
         alone = set(self.free(node.body)) <= {part.binder}
-        return part if rows and alone and not part.excludes and not part.masks else None
+        if rows and alone and not part.excludes and not part.masks:
+            return part
+        return None
 
     def sorts(self, node: ir.Reduce) -> bool:
         """Whether the node's separated form needs the rows in order."""

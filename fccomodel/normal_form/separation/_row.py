@@ -101,7 +101,10 @@ class Row:
         outer, inner, exponent, others = self.factors(body)
         mean: ir.Expr | None = None
         if not others:
-            mean = self.over(inner or const(1.0)) if exponent is None else self.exponential(exponent, inner)
+            if exponent is None:
+                mean = self.over(inner or const(1.0))
+            else:
+                mean = self.exponential(exponent, inner)
         elif len(others) > 1 or others[0] is body:
             return None
         elif inner is None and exponent is None:
@@ -109,7 +112,9 @@ class Row:
         elif _is_sum(others[0]):
             rest = _product(inner, None if exponent is None else make("exp", exponent))
             mean = _mapped(others[0], lambda term: self.of(make("mul", rest, term)))
-        return None if mean is None else _product(outer, mean)
+        if mean is None:
+            return None
+        return _product(outer, mean)
 
     def factors(self, body: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None, ir.Expr | None, list[ir.Expr]]:
         """The factors of a product in four groups.
@@ -201,7 +206,9 @@ class Row:
     def split(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
         """(a, b) with a + b = node, a without the binder and b with it alone; or None."""
         a, b = sides(node, self.node.binders, self.free) or (None, None)
-        return None if a is None or b is None else (a, b)
+        if a is None or b is None:
+            return None
+        return (a, b)
 
 
 def _is_sum(node: ir.Expr) -> bool:
@@ -219,12 +226,16 @@ def _mapped(node: ir.Expr, of: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr |
     """The node with its children replaced by ``of`` of them, or None if one of these is None."""
     children = [of(child) for child in node.children]
     mapped = tuple(child for child in children if child is not None)
-    return with_children(node, mapped) if len(mapped) == len(children) else None
+    if len(mapped) == len(children):
+        return with_children(node, mapped)
+    return None
 
 
 def _sum(left: ir.Expr | None, right: ir.Expr) -> ir.Expr:
     """left + right, or right if left is None."""
-    return right if left is None else make("add", left, right)
+    if left is None:
+        return right
+    return make("add", left, right)
 
 
 def _product(left: ir.Expr | None, right: ir.Expr | None, inverse: bool = False) -> ir.Expr:

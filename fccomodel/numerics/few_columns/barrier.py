@@ -246,6 +246,7 @@ def _next(parts: Arrow, now: Point) -> Point:
     m, step = max(len(s), 1), Step(parts, u / s)
 
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The Newton step whose linearised complementarity removes ``product``, refined ``times`` times."""
         over = product / s
         dz, dy, Adz = step.refined(-dual - parts.back(step.d * primal - over), -equal, times)
         moved = primal + Adz

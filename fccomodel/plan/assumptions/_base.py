@@ -23,15 +23,19 @@ from fccomodel.structure import Analysis
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import DECREASING, Fact, Facts, Standing, combine
 
-#: words of findings that take it on trust that the iterates stay bounded
-RANGE, WEIGHTS = "on the range seen", "on bounded sets"
+#: Words of findings that assume bounded values of the expectations.
+RANGE = "on the range seen"
+#: Words of findings that assume bounded iterates.
+WEIGHTS = "on bounded sets"
 TRUST = (
     f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded, and what is below a "
     "root, a logarithm or a "
     "fraction's bar to stay away from 0"
 )
-#: what a bounded range is tested on: ends that are infinite, and the distance from ends that are open
-FAR, NEAR = 100.0, 1e-3
+#: End of a bounded range in place of an infinite one.
+FAR = 100.0
+#: Distance of a bounded range from an open end.
+NEAR = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +137,7 @@ class Block:
 
     @property
     def curved(self) -> bool:
-        """f is not affine."""
+        """Whether f is not affine."""
         return not self.f.affine
 
 
@@ -159,6 +163,7 @@ class Setting:
 
     @property
     def problem(self) -> ir.Problem:
+        """The problem as the user wrote it."""
         return self.normal.problem
 
     @property
@@ -286,6 +291,7 @@ def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
     worst = max(g.standing for g in ground)
 
     def on(fact: Fact) -> Fact:
+        """The fact, resting on the ground as well."""
         return dataclasses.replace(fact, standing=max(fact.standing, worst), uses=(*fact.uses, *ground))
 
     return dataclasses.replace(
@@ -300,7 +306,7 @@ def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
 
 
 def tame(facts: Facts) -> bool:
-    """Defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
+    """Whether a function is defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
     return facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex and not facts.domain
 
 

@@ -69,6 +69,7 @@ def _unbound(setting: Setting, failures: list[derivation.Failure]) -> list[str]:
 
 
 def smooth(setting: Setting) -> Finding:
+    """Whether every inner function is smooth."""
     return _of(setting, _smooth)
 
 
@@ -118,6 +119,7 @@ def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
 
 
 def convex(setting: Setting) -> Finding:
+    """Whether every inner function is convex."""
     return _of(setting, _convex)
 
 
@@ -134,6 +136,7 @@ def _convex(setting: Setting, block: Block, g: Inner) -> Finding:
 
 
 def lipschitz(setting: Setting) -> Finding:
+    """Whether samples of every inner function are Lipschitz."""
     return _of(setting, _lipschitz)
 
 
@@ -159,6 +162,7 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
 
 
 def weakly_convex(setting: Setting) -> Finding:
+    """Whether every inner function is weakly convex."""
     return _of(setting, _weakly_convex)
 
 
@@ -188,6 +192,7 @@ def _weakly_convex(setting: Setting, block: Block, g: Inner) -> Finding:
 
 
 def weakly_monotone(setting: Setting) -> Finding:
+    """Whether every inner function is smooth, or weakly convex under a convex non-decreasing f."""
     return _of(setting, _weakly_monotone)
 
 
@@ -203,6 +208,7 @@ def _weakly_monotone(setting: Setting, block: Block, g: Inner) -> Finding:
 
 
 def bounded_variance(setting: Setting) -> Finding:
+    """Whether samples of the inner functions have bounded variance."""
     return _of(setting, _bounded_variance)
 
 
@@ -266,7 +272,7 @@ def unknowns(bound: Bound, variable: ir.Variable) -> int:
 
 
 def kinkless(setting: Setting) -> Finding:
-    """Smooth as they are, without an envelope in the place of kinks."""
+    """Whether every inner function is smooth as it is, without envelopes in place of kinks."""
     return _of(setting, _kinkless)
 
 

@@ -74,6 +74,7 @@ def _smooth(setting: Setting, block: Block) -> Finding:
 
 
 def prox(setting: Setting) -> Finding:
+    """Whether every outer function is smooth or has a computable prox."""
     kept = zip(setting.normal.kept, setting.normal.reasons, strict=True)
     for node, reason in ((node, reason) for (node, inner), reason in kept if not inner):
         text = setting.reformed.text(node)
@@ -120,6 +121,7 @@ def _prox(setting: Setting, block: Block) -> Finding:
 
 
 def weakly_convex(setting: Setting) -> Finding:
+    """Whether every outer function is weakly convex."""
     return every((_weakly_convex(b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
@@ -146,6 +148,7 @@ def _weakly_convex(block: Block) -> Finding:
 
 
 def convex(setting: Setting) -> Finding:
+    """Whether every outer function is convex."""
     return every((_convex(b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
@@ -162,6 +165,7 @@ def _convex(block: Block) -> Finding:
 
 
 def monotone(setting: Setting) -> Finding:
+    """Whether every outer function is non-decreasing in expectations that are not affine."""
     return every((_monotone(b, g) for b in setting.blocks if b.curved for g in b.inner), NONE_OUTER)
 
 
@@ -197,6 +201,7 @@ def _always_monotone(block: Block, g: Inner) -> Finding:
 
 
 def lipschitz(setting: Setting) -> Finding:
+    """Whether every outer function is Lipschitz."""
     return every((_lipschitz(b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
@@ -222,6 +227,7 @@ def _lipschitz(block: Block) -> Finding:
 
 
 def bounded_divergence(setting: Setting) -> Finding:
+    """Whether the Bregman divergence of the outer functions' conjugates is bounded."""
     for block in (b for b in setting.blocks if b.curved):
         said = (
             f"{block.words}: the Bregman divergence of its envelope's conjugate is taken to be "
@@ -254,7 +260,7 @@ def conjugate_prox(setting: Setting) -> Finding:
 
 
 def maxima(setting: Setting) -> Finding:
-    """Every kink outside expectations is that of a maximum, whose dual domain is the simplex."""
+    """Whether every kink outside expectations is that of a maximum, whose dual domain is the simplex."""
     made = [s for s in setting.normal.smoothed if not s.inner]
     for s in made:
         if not (isinstance(s.function, Largest) and s.function.kind.extreme):

@@ -18,7 +18,7 @@ LARGEST = 100_000  # tracked expectations that one vector holds
 
 
 def _roots(setting: Setting) -> list[ir.Expr]:
-    return [setting.reformed.objective.expr, *(c.body for c in setting.reformed.constraints)]
+    return list(setting.reformed.roots)
 
 
 def _reductions(setting: Setting) -> Iterator[ir.Reduce]:
@@ -26,6 +26,7 @@ def _reductions(setting: Setting) -> Iterator[ir.Reduce]:
 
 
 def finite_sum(setting: Setting) -> Finding:
+    """Whether every expectation is over the rows of a table."""
     tables = set()
     for node in _reductions(setting):
         for binder in node.binders:
@@ -79,7 +80,7 @@ def _in_part(setting: Setting, node: ir.Reduce) -> str:
 
 
 def tracked(setting: Setting) -> Finding:
-    """Every block has an estimate of its own: draws from a distribution do not come back to one."""
+    """Whether every block can have an estimate of its own. A draw from a distribution is met only once."""
     for node in (n for root in _roots(setting) for n in plug_ins(root)):
         text = setting.reformed.text(node)
         why = f"{short(text)} belongs to a draw from a distribution, which is met once: nothing tracks it"
@@ -88,6 +89,7 @@ def tracked(setting: Setting) -> Finding:
 
 
 def scalar_inner(setting: Setting) -> Finding:
+    """Whether every outer function has one expectation."""
     for block in setting.blocks:
         if (count := block.arguments) > 1:
             return lacks(f"{block.words} has {count:,} expectations", block.words, block.span)
@@ -95,6 +97,7 @@ def scalar_inner(setting: Setting) -> Finding:
 
 
 def plain_expectations(setting: Setting) -> Finding:
+    """Whether no expectation stands under a nonlinear function."""
     for term in setting.normal.terms:
         if term.kind == "composition":
             return lacks(f"{short(term.text)} is a nonlinear function of expectations", term.text)
@@ -102,6 +105,7 @@ def plain_expectations(setting: Setting) -> Finding:
 
 
 def shared_inner(setting: Setting) -> Finding:
+    """Whether all tracked expectations fit into one vector."""
     for node in _reductions(setting):
         inside = any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))
         if inside and (drawn := [b for b in node.binders if isinstance(b.domain, ir.Distribution)]):
@@ -126,7 +130,7 @@ def shared_inner(setting: Setting) -> Finding:
 
 
 def linear_coupling(setting: Setting) -> Finding:
-    """The objective is a maximum over a polytope of weights of group losses, plus regularisers."""
+    """Whether the objective is a maximum over a polytope of weights of group losses, plus regularisers."""
     if setting.constrained:
         return lacks("the model has constraints", setting.constrained[0].label, setting.constrained[0].span)
     problem = setting.problem

@@ -4,7 +4,7 @@ the replacement."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fccomodel import structure
@@ -73,6 +73,7 @@ def replaced(
     lies = {names[node.name]: _range(node, free) for node in made}
 
     def held(node: ir.Expr) -> ir.Expr | None:
+        """A hole for a smoothed function or a variable with this name."""
         if isinstance(node, Smoothed | ir.Var) and node.name in names:
             return ir.Hole(name=names[node.name], shape=node.shape, span=node.span)
         return None
@@ -112,13 +113,10 @@ def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
 def _range(node: Smoothed, free: Callable[[ir.Expr], Facts]) -> Interval:
     """Where an envelope lies: between the least and the largest value of its function, whatever that
     is of."""
-    over = node.original if isinstance(node.original, ir.Reduce) else None
-    parts = (
-        [node.argument]
-        if node.argument is not None
-        else [over.body]
-        if over is not None
-        else node.original.children
-    )
+    parts: Sequence[ir.Expr | None] = node.original.children
+    if node.argument is not None:
+        parts = [node.argument]
+    elif isinstance(node.original, ir.Reduce):
+        parts = [node.original.body]
     held = {id(p): ir.Hole(name=f"argument {k}", shape=p.shape) for k, p in enumerate(parts) if p is not None}
     return free(Rewriter(lambda n: held.get(id(n)))(node.original)).interval.value

@@ -19,6 +19,7 @@ NO_CONSTRAINT = "the model has no constraint"
 
 
 def unconstrained(setting: Setting) -> Finding:
+    """Whether no constraint is left besides simple sets."""
     if not setting.constrained:
         return holds(NO_CONSTRAINT if not setting.problem.constraints else "every constraint is a simple set")
     labels = [c.label for c in setting.constrained]
@@ -31,6 +32,7 @@ def unconstrained(setting: Setting) -> Finding:
 
 
 def convex(setting: Setting) -> Finding:
+    """Whether the objective and every constraint are convex."""
     analysis, problem = setting.analysis, setting.problem
     f = analysis.minimised
     if not f.convex:
@@ -78,12 +80,16 @@ def coercive(setting: Setting) -> bool:
 
 
 def strongly_convex(setting: Setting) -> Finding:
+    """Whether the problem is strongly convex by its regularisers."""
     whole = convex(setting)
     if not whole.holds:
         return whole
     mu, without = modulus(setting)
     if without:
-        added = "" if without in setting.problem.variables else ", which a reformulation added"
+        if without in setting.problem.variables:
+            added = ""
+        else:
+            added = ", which a reformulation added"
         return lacks(
             f"no squared norm of {without}{added} is in the objective, and nothing else is known to make "
             "it strongly convex",
@@ -112,13 +118,17 @@ def quadratic_dual(setting: Setting) -> Finding:
     if not kinked and (whole := strongly_convex(setting)).holds:
         return holds("strongly convex with smooth outer functions: any psi will do", standing=whole.standing)
     block = smooth_blocks[0]
-    why_not = "others have kinks" if kinked else "the objective is not strongly convex"
+    if kinked:
+        why_not = "others have kinks"
+    else:
+        why_not = "the objective is not strongly convex"
     return lacks(
         f"{block.words} is smooth, with dual steps by psi = f*, and {why_not}", block.words, block.span
     )
 
 
 def smooth(setting: Setting) -> Finding:
+    """Whether everything but the regularisers is smooth."""
     findings = [outer_smooth(setting), inner_smooth(setting)]
     for one in findings:
         if not one.holds:
@@ -133,6 +143,7 @@ def smooth(setting: Setting) -> Finding:
 
 
 def prox_regulariser(setting: Setting) -> Finding:
+    """Whether every regulariser has a known prox."""
     for block in setting.blocks:
         if not block.inner and not block.f.smooth:
             words, span, fix = lost(block.see, why.kinks(block.see, block.f))
@@ -149,7 +160,7 @@ def prox_regulariser(setting: Setting) -> Finding:
 
 
 def unregularised(setting: Setting) -> Finding:
-    """No r with kinks beside F; one without any is a part of F."""
+    """Whether no regulariser has kinks; a smooth one is a part of F."""
     for p in setting.normal.prox:
         if not regularisers.all()[p.name].smooth:
             return lacks(f"{p.text} has kinks, and its prox is taken", p.text)
@@ -162,6 +173,7 @@ def unregularised(setting: Setting) -> Finding:
 
 
 def whole_space(setting: Setting) -> Finding:
+    """Whether no variable is in a simple set."""
     for name, variable in setting.normal.variables.items():
         for s in variable.sets:
             return lacks(f"{name} is in a simple set, {s.family}, which is projected on", name, variable.span)
@@ -169,6 +181,7 @@ def whole_space(setting: Setting) -> Finding:
 
 
 def constrained(setting: Setting) -> Finding:
+    """Whether the model has constraints besides simple sets."""
     if not setting.constrained:
         return lacks(NO_CONSTRAINT)
     labels = ", ".join(c.label for c in setting.constrained)
@@ -176,6 +189,7 @@ def constrained(setting: Setting) -> Finding:
 
 
 def bounded_domain(setting: Setting) -> Finding:
+    """Whether every variable is bounded."""
     for name, variable in setting.problem.variables.items():
         facts = setting.see.see(ir.Var(name=name, shape=variable.shape))
         if not facts.size.value.finite:
@@ -187,7 +201,7 @@ def bounded_domain(setting: Setting) -> Finding:
 
 
 def separable_steps(setting: Setting) -> Finding:
-    """A step size per entry is right for every prox and projection."""
+    """Whether every prox and projection allows a step size per entry."""
     for p in setting.normal.prox:
         if not regularisers.all()[p.name].step_per_entry:
             return lacks(f"the prox of {p.text} acts on all entries of {p.variable} at once", p.text)

@@ -29,6 +29,7 @@ def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> li
     seen = set(elsewhere)
 
     def add(thing: Carried) -> None:
+        """Add a definition after those that it uses."""
         if thing not in seen:
             seen.add(thing)
             for other in _named(thing):

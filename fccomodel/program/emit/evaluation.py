@@ -83,7 +83,10 @@ class Evaluation:
         index = "".join(f"{printer.ref(i, axes, 0)}, " for i in block.ids)
         dims = function_dims(s.function, block.over, axes, event)
         form = MoreauEnvelope(function=s.function, name=s.name, scale=s.bound, dims=dims)
-        largest_slope = number(max(map(abs, s.units))) if s.penalty else "0"
+        if s.penalty:
+            largest_slope = number(max(map(abs, s.units)))
+        else:
+            largest_slope = "0"
         if python(value):
             argument = f"w.new_tensor({printer.ref(value)})"
         else:
@@ -107,7 +110,10 @@ class Evaluation:
             "without prox terms."
         )
         head = "# ---- the smoothed problem on all rows, for the finish\n"
-        terms = regulariser(self.lowered) if whole.affordable else []
+        if whole.affordable:
+            terms = regulariser(self.lowered)
+        else:
+            terms = []
         return [
             head + function("whole", about, lines, "data, w, c, h"),
             *terms,

@@ -24,6 +24,7 @@ class FlatNet:
         self.tape: tuple = ()
 
     def forward(self, w, inputs, taped):
+        """The module's outputs with the weights w, (n, *output)."""
         if any(
             b.device != w.device or b.is_floating_point() and b.dtype != w.dtype
             for b in self.module.buffers()
@@ -49,6 +50,7 @@ class FlatNet:
         )
 
     def hold(self, parameters):
+        """Put parameters in their places in the module."""
         for held, name, k in self.places:
             held[name] = parameters[k]
 

@@ -31,6 +31,7 @@ class GivenGradient(Gradient):
 
     @property
     def text(self) -> str:
+        """The function ``step`` of a training criterion."""
         about = "Value, adjoints of the scores by name, gradient of the variables beside the nets."
         return function("step", about, self.lines, STEP_ARGUMENTS)
 
@@ -50,7 +51,10 @@ class GivenGradient(Gradient):
             for slope in slopes
             if slope.attrs["name"] in self.lowered.estimated
         ]
-        value = printer.ref(self.steps.root) if valued else "math.nan"
+        if valued:
+            value = printer.ref(self.steps.root)
+        else:
+            value = "math.nan"
         return [*printer.lines, *kept, *self.returned(contributions, value)]
 
     def returned(self, contributions: list[tuple[str, str]], value: str) -> list[str]:
@@ -60,6 +64,7 @@ class GivenGradient(Gradient):
             by_name.setdefault(name, []).append(text)
 
         def entries(names: Iterable[str]) -> str:
+            """The entries of a dictionary with these names."""
             return ", ".join(f"{literal(n)}: {' + '.join(by_name[n])}" for n in names if n in by_name)
 
         adjoints = entries(asked.name for asked in self.lowered.scores)
@@ -103,6 +108,7 @@ def _watch(lowered: GivenSteps) -> str:
     state = lowered.watching
 
     def estimate(val: Val) -> str:
+        """The statement that follows a running value."""
         value, *positions = val.args
         index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
         present = printer.expanded(presence(state, val), val.axes)
@@ -110,7 +116,10 @@ def _watch(lowered: GivenSteps) -> str:
         return f"tracked({way(val)}, v.{val.attrs['name']}, ({index}), {text}, {present}, h)"
 
     def way(val: Val) -> str:
-        return "mean_log" if val.attrs["log"] else "mean"
+        """How the running value is averaged."""
+        if val.attrs["log"]:
+            return "mean_log"
+        return "mean"
 
     printer = printer_of(lowered, state, estimator=estimate)  # type: ignore[arg-type]
     for name in ("given", "h"):
@@ -144,10 +153,14 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
     watch = _watch(lowered)
     estimator = lowered.plan.algorithm_record.estimator
-    known = vars(estimator) if estimator is not None else {}
+    if estimator is not None:
+        known = vars(estimator)
+    else:
+        known = {}
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
-    parts += [smoothing.text] if smoothing.text else []
+    if smoothing.text:
+        parts += [smoothing.text]
     parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
     parts.append(
         function(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from fccomodel.algorithms.runtime.loops.block_loop import BlockRun
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.quoting import comment, docstring, shorten
@@ -43,6 +44,7 @@ class Gradient:
 
     @property
     def text(self) -> str:
+        """The function ``gradient`` with its head."""
         name = docstring(shorten(self.lowered.problem.name, 40))
         about = f"G for {name}: estimates updated, then the chain rule through them."
         head = f"# ---- f and g: the stochastic gradient, from the scores up\n{self.sizes}"
@@ -58,7 +60,9 @@ class Gradient:
             f"{a.name} {a.size} of {drawn[a]}" if a in drawn else f"{a.name} all {a.size}" for a in known
         )
         line = ", ".join(dict.fromkeys(texts))
-        return f"#   elements of a step: {comment(line, 100)}\n" if line else ""
+        if line:
+            return f"#   elements of a step: {comment(line, 100)}\n"
+        return ""
 
     def statements(self) -> list[str]:
         """From the scores up to the gradient."""
@@ -159,7 +163,11 @@ class Gradient:
         surrogate, inequalities = bool(self.lowered.plan.surrogates), self.lowered.inequalities
         values = {"oracles": self.oracles(), "surrogate": surrogate, "inequalities": inequalities}
         return Form(
-            record=BlockSolver, settings=BlockSettings, defined=("gradient", "buffers"), values=values
+            record=BlockSolver,
+            run=BlockRun,
+            settings=BlockSettings,
+            defined=("gradient", "buffers"),
+            values=values,
         )
 
     def oracles(self) -> int:

@@ -37,7 +37,10 @@ HOOKS = tuple(name for name in OWN if name.endswith("_hooks"))
 Texts = Mapping[str, tuple[str, str] | None]
 
 AT_HAND = '''def module_of(name):
-    """A net without a text of its own: the module itself where this runs inside Python, else as torch.export wrote it."""
+    """A net without a text of its own.
+
+    Inside Python it is the module itself, in a program of its own what torch.export wrote.
+    """
     at_hand = globals().get("MODULES")
     if at_hand is not None:
         return at_hand[name]
@@ -159,6 +162,7 @@ class Kept:
 
     @staticmethod
     def of(module: nn.Module, shape: tuple[int, ...]) -> Kept:
+        """A copy of a module in evaluation mode."""
         return Kept(copy.deepcopy(module).eval(), shape)
 
 

@@ -149,7 +149,7 @@ class Printer:
                 self.named(val, text)
 
     def inline(self, val: Val) -> bool:
-        """It prints inside the one expression that uses it."""
+        """Whether a value prints inside the one expression that uses it."""
         if not val.op.inline or self.uses.get(val.id, 0) != 1:
             return False
         depth = 1 + max((self.depths.get(a.id, 0) for a in val.args), default=0)
@@ -319,7 +319,7 @@ def of_slice(body: Val) -> set[int]:
 
 
 def stretches(val: Val, arg: Val) -> bool:
-    """``arg`` is given new dims where ``val`` uses it."""
+    """Whether ``val`` lines ``arg`` up with new dims."""
     return val.op is entrywise and bool(arg.axes) and view(arg, val.axes, len(val.event)) != ""
 
 
@@ -335,7 +335,7 @@ def view(val: Val, axes: Axes, event: int) -> str:
 
 
 def simple(text: str) -> bool:
-    """A name, a call or an index that may stand anywhere without parentheses."""
+    """Whether a text is a name, a call or an index, which needs no parentheses anywhere."""
     depth = 0
     for char in text:
         if char in "([{":

@@ -46,6 +46,7 @@ class Envelope:
 
     @classmethod
     def of(cls, lowered: Lowered, smoothed: Smoothed) -> Envelope:
+        """The envelope of a smoothed function as the emitted program has it."""
         binders = dict.fromkeys(b for node in smoothed.args for b in ir.free_binders(node))
         binders |= dict.fromkeys(smoothed.over.binders if smoothed.over is not None else ())
         text = shorten(lowered.problem.text(smoothed.original))
@@ -96,6 +97,7 @@ def emit(lowered: Lowered) -> Program:
         solve=lowered.plan.algorithm_record.solve.__name__,
         device=_asked(lowered, "device", "cpu"),
         backend=_asked(lowered, "backend", "eager"),
+        run_class=record.form.run.__name__,
         **kind,
     )
     classes, loop = record.classes(), record.loop()

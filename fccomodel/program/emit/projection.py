@@ -31,11 +31,12 @@ class Projection:
 
     @property
     def asks(self) -> bool:
-        """It goes by step sizes."""
+        """Whether a map needs the step size."""
         return any("step" in line for line in self.lines if not line.startswith("#"))
 
     @property
     def text(self) -> str:
+        """The function ``project``."""
         about = (
             "Proximal maps of regularisers, projections on simple sets, in place; one step or one "
             "per coordinate."
@@ -87,6 +88,7 @@ class Projection:
         before, after = self.around(f"net_set_{name}_{domain.family}_centre", domain.centre)
 
         def moved(call: str) -> str:
+            """The statement that replaces the piece by a call's value."""
             if after:
                 return f"{piece} = ({call}{after}).reshape(-1)"
             return f"{piece} = {call}.reshape(-1)"

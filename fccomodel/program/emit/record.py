@@ -8,9 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fccomodel.algorithms.runtime.finish import ending, finish, restore
+from fccomodel.algorithms.runtime.loops.block_loop import BlockRun
+from fccomodel.algorithms.runtime.loops.progress import Work
+from fccomodel.algorithms.runtime.loops.residual import Watch
 from fccomodel.algorithms.runtime.loops.schedules import SCHEDULES
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
+from fccomodel.algorithms.runtime.loops.vector_loop import VectorRun
 from fccomodel.core.quoting import literal
 from fccomodel.library.kinks import kinked
 from fccomodel.plan import Plan, sizes
@@ -34,11 +38,12 @@ DEFINED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """The form that a loop works on: the class of its record and of its settings, the names of the
-    functions that the program defines for it, and its other fields."""
+    """The form that a loop works on: the classes of its record, its settings and its run's state, the
+    names of the functions that the program defines for it, and its other fields."""
 
     record: type[Solver]
     settings: type[LoopSettings]
+    run: type[BlockRun] | type[VectorRun]
     defined: tuple[str, ...]
     values: Mapping[str, Any]
 
@@ -54,6 +59,7 @@ class Record:
 
     @property
     def plan(self) -> Plan:
+        """The plan that the program carries out."""
         return self.lowered.plan
 
     @property
@@ -73,16 +79,18 @@ class Record:
         )
 
     def classes(self) -> list[Carried]:
-        """Those of the settings, of the schedule and of the record itself."""
+        """The classes of the settings, of the schedule and of the record itself."""
         return carried([self.form.settings, SCHEDULES[self.plan.pace], self.form.record])
 
     def loop(self) -> list[Carried]:
-        """The loop, what comes after it, and all that they call."""
+        """The loop, the finish after it, the classes of their state, and all that they call."""
         roots = [self.plan.algorithm_record.solve, *self.after.values()]
-        return carried([*roots, *([ending.solve_then_finish] if self.plan.polish else [])], self.classes())
+        if self.plan.polish:
+            roots.append(ending.solve_then_finish)
+        return carried([*roots, self.form.run, Watch, Work], self.classes())
 
     def text(self) -> str:
-        """The section that makes it; fields that have their default value do not show."""
+        """The section that makes the record, without the fields that have their default value."""
         functions = dict(self.functions)
         pace = ", ".join(
             f"{name}={functions.pop(name).__name__}"
@@ -100,8 +108,6 @@ class Record:
         given |= {name: literal(value) for name, value in self.values.items() if value != usual[name]}
         if self.plan.polish:
             given |= {"tol": "TOL"}
-        else:
-            given |= {}
         words = [f"{name}={text}," for name, text in given.items()]
         lines = textwrap.wrap(" ".join(words), 116, break_long_words=False, break_on_hyphens=False)
         return "\n".join(
@@ -115,7 +121,7 @@ class Record:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Its fields that are no functions."""
+        """The fields of the record that are not functions."""
         lowered, steps, thinning = self.lowered, self.lowered.steps.state, self.lowered.exact.state.thinning
         return {
             "block": self.plan.block,
@@ -138,7 +144,7 @@ class Record:
 
     @property
     def biased(self) -> bool:
-        """Minibatches alone tell the gradient, and they have samples of what is under nonlinear functions."""
+        """Whether only minibatches give the gradient, and they sample inside nonlinear functions."""
         lowered = self.lowered
         nonlinear = any(term.kind == "composition" for term in lowered.normal.terms)
         return (
@@ -149,7 +155,7 @@ class Record:
 
     @property
     def passes(self) -> list[str]:
-        """The functions of the passes that there are."""
+        """The names of the functions for full passes, those that the program has."""
         if self.lowered.whole:
             whole = ["whole", "all_blocks"]
         else:

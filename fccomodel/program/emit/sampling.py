@@ -19,7 +19,8 @@ from fccomodel.program.operations.sources import take
 from fccomodel.program.operations.together import joined
 
 EPOCHS = """def epochs(name, n, size):
-    # without replacement within each pass over the n elements; the rest of a pass waits for the next call, where it lies
+    # without replacement within each pass over the n elements; what is left of a pass waits for
+    # the next call
     rest, taken, count = *data.waiting.get(name, [()]), [], T * size
     while count:
         rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)
@@ -164,7 +165,9 @@ def sizes(val: Val) -> tuple[int, ...]:
 
 def way(n: int) -> str:
     """What makes passes over so many."""
-    return "counted" if n > MANY else "epochs"
+    if n > MANY:
+        return "counted"
+    return "epochs"
 
 
 def drawn(val: Val) -> tuple[str, str]:

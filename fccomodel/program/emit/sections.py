@@ -25,8 +25,10 @@ from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSI
 from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
-#: the share of the steps' work that looks at all rows take at most, where these are dear
+#: the share of the steps' work that looks at all rows take at most, where these are dear; and where
+#: multipliers move only after looks
 LOOKING = 0.1
+LOOKING_AT_CONSTRAINTS = 0.25
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and
 #: estimates; no net is called 0
 START = "net_0"
@@ -69,7 +71,7 @@ def names(lowered: Lowered) -> list[str]:
 
 
 def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
-    """What a run goes by unless the command line says otherwise."""
+    """The constants of a run, which its command line may change."""
     plan, options = lowered.plan, lowered.plan.options
     seconds, iterations, calls = plan.budget
     run = {
@@ -93,12 +95,12 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
 
 
 def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
-    """The settings to begin with, on top of those of a form."""
+    """The class of the settings: those of a loop, with the values to begin with."""
     values = {
         **({"steady": True} if lowered.plan.steady else {}),
         **({"annealed": True} if lowered.plan.annealed else {}),
         **({"once": True} if lowered.plan.once else {}),
-        **({"looking": LOOKING} if lowered.plan.thrifty else {}),
+        **({"looking": looking(lowered)} if lowered.plan.thrifty else {}),
         **lowered.plan.hyper,
         **lowered.plan.algorithm_record.own,
         **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},
@@ -108,6 +110,13 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
     lines = [f"    {name}: {type(value).__name__} = {literal(value)}" for name, value in values.items()]
     about = '    """What steps go by, to begin with."""'
     return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
+
+
+def looking(lowered: Lowered) -> float:
+    """The share of the steps' work that looks take at most."""
+    if lowered.centred:
+        return LOOKING_AT_CONSTRAINTS
+    return LOOKING
 
 
 def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> str:
@@ -169,7 +178,7 @@ def data(lowered: Lowered) -> str:
 
 
 def staying(lowered: Lowered) -> list[str]:
-    """The arrays that stay in their files."""
+    """The keys of the arrays that stay in their files."""
     return [key for key, array in lowered.data.items() if mapped(array)]
 
 
@@ -195,7 +204,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
 
 
 def variables(lowered: Lowered) -> str:
-    """Where each variable lies, the first iterate, and what steps keep of each block."""
+    """The place of each variable in w, the first iterate, and what steps keep for each block."""
     layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in lowered.layout.items()]
     if isinstance(lowered.steps, BlockSteps):
         estimates = [buffers(lowered)]
@@ -298,8 +307,6 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
     }
     if lowered.shares.owners:
         around |= {"take_steps": "wholly(take_steps, OWNERS)"}
-    else:
-        around |= {}
     around |= {"solve": "joint(solve)"}
     names = [name for name in around if name in {f.__name__ for f in loop}]
     called = [

@@ -11,7 +11,8 @@ from fccomodel.program.operations.base import MoreauEnvelope
 from fccomodel.program.operations.envelopes import slope_lines, value_lines
 
 HEAD = """# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
-#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it"""
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
+#   its gradient slope(t) is the y that attains the maximum"""
 #: the statements and the first word of the name, by what is asked for
 KINDS = {"slope": slope_lines, "value": value_lines}
 STEMS = {"slope": "slope", "value": "envelope"}
@@ -38,7 +39,10 @@ class Smoothing:
         key = (stem, *lines)
         if key not in self.known:
             count = sum(known[0] == stem for known in self.known) + 1
-            name = stem if count == 1 else f"{stem}_{count}"
+            if count == 1:
+                name = stem
+            else:
+                name = f"{stem}_{count}"
             arguments = "t, c, h" if envelope.centred else "t, h"
             about = f"{ABOUT[kind]} of {self.subject(envelope)}."
             self.known[key] = name
@@ -47,7 +51,10 @@ class Smoothing:
 
     def call(self, kind: str, envelope: MoreauEnvelope, argument: str, centre: str) -> str:
         """The call of that function."""
-        given = [argument, centre] if envelope.centred else [argument]
+        if envelope.centred:
+            given = [argument, centre]
+        else:
+            given = [argument]
         return f"{self.name(kind, envelope)}({', '.join([*given, 'h'])})"
 
     @property
@@ -62,10 +69,13 @@ def smoothing_of(lowered: Lowered) -> Smoothing:
     """The envelopes of a lowered plan, which says them in the model's own text."""
 
     def subject(envelope: MoreauEnvelope) -> str:
+        """The expression of the model that the envelope smooths."""
         for smoothed in lowered.normal.smoothed:
             if smoothed.function is envelope.function and (smoothed.inner or smoothed.name == envelope.name):
                 text = comment(lowered.problem.text(smoothed.original))
-                return f"the penalty for {text}" if smoothed.penalty else text
+                if smoothed.penalty:
+                    return f"the penalty for {text}"
+                return text
         return "a function inside an expectation"
 
     return Smoothing(subject)

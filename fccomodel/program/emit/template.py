@@ -30,7 +30,9 @@ def as_namespace(tensors, device, dtype):
     for key, value in tensors.items():{passing}
         if key.startswith("net_"):
             INITIAL[key] = value
-        setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device)){params}
+        if value.is_floating_point():
+            value = value.to(dtype)
+        setattr(data, key, value.to(device)){params}
     return data'''
 
 #: What becomes of the arrays that stay in their files: no array of the memory, but a view.
@@ -48,11 +50,15 @@ def main():
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default={device}, help="cpu, cuda or cuda:1")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
+    default = f"default: {SECONDS}, or none where another is given"
+    parser.add_argument("--seconds", type=float, help=f"budget of time ({default})")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
-    parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
-    parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run here, and go on from that which is there")
-    parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="time between them (60s)")
+    calls = "budget of values g_i(w; xi) that steps ask for"
+    parser.add_argument("--oracles", type=float, default=CALLS, help=calls)
+    folder = "keep the state of the run here, and go on from that which is there"
+    parser.add_argument("--checkpoint", metavar="DIR", help=folder)
+    in_seconds = lambda text: float(text.removesuffix("s"))
+    parser.add_argument("--every", type=in_seconds, default=60.0, help="time between them (60s)")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)"){backend}
     arguments = parser.parse_args()
@@ -62,19 +68,34 @@ def main():
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS
     torch.set_num_threads(THREADS)
-    tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256{mapped})
+    file, digest = arguments.data, None
+    if file is None:
+        file, digest = Path(__file__).with_name(DATA_FILE), DATA_SHA256
+    tensors = read_data(file, digest{mapped})
 {equipped}
     program = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    keep = kept({keeper}, arguments, {"program": program, "arrays": DATA_SHA256}, SOLVER.settings())
+    written_by = {"program": program, "arrays": DATA_SHA256}
+    keep = kept({keeper}, arguments, written_by, [Settings, {run_class}, Watch, Work])
 {shared}
     def show(entry):{silent}
-        line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        place = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}"
+        line = f"{place}  violation {{violation:.2e}}  {{seconds:.1f}} s"
         print(line.format(**entry), flush=True)
 
     with no_grad():
-        found = {run}(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
-                      planned=PLANNED, keep=keep{passes}){silent}
+        found = {run}(
+            SOLVER,
+            tensors,
+            seed=arguments.seed,
+            device=arguments.device,
+            dtype=getattr(torch, arguments.precision),
+            seconds=seconds,
+            iterations=arguments.iterations,
+            oracles=arguments.oracles,
+            progress=show,
+            planned=PLANNED,
+            keep=keep{passes},
+        ){silent}
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
@@ -89,18 +110,21 @@ if __name__ == "__main__":
 
 #: What runs the steps of a program of one process, where it is asked for.
 BACKEND = """
-    parser.add_argument("--backend", default={asked}, help="any but eager is of fccomodel, which must be installed")"""
+    others = "any but eager is of fccomodel, which must be installed"
+    parser.add_argument("--backend", default={asked}, help=others)"""
 EQUIPPED = """    if arguments.backend != "eager":
         try:
             from fccomodel.execution.backends import equip_program
         except ImportError:
-            raise SystemExit("error[F0818] backend: any but eager is of fccomodel, which is not installed") from None
+            words = "any but eager is of fccomodel, which is not installed"
+            raise SystemExit(f"error[F0818] backend: {words}") from None
         equip_program(sys.modules[__name__], tensors, arguments)
 """
 #: What a program of one process does first, and one of several.
 ALONE = """    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-        words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
-        raise SystemExit(words if os.environ.get("RANK") == "0" else 1)"""
+        words = "this program is of one process; write one of several with --option ranks=true"
+        first = os.environ.get("RANK") == "0"
+        raise SystemExit(f"error[F0616] not over ranks: {words}" if first else 1)"""
 TOGETHER = """    arguments.device = joined(arguments.device)"""
 #: What the keeper of several ranks brings together.
 SHARED = """    if keep is not None:
@@ -120,6 +144,7 @@ def report(
     ranks: bool = False,
     device: str = "cpu",
     backend: str = "eager",
+    run_class: str = "BlockRun",
 ) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes
     after that; ``mapped``: some of its arrays stay in their file; ``ranks``: it is a program of
@@ -128,6 +153,7 @@ def report(
     text = REPORT.replace("{silent}", SILENT if ranks else "").replace(
         "{keeper}", "KeeperOfAll" if ranks else "FileKeeper"
     )
+    text = text.replace("{run_class}", run_class)
     text = text.replace("{shared}\n", f"{SHARED}\n" if ranks else "\n")
     if finishing:
         run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES")

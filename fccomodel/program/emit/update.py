@@ -21,8 +21,10 @@ def update(lowered: Lowered, projection: Projection, elsewhere: Collection[Carri
 
 
 def chosen(lowered: Lowered, projection: Projection) -> dict[str, Carried]:
-    """The algorithm's own functions, by the fields of the record that take them; Adam's in one sweep
-    where that does."""
+    """The algorithm's own functions, by the fields of the record that take them.
+
+    Adam's step is made in one sweep if no prox asks for the step size of each coordinate.
+    """
     functions = lowered.plan.algorithm_record.functions(lowered.plan.step, lowered.plan.pace)
     if (functions["begin"], functions["update"]) == (steps.begin, steps.adam_step) and not projection.asks:
         functions |= {"begin": steps.begin_late, "update": steps.swept_adam_step}

@@ -7,6 +7,7 @@ from typing import Any
 
 from fccomodel.algorithms.runtime.loops.settings import VectorSettings
 from fccomodel.algorithms.runtime.loops.solver import VectorSolver
+from fccomodel.algorithms.runtime.loops.vector_loop import VectorRun
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment
 from fccomodel.library.proximal import Entropic
@@ -41,10 +42,10 @@ class Composition:
         phi = self.printer(steps.phi)
         phi.print([steps.root])
         self.outer = [*phi.lines, f"return torch.as_tensor({phi.ref(steps.root)})"]
-        if steps.part is not None:
-            self.part = self.sampled(steps.state, steps.part, samples)
-        else:
+        if steps.part is None:
             self.part = []
+        else:
+            self.part = self.sampled(steps.state, steps.part, samples)
 
     def sampled(self, state: State, part: Val, samples: Samples) -> list[str]:
         """The lines of phi by samples."""
@@ -54,11 +55,12 @@ class Composition:
         return [*samples.unpacked, *printer.lines, f"return torch.as_tensor({printer.ref(part)})"]
 
     def printer(self, state: State) -> Printer:
-        """One beside the others, that autograd goes through."""
+        """A printer for one of the functions, all of which autograd goes through."""
         return printer_of(self.lowered, state, self.prepared, autograd=True, smoother=self.smoothing.call)
 
     @property
     def text(self) -> str:
+        """The functions ``inner`` and ``outer`` with their head."""
         problem = self.lowered.problem
         head = ["# ---- F, whose entries are the expectations, and phi"]
         head += [
@@ -85,7 +87,9 @@ class Composition:
         values: dict[str, Any] = {"components": length, "squares": self.squares}
         values |= {"samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}
         defined = ("inner", "inner_full", "outer", *(["outer_part"] if self.part else []))
-        return Form(record=VectorSolver, settings=VectorSettings, defined=defined, values=values)
+        return Form(
+            record=VectorSolver, run=VectorRun, settings=VectorSettings, defined=defined, values=values
+        )
 
     @property
     def squares(self) -> bool:

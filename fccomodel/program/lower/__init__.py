@@ -1,16 +1,15 @@
 """From typed expressions to a graph of values with named axes: a minibatch of the problem, or a full
 pass over it.
 
-_state       what is asked, and what comes of it: the graph, arrays, draws, estimates, names
-_slots _noise _cells _segments _batches _passes _binders    binders made concrete
-_separated _sizes _thinning                                 full passes over pairs of rows
-_reductions _algebra _estimates _envelopes                  means and sums, tails, what is estimated and smoothed
-_leaves _scores _rows _atoms _families                      everything else
-_lowering    the nodes of expressions, one by one
-_vector      problems of the form phi(F(w))
-_program _lowered    a plan: its steps, and the full passes of its program
-_ranks       the steps of a program on several ranks
-_together    operations of a step made as one
+binders/      binders made concrete: slots, cells, segments, batches, passes, draws
+reductions/   means and sums, tails, estimates, envelopes, full passes over pairs of rows
+leaves/       everything else: atoms, scores, rows, families
+state         what is asked, and what comes of it: the graph, arrays, draws, estimates, names
+lowering      the nodes of expressions, one by one
+vector        problems of the form phi(F(w))
+program       a plan: its steps, and the full passes of its program
+given         the steps of a training criterion, whose rows and scores are handed in
+ranks         the steps of a program on several ranks
 """
 
 from fccomodel.program.lower.bytes_needed import Foreseen, foreseen

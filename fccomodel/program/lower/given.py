@@ -8,12 +8,14 @@ fill it up have weight 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import selections
 from fccomodel.evaluation.sets.selections import Selection
@@ -182,6 +184,7 @@ class GivenRows(Batches):
         assert isinstance(domain, ir.RowSet)
 
         def along(name: str, ids: Val) -> Val:
+            """A number handed in for each of the rows."""
             return g.make(given, name=f"{name}_{domain.table}", axes=ids.axes, event=())
 
         alike = g.apply("eq", along("strata", left_out.ids), along("strata", slot.ids))
@@ -217,7 +220,10 @@ class GivenOutputs(Scores):
     def net(self, node: ir.NetCall, env: Env) -> Val:
         """The scores of a batch's rows; F0826 where the net is applied to anything but a column."""
         state, arg = self.state, node.arg
-        slot = env[arg.binder] if isinstance(arg, ir.Column) and arg.name is not None else None
+        if isinstance(arg, ir.Column) and arg.name is not None:
+            slot = env[arg.binder]
+        else:
+            slot = None
         if slot is None or slot.ids.op is not given:
             state.refuse(errors.net_of_no_column(node))
         assert isinstance(arg, ir.Column) and arg.name is not None
@@ -343,21 +349,37 @@ def given_steps(problem: ir.Problem, bound: Bound, plan: Plan, capacity: int) ->
 
 
 def _watched(problem: ir.Problem, state: GivenState) -> list[tuple[str, str, Val]]:
-    """Label, kind and value of the objective (label "") and of the constraints, all by running means."""
-    lowering, rows = GivenLowering(state), [("", "objective", problem.objective.expr)]
-    rows += [(c.label, c.kind, c.body) for c in problem.constraints if not c.binders]
-    values = []
-    for label, kind, body in rows:
-        state.logarithms.scan(body)
-        values.append((label, kind, lowering.expr(body, {}, False)))
+    """Label, kind and value of the objective (label "") and of the constraints, all by running means;
+    without those that need all rows as they are written."""
+    lowering, values = GivenLowering(state), []
+    for label, kind, make in _parts(problem, lowering):
+        try:
+            values.append((label, kind, make()))
+        except FccoError:
+            continue
+    return values
+
+
+def _parts(problem: ir.Problem, lowering: GivenLowering) -> Iterator[tuple[str, str, Callable[[], Val]]]:
+    """Label and kind of the objective and of each constraint, and what gives its value."""
+
+    def of(body: ir.Expr) -> Val:
+        """The value of an expression over the rows handed in."""
+        lowering.state.logarithms.scan(body)
+        return lowering.expr(body, {}, False)
+
+    def of_family(constraint: ir.Constraint) -> Val:
+        """The values of the members of a family of constraints."""
+        way = Way(body=constraint.body, whole=True, dense=True)
+        ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
+        return lowering.expr(constraint.body, ranged.env, False)
+
+    yield "", "objective", partial(of, problem.objective.expr)
     for constraint in problem.constraints:
         if constraint.binders:
-            way = Way(body=constraint.body, whole=True, dense=True)
-            ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
-            values.append(
-                (constraint.label, constraint.kind, lowering.expr(constraint.body, ranged.env, False))
-            )
-    return values
+            yield constraint.label, constraint.kind, partial(of_family, constraint)
+        else:
+            yield constraint.label, constraint.kind, partial(of, constraint.body)
 
 
 def _check_weights(plan: Plan, state: GivenState) -> None:
@@ -387,7 +409,10 @@ def presence(state: GivenState, val: Val) -> Val:
     for axis in sorted(met & state.weights.keys(), key=lambda a: a.order):
         weight = state.weights[axis]
         reduced = [a for a in weight.axes if a not in val.axes]
-        whole = g.total(weight, reduced) if reduced else weight
+        if reduced:
+            whole = g.total(weight, reduced)
+        else:
+            whole = weight
         here = g.make(number, [g.apply("gt", whole, g.const(0.0))])
         present = g.apply("mul", present, here)
     return present

@@ -135,6 +135,7 @@ class Lowered:
 
     @property
     def normal(self) -> NormalForm:
+        """The plan's normal form."""
         return self.plan.normal
 
     @property

@@ -9,8 +9,10 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import Rewriter, shared
+from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
-from fccomodel.data.nets.cost import dear
+from fccomodel.data.net_costs import dear, looked_at, part_of
+from fccomodel.data.nets import refuse_train_mode
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
@@ -38,10 +40,14 @@ from fccomodel.program.operations.entrywise import spread
 from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.sources import take
 
-#: a pass over more numbers than this takes too long to be made hundreds of times; so few of a pass
-#: over more may pay, which its price tells once the budget has room for them by a guess, at so many
-#: counted seconds for each number, with its gradient
-MOST, SOME, EACH = 1 << 24, 6, 2e-8
+#: A pass over more numbers than this takes too long to be made hundreds of times.
+CHEAP_PASS_NUMBERS = 1 << 24
+#: A dearer pass may pay if the budget has room for this many, by a guess of what they cost.
+FEW_PASSES = 6
+#: Guess of the counted seconds of a pass for each number, with its gradient.
+NUMBER_SECONDS = 2e-8
+#: the seed of the rows that looks are at
+SAMPLE_SEED = 0
 #: numbers that the centres of functions inside expectations may be
 MOST_CENTRES = 1 << 20
 
@@ -52,7 +58,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     steps = (
         vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
     )
-    lowering = Lowering(State(bound=bound, full=True, data=steps.state.data))
+    lowering = Lowering(State(bound=sampled(bound, plan), full=True, data=steps.state.data))
     lowering.state.thinning.seconds = plan.budget.seconds
     reference = shared(
         reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem
@@ -60,6 +66,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     exact = on_all_rows(
         lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres]
     )
+    refuse_train_mode(problem, bound.nets)
     thrifty = dear(bound)
     if plan.whole and not thrifty:
         whole = smoothed_problem(lowering, plan)
@@ -82,6 +89,22 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
         whole=whole,
         constrained=constrained,
     )
+
+
+def sampled(bound: Bound, plan: Plan) -> Bound:
+    """The rows that looks are at: a fixed sample where a pass of nets over all of them is too dear, and
+    no smoothed function has a centre for each row."""
+    share = looked_at(bound)
+    by_row = any(
+        isinstance(b.domain, ir.RowSet)
+        for smoothed in plan.normal.smoothed
+        for node in (*smoothed.args, *([smoothed.over] if smoothed.over is not None else []))
+        for b in ir.free_binders(node)
+    )
+    if share >= 1.0 or by_row:
+        return bound
+    kept = subsets.held(bound, share, SAMPLE_SEED, subsets.kinds(bound))
+    return part_of(subsets.part(bound, kept), bound)
 
 
 def laid_out(state: State, plan: Plan) -> Layout:
@@ -215,7 +238,9 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
 
 def few(numbers: float, plan: Plan) -> bool:
     """A pass over them can be made hundreds of times, or some times in three quarters of the budget."""
-    return numbers <= MOST or SOME * EACH * numbers < 0.75 * (plan.budget[0] or 0.0)
+    return numbers <= CHEAP_PASS_NUMBERS or FEW_PASSES * NUMBER_SECONDS * numbers < 0.75 * (
+        plan.budget[0] or 0.0
+    )
 
 
 def centred_rows(node: Smoothed, state: State) -> bool:
@@ -230,7 +255,7 @@ def centred_rows(node: Smoothed, state: State) -> bool:
 
 def for_restoring(exact: Lowering, problem: ir.Problem) -> Constrained | None:
     """The constraints by themselves; None where there are none, or a pass is not affordable."""
-    if max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf) > MOST:
+    if max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf) > CHEAP_PASS_NUMBERS:
         return None
     lowering = Lowering(State(bound=exact.state.bound, full=True, data=exact.state.data))
     return Constrained(state=lowering.state, constraints=constraints_of(lowering, problem))

@@ -41,7 +41,7 @@ from fccomodel.program.operations.sources import arange, take
 from fccomodel.program.operations.sums import contract, mean_axes, sum_axes, sum_event
 
 #: blocks that are so few are estimated by all ranks together, from their shares of the samples
-FEW = 64
+FEW_BLOCKS = 64
 #: attributes that name axes which an operation sums over, and those that say where a value lies
 SUMS: Mapping[Op, tuple[str, ...]] = {
     mean_axes: ("over",),
@@ -370,8 +370,15 @@ def _extents(vals: Iterable[Val]) -> dict[Axis, int]:
 
 
 def _rank(axis: Axis, extent: int, block: bool) -> tuple[int, int]:
-    """Many blocks first, then samples, then few blocks; the more the better."""
-    return (0 if block and extent > FEW else 2 if block else 1), -int(axis.size)
+    """The place of an axis among those that ranks may share: many blocks first, then samples, then few
+    blocks; of equals the longest first."""
+    if not block:
+        place = 1
+    elif extent > FEW_BLOCKS:
+        place = 0
+    else:
+        place = 2
+    return place, -int(axis.size)
 
 
 def _length(axis: Axis) -> str:

@@ -70,6 +70,7 @@ class Ranged:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
+        """The axes that the parts made."""
         return tuple(p.axis for p in self.parts if p.axis is not None)
 
     @property
@@ -126,6 +127,7 @@ class Share:
 
     @property
     def sentence(self) -> str:
+        """The axis with its size and what is shared, in words."""
         what = "blocks by their owner" if self.blocks else "samples"
         return f"{self.axis.name} ({int(self.axis.size):,} in a step, {what})"
 

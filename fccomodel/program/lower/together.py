@@ -113,7 +113,9 @@ class Together:
             rows = self.rows.get(met_by(val)[1].id)
         else:
             rows = None
-        return val.id if rows is None else rows.axis
+        if rows is None:
+            return val.id
+        return rows.axis
 
     def root(self, val: Val) -> Val | None:
         """A value that is there, of which another is the square."""

@@ -39,10 +39,12 @@ class Component:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes and event dims."""
         return tuple(a.size for a in self.axes) + self.event
 
     @property
     def stop(self) -> int:
+        """The position in the vector after its last entry."""
         return self.start + math.prod(self.shape)
 
 
@@ -54,6 +56,7 @@ class Components(Reductions):
         self.components: dict[tuple[Any, ...], Component] = {}
 
     def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
+        """The value of a reduction: an entry of the vector, or computed on the spot."""
         if not entry_of_vector(node):
             return self.reduced(node, env, linear, False)
         state = self.state
@@ -83,6 +86,7 @@ class SampledComponents(Reductions):
     components: Sequence[Component] = ()
 
     def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
+        """The value of a reduction on a sample of its elements."""
         if (entries := self.known(node, env)) is not None:
             return self.taken(entries, env)
         if linear is True:
@@ -133,6 +137,7 @@ class Shared(Batches):
         self.drawn: dict[tuple[Any, ...], tuple[Slot, Part]] = {}
 
     def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        """The slot of a selection; selections of the same rows share one sample."""
         if sel.parents:
             return super().slot(sel, env, way)
         rows = self.slots.members(sel)
@@ -181,7 +186,9 @@ def sampled_phi(state: State, phi: Phi, node: ir.Expr) -> Val | None:
     assert isinstance(lowering.reductions, SampledComponents)
     lowering.reductions.components = phi.components
     value = lowering.expr(node, {}, True)
-    return value if len(state.draws) > draws else None
+    if len(state.draws) > draws:
+        return value
+    return None
 
 
 class Entries:

@@ -20,9 +20,11 @@ class Draw(Op):
     silent = "it is an argument of the step"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axis of the drawn rows."""
         return (attrs["axis"],)
 
     def stem(self, val: Val) -> str:
+        """The name of the drawn axis."""
         return val.attrs["axis"].name
 
 
@@ -37,14 +39,19 @@ class DrawStrata(Op):
     silent = "it is an argument of the step"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axis of the drawn rows."""
         return (attrs["axis"],)
 
     def fault(self, val: Val) -> str:
+        """A fault if the counts of the strata do not add up to the axis."""
         sizes, counts = val.attrs["sizes"], val.attrs["counts"]
         fits = len(sizes) == len(counts) and sum(counts) == val.attrs["axis"].size
-        return "" if fits else "its counts do not make up its axis"
+        if fits:
+            return ""
+        return "its counts do not make up its axis"
 
     def stem(self, val: Val) -> str:
+        """The name of the drawn axis."""
         return val.attrs["axis"].name
 
 
@@ -58,15 +65,20 @@ class DrawRange(Op):
     constant = RANDOM
 
     def fault(self, val: Val) -> str:
-        return "" if val.attrs["axis"] in val.axes else "its own axis is not among its axes"
+        """A fault if the drawn axis is not among the value's axes."""
+        if val.attrs["axis"] in val.axes:
+            return ""
+        return "its own axis is not among its axes"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``in_range`` with the start and the size of each range."""
         axis = val.attrs["axis"]
         spread = (*(a for a in val.axes if a is not axis), axis)
         start, size, *skip = (writer.ref(a, spread, 0) for a in val.args)
         return f"in_range({', '.join([start, size, f'r_{axis.name}', *skip])})"
 
     def stem(self, val: Val) -> str:
+        """The name of the drawn axis."""
         return val.attrs["axis"].name
 
 
@@ -79,6 +91,7 @@ class FixedNoise(Op):
     constant = RANDOM
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``fixed_noise`` with the shape and the seed."""
         return (
             f"fixed_noise({val.attrs['standard']!r}, {sizes(val.axes, val.event)}, {val.attrs['seed']}, data)"
         )
@@ -93,6 +106,7 @@ class GivenSample(Op):
     constant = RANDOM
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The stored sample."""
         return f"data.{val.attrs['key']}"
 
 
@@ -106,9 +120,11 @@ class Noise(Op):
     constant = RANDOM
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axis of the draws and the axes of the parameters."""
         return in_order([attrs["axis"], *(axis for a in args for axis in a.axes)])
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The family's formula, applied to standard draws."""
         args = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
         if val.attrs["name"]:
             base = f"r_{val.attrs['name']}"

@@ -67,21 +67,26 @@ class Entrywise(Op):
     inline = spreads = True
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """The largest shape: scalars spread over arrays."""
         return broadcast(a.event for a in args)
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """A flat atom, a comparison for instance, has no derivative."""
         return not atom_of(attrs["atom"]).flat and super().varying(args, attrs)
 
     def combines(self, val: Val) -> bool:
+        """Arithmetic on Python numbers gives a Python number; a comparison does not."""
         atom = atom_of(val.attrs["atom"])
         return bool(atom.symbol) and not atom.boolean
 
     def fault(self, val: Val) -> str:
+        """Arguments are scalars or have the shape of the value."""
         if all(a.event in ((), val.event) for a in val.args):
             return ""
         return "its arguments' shapes do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The atom's own text, lined up on the axes of the value."""
         texts = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
         tensors = [False] * len(texts)
         if not python(val) and all(map(python, differentiable(atom_of(val.attrs["atom"]), val))):
@@ -89,6 +94,7 @@ class Entrywise(Op):
         return atom_of(val.attrs["atom"]).lower(tuple(texts), site(val, tensors))
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """The chain rule with the atom's derivative; of a maximum, the first argument that attains it."""
         g, atom = to.graph, atom_of(val.attrs["atom"])
         if atom.extreme:
             for arg, weight in self.chosen(g, val, atom.extreme):
@@ -119,6 +125,7 @@ class ArrayAtom(Op):
     inline = spreads = True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The atom's own text, batched over the axes."""
         atom = atom_of(val.attrs["atom"])
         if atom.variadic and val.axes:  # arrays side by side: each on all axes
             return atom.lower(
@@ -142,6 +149,7 @@ class ArrayAtom(Op):
         return atom.lower(tuple(texts), site(val, tensors))
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """The chain rule with the atom's formulas for its adjoint."""
         g, atom = to.graph, atom_of(val.attrs["atom"])
         names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val, "dy": adjoint}
         whole = names | {
@@ -160,6 +168,7 @@ class Number(Op):
     constant = "it is flat"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The truth value in the working precision."""
         text = writer.ref(val.args[0])
         if python(val.args[0]):
             return as_tensor(text)
@@ -173,6 +182,7 @@ class Fill(Op):
     spreads = True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``torch.full``, or an expanded view of a tensor."""
         (arg,) = val.args
         if python(arg):
             return (
@@ -183,7 +193,10 @@ class Fill(Op):
         return f"{writer.ref(arg, val.axes, 0)}[{wider}].expand({sizes(val.axes, val.event)})"
 
     def fault(self, val: Val) -> str:
-        return "" if not val.args[0].event else "it fills with an array"
+        """The argument is a number."""
+        if not val.args[0].event:
+            return ""
+        return "it fills with an array"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """An adjoint that is one number counts once for each entry."""
@@ -198,11 +211,13 @@ class Spread(Op):
     spreads = True
 
     def fault(self, val: Val) -> str:
+        """The axes of the argument stay."""
         if {*val.args[0].axes} <= {*val.axes}:
             return ""
         return "its argument has axes that it lacks"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``torch.full``, or an expanded view of a tensor."""
         (arg,) = val.args
         text = writer.ref(arg, val.axes, len(val.event))
         if python(arg):
@@ -210,6 +225,7 @@ class Spread(Op):
         return f"{text}.expand({sizes(val.axes, val.event)})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """The adjoint, which is summed over the new axes when it is given."""
         to.give(val.args[0], adjoint)
 
 
@@ -220,6 +236,7 @@ class Masked(Op):
     spreads = True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``x.masked_fill(..., -math.inf)``."""
         body, mask = val.args
         if mask.op is number and truth(mask.args[0]) and not python(mask.args[0]):
             out = f"~{writer.ref(mask.args[0], val.axes, len(val.event))}"
@@ -239,18 +256,24 @@ class Stack(Op):
     spreads = True
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """One dim, with an entry for each argument."""
         return (len(args),)
 
     def fault(self, val: Val) -> str:
-        return "" if not any(a.event for a in val.args) else "it stacks arrays"
+        """The arguments are numbers."""
+        if not any(a.event for a in val.args):
+            return ""
+        return "it stacks arrays"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``torch.stack`` along the last dim."""
         parts = [
             writer.filled((), writer.ref(a)) if python(a) else writer.ref(a, val.axes, 0) for a in val.args
         ]
         return f"torch.stack(torch.broadcast_tensors({', '.join(parts)}), -1)"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Each argument has its entry of the adjoint."""
         for k, arg in enumerate(val.args):
             to.give(arg, to.graph.make(entry, [adjoint], fixed=(k,)))
 

@@ -28,7 +28,10 @@ def value_lines(envelope: MoreauEnvelope) -> list[str]:
     value = f"h.{envelope.scale} * ({bare(function.envelope_text(_moved(envelope), 'width', '', dims))})"
     if not envelope.centred:
         return with_lam(envelope, value)
-    total = f".sum({dims})" if dims else ""
+    if dims:
+        total = f".sum({dims})"
+    else:
+        total = ""
     return with_lam(envelope, f"{value} - lam / 2 * c.square(){total}")
 
 
@@ -55,8 +58,12 @@ def lam_text(envelope: MoreauEnvelope) -> str:
 
 
 def _centre(envelope: MoreauEnvelope) -> str:
-    return "c" if envelope.centred else ""
+    if envelope.centred:
+        return "c"
+    return ""
 
 
 def _moved(envelope: MoreauEnvelope) -> str:
-    return MOVED if envelope.centred else "t"
+    if envelope.centred:
+        return MOVED
+    return "t"

@@ -34,9 +34,11 @@ class Track(Op):
     changing = True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of the algorithm's estimator."""
         return writer.estimate(val)
 
     def stem(self, val: Val) -> str:
+        """The name of the estimate."""
         return val.attrs["name"] or "g1"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
@@ -57,12 +59,14 @@ class Centre(Op):
     constant = "it moves between steps"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``c.NAME``, at the positions of the blocks."""
         index = ", ".join(writer.ref(p, val.axes, 0) for p in val.args)
         if index:
             return f"c.{val.attrs['name']}[{index}]"
         return f"c.{val.attrs['name']}"
 
     def stem(self, val: Val) -> str:
+        """``c_NAME``."""
         return f"c_{val.attrs['name']}"
 
 
@@ -85,19 +89,23 @@ class Envelope(Op):
     spreads = True
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes that the function does not take as one vector."""
         return tuple(a for a in union(args) if a not in attrs["over"])
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """None if the function takes the event dims as one vector."""
         if attrs["function"].rank:
             return ()
         return args[0].event
 
     def fault(self, val: Val) -> str:
+        """The axes of the function must be axes of the argument."""
         if {*val.attrs["over"]} <= {*val.args[0].axes}:
             return ""
         return "its argument does not lie along its axes"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``envelope_NAME``."""
         form, argument, centre = self.parts(writer, val, merged(val, val.attrs["over"]))
         return writer.smooth("value", form, argument, centre)
 
@@ -137,9 +145,11 @@ class EnvelopeSlope(Op):
     constant = "it is a derivative itself"
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """False: the gradient goes through it once."""
         return False
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``slope_NAME``, or of ``multiplier`` where the block keeps its y."""
         form, argument, centre = envelope.parts(writer, val, val.axes)
         if val.attrs["ends"]:
             ends = ", ".join(map(number, val.attrs["ends"]))
@@ -147,6 +157,7 @@ class EnvelopeSlope(Op):
         return writer.smooth("slope", form, argument, centre)
 
     def stem(self, val: Val) -> str:
+        """``y1``: it is a multiplier."""
         return "y1"
 
 
@@ -159,6 +170,7 @@ class Couple(Op):
     silent = "a step needs its derivative alone"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """None: it is one number."""
         return ()
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
@@ -175,12 +187,15 @@ class Weights(Op):
     constant = "it is a derivative itself"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the risks: a weight for each sampled member."""
         return args[0].axes
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """False: the gradient goes through it once."""
         return False
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``couple``, which moves the weights."""
         body, index, everyone, alpha = val.args
         t = writer.ref(body, val.axes, 0)
         return (
@@ -189,6 +204,7 @@ class Weights(Op):
         )
 
     def stem(self, val: Val) -> str:
+        """The name of the weights."""
         return val.attrs["name"]
 
 

@@ -16,6 +16,7 @@ class Given(Op):
     constant = "it is handed to the step, whatever the variables"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The attribute of ``given`` with this name."""
         return f"given.{val.attrs['name']}"
 
 
@@ -31,18 +32,23 @@ class GivenScores(Op):
     changing = True
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes that the attributes name."""
         return attrs["axes"]
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """Whether the scores are those of the current weights."""
         return not attrs["previous"]
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The scores handed in: ``given.NAME``, or ``given.NAME_prev`` of the weights before."""
         return f"given.{val.attrs['name']}{'_prev' if val.attrs['previous'] else ''}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Hand the adjoint to the scores themselves."""
         to.pull(val.attrs["name"], val, adjoint)
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The adjoint, laid out as the scores are."""
         return writer.expanded(pull.adjoint, pull.source.axes, pull.source.event)
 
 

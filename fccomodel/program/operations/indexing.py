@@ -39,9 +39,11 @@ class Entry(Op):
     name, arguments, attributes = "entry", ("array", "positions..."), {"fixed": tuple[int | None, ...]}
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """The dims at known positions go."""
         return args[0].event[len(attrs["fixed"]) :]
 
     def fault(self, val: Val) -> str:
+        """A fault if the positions do not fit the dims or the arguments."""
         if len(val.attrs["fixed"]) > len(val.args[0].event):
             return "more positions than dims"
         if val.attrs["fixed"].count(None) == len(val.args) - 1:
@@ -49,6 +51,7 @@ class Entry(Op):
         return "its positions are not as many as its arguments"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The array, indexed."""
         base, *moving = val.args
         index = keys(writer, val.attrs["fixed"], moving, val.axes)
         if not base.axes:
@@ -58,6 +61,7 @@ class Entry(Op):
         return f"{writer.ref(base)}[{', '.join([grid(a, val.axes) for a in base.axes] + index)}]"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Give the adjoint to the entry of the argument, or of the variable."""
         base, *moving = val.args
         if base.op is variable:
             to.pull(base.attrs["name"], val, adjoint)
@@ -69,9 +73,11 @@ class Entry(Op):
         )
 
     def pulled(self, source: Val) -> tuple[Val, ...]:
+        """The positions."""
         return source.args[1:]
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """A flat vector of zeros with the adjoint at the entries."""
         start, stop, shape = writer.layout[pull.variable]
         source, axes = pull.source, pull.source.axes
         index = keys(writer, source.attrs["fixed"], source.args[1:], axes)
@@ -100,9 +106,13 @@ class EntryT(Op):
     constant = ADJOINT
 
     def fault(self, val: Val) -> str:
-        return "" if {*union(val.args)} <= {*val.axes} else "an argument has axes that it lacks"
+        """A fault if an argument has axes that the value lacks."""
+        if {*union(val.args)} <= {*val.axes}:
+            return ""
+        return "an argument has axes that it lacks"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """Zeros, with the adjoint added at the entries."""
         adjoint, *moving = val.args
         index = [grid(a, val.axes) for a in val.axes] + keys(writer, val.attrs["fixed"], moving, val.axes)
         return spread_text(writer, val, index, adjoint, val.axes, len(val.event) - len(val.attrs["fixed"]))
@@ -116,10 +126,12 @@ class Pick(Op):
     attributes = {"over": tuple[Axis, ...], "fixed": tuple[int | None, ...]}
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the arguments take the place of ``over``."""
         kept = (a for a in args[0].axes if a not in attrs["over"])
         return in_order([*kept, *union(args[1:])])
 
     def fault(self, val: Val) -> str:
+        """A fault if the family's axes or the number of members do not fit."""
         if not {*val.attrs["over"]} <= {*val.args[0].axes}:
             return "the family does not lie along its axes"
         if val.attrs["fixed"].count(None) == len(val.args) - 1:
@@ -127,11 +139,13 @@ class Pick(Op):
         return "its members are not as many as its arguments"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The family, indexed along its axes."""
         base, *moving = val.args
         index = chosen(writer, base.axes, val.attrs, moving, val.axes)
         return f"{writer.ref(base)}[{', '.join(index)}]"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Add the adjoint to the picked members."""
         base = val.args[0]
         extra = {"axes": base.axes, "event": base.event, "extra": val.axes}
         to.give(base, to.graph.make(unpick, [adjoint, *val.args[1:]], **val.attrs, **extra))
@@ -147,6 +161,7 @@ class Unpick(Op):
     constant = ADJOINT
 
     def text(self, writer: Writer, val: Val) -> str:
+        """Zeros, with the adjoint added at the members."""
         adjoint, *moving = val.args
         index = chosen(writer, val.axes, val.attrs, moving, val.attrs["extra"])
         return spread_text(writer, val, index, adjoint, val.attrs["extra"], len(val.event))
@@ -175,25 +190,31 @@ class TakeValue(Op):
     name, arguments = "take_val", ("array", "rows")
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the rows."""
         return args[1].axes
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """The array without its first dim, which is that of the rows."""
         return args[0].event[1:]
 
     def fault(self, val: Val) -> str:
+        """A fault unless the first argument is a table without axes."""
         if val.args[0].axes or not val.args[0].event:
             return "it takes rows of a number, or of what has axes"
         return ""
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The array, indexed by the ids."""
         whole, index = val.args
         every = index.op is arange and index.axes[0].size == whole.event[0]
         return writer.ref(whole) + ("" if every else f"[{writer.ref(index)}]")
 
     def stem(self, val: Val) -> str:
+        """``s`` with the names of the axes."""
         return f"s{along(val.axes)}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Add the adjoint to the rows that were taken."""
         whole, index = val.args
         to.give(whole, to.graph.make(scatter_val, [adjoint, index], event=whole.event, onto=val.axes))
 
@@ -210,9 +231,11 @@ class ScatterValue(Op):
     constant = ADJOINT
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: the result is a whole table."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The adjoints, added up in the rows they belong to."""
         adjoint, index = val.args
         axes, n, event = val.attrs["onto"], val.event[0], val.event[1:]
         values = writer.expanded(adjoint, axes, event)
@@ -237,20 +260,25 @@ class Within(Op):
     inline = True
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the argument, with the part in place of the whole axis."""
         return in_order(attrs["axis"] if a is attrs["whole"] else a for a in args[0].axes)
 
     def fault(self, val: Val) -> str:
+        """A fault unless the argument lies along the whole axis alone."""
         if val.args[0].axes == (val.attrs["whole"],):
             return ""
         return "its argument lies along other axes"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The value, indexed along the axis."""
         return f"{writer.ref(val.args[0])}[{places(val.attrs)}]"
 
     def stem(self, val: Val) -> str:
+        """``s`` with the names of the axes."""
         return f"s{along(val.axes)}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Add the adjoint to the part of the argument."""
         (whole,) = val.args
         to.give(whole, to.graph.make(beyond, [adjoint], **val.attrs, event=whole.event))
 
@@ -263,9 +291,11 @@ class Beyond(Op):
     constant = ADJOINT
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The whole axis."""
         return (attrs["whole"],)
 
     def text(self, writer: Writer, val: Val) -> str:
+        """Zeros, with the adjoint at the places."""
         (adjoint,), attrs, event = val.args, val.attrs, val.event
         values = writer.expanded(adjoint, (attrs["axis"],), event)
         if not attrs["places"]:

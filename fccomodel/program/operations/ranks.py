@@ -18,9 +18,11 @@ class OverRanks(Op):
     constant = PLACED
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """No derivative goes through it."""
         return False
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call that sums over ranks."""
         return f"over_ranks({writer.ref(val.args[0])})"
 
 
@@ -31,12 +33,15 @@ class Once(Op):
     constant = PLACED
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """No derivative goes through it."""
         return False
 
     def combines(self, val: Val) -> bool:
+        """It combines the values of all ranks."""
         return True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call that counts a value on one rank alone."""
         return f"once({writer.ref(val.args[0])})"
 
 
@@ -47,9 +52,11 @@ class Own(Along):
     source: ClassVar[bool] = True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call that gives the places of this rank."""
         return f"placed({int(val.attrs['axis'].size)}, data.device)"
 
     def stem(self, val: Val) -> str:
+        """``own`` with the name of the axis."""
         return f"own_{val.attrs['axis'].name}"
 
 

@@ -37,16 +37,19 @@ class Reduce(Op):
     attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes that stay, those of a mask among them."""
         body, *options = args
         kept = union([body, *(options[-1:] if attrs["masked"] else [])])
         return tuple(a for a in kept if a not in attrs["over"])
 
     def fault(self, val: Val) -> str:
+        """The axes of the reduction must be axes of the elements."""
         if {*val.attrs["over"]} <= {*val.args[0].axes}:
             return ""
         return "its elements do not lie along its axes"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``reduce_KIND``."""
         body, *options = val.args
         axes, event = merged(val, val.attrs["over"]), len(body.event)
         places = [axes.index(a) for a in val.attrs["over"]]
@@ -70,12 +73,15 @@ class ReduceSlope(Op):
     constant = "it is a derivative itself"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """All axes of the elements: a derivative for each."""
         return args[0].axes
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """False: it is a derivative itself."""
         return False
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``slope_KIND``."""
         body, *options, whole = val.args
         rest = rest_text(writer, options, body.axes, len(body.event), val.attrs["masked"])
         value = writer.ref(whole, body.axes, len(body.event))
@@ -100,9 +106,11 @@ class PiecewiseMean(Op):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the first argument."""
         return args[0].axes
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``mean_of_pieces``."""
         return f"mean_of_pieces({', '.join(map(writer.ref, val.args))}, {pieces_text(val)})"
 
 
@@ -114,9 +122,11 @@ class PiecewiseRuns(Op):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the argument and of the runs."""
         return union([args[0], args[2]])
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``sum_of_pieces_in_runs``."""
         a, b, start, size = val.args
         texts = (
             writer.ref(a, val.axes),
@@ -137,9 +147,11 @@ class Cumulated(Op):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: the result is laid out as the sorted rows are."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``cumulated``, or of ``log_cumulated``."""
         if val.attrs["groups"]:
             groups = f", data.{val.attrs['groups']}"
         else:

@@ -19,9 +19,11 @@ class RunPlaces(Op):
     constant = DATA
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """No event dims."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``run_places``."""
         places, lengths = (writer.ref(arg, val.axes, 0) for arg in val.args)
         return f"run_places({places}, {lengths})"
 
@@ -33,6 +35,7 @@ class RunWeights(RunPlaces):
     name = "run_weights"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``run_weights``."""
         places, lengths = (writer.ref(arg, val.axes, 0) for arg in val.args)
         return f"run_weights({places}, {lengths}, data.dtype)"
 

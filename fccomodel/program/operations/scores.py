@@ -28,25 +28,32 @@ class Score(Op):
     inline = True
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """None: a score is a number."""
         return ()
 
     def fault(self, val: Val) -> str:
+        """A fault unless rows and weights are vectors of one length."""
         rows, weights = val.args
         fits = (
             len(rows.event) == 1 and rows.event == weights.event and (not weights.axes or len(rows.axes) == 1)
         )
-        return "" if fits else "its rows and weights do not fit"
+        if fits:
+            return ""
+        return "its rows and weights do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The product of rows and weights."""
         rows, weights = map(writer.ref, val.args)
         if val.args[1].axes:
             return f"{weights} @ {rows}.t()"
         return f"{rows} @ {weights}"
 
     def stem(self, val: Val) -> str:
+        """``s`` with the names of the axes."""
         return f"s{along(val.axes) or '_'}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Give the weighted sum of the rows to the weights, or to the variable."""
         rows, weights = val.args
         if weights.op is variable:
             to.pull(weights.attrs["name"], val, adjoint)
@@ -54,9 +61,11 @@ class Score(Op):
             to.give(weights, to.graph.make(score_t, [rows, adjoint], event=weights.event))
 
     def pulled(self, source: Val) -> tuple[Val, ...]:
+        """The rows."""
         return source.args[:1]
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The transposed rows times the adjoint."""
         return pull_rows(writer, pull.source.args[0], pull.adjoint)
 
 
@@ -68,9 +77,11 @@ class ScoreT(Op):
     constant = ADJOINT
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: the result has the shape of the weights."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The transposed rows times the adjoint."""
         return pull_rows(writer, *val.args)
 
 
@@ -80,20 +91,24 @@ class TableScore(Op):
     name, arguments, attributes = "table_score", ("weights",), {"key": str, "event": Event}
 
     def fault(self, val: Val) -> str:
+        """A fault unless the weights are a vector without axes."""
         if len(val.args[0].event) == 1 and not val.args[0].axes:
             return ""
         return "its weights are no vector"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The product of the whole table and the weights."""
         rows, weights = f"data.{val.attrs['key']}", writer.ref(val.args[0])
         if writer.shared:
             return f"scored({rows}, {weights})"
         return f"{rows} @ {weights}"
 
     def stem(self, val: Val) -> str:
+        """The name ``scores``."""
         return "scores"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Give the weighted sum of all rows to the weights, or to the variable."""
         (weights,) = val.args
         if weights.op is variable:
             to.pull(weights.attrs["name"], val, adjoint)
@@ -103,6 +118,7 @@ class TableScore(Op):
             )
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The transposed table times the adjoint."""
         return f"{writer.ref(pull.adjoint)} @ data.{pull.source.attrs['key']}"
 
 
@@ -114,9 +130,11 @@ class TableScoreT(Op):
     constant = ADJOINT
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: the result has the shape of the weights."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The transposed table times the adjoint."""
         return f"{writer.ref(val.args[0])} @ data.{val.attrs['key']}"
 
 
@@ -127,12 +145,15 @@ class Middle(Op):
     constant = "distances are the same from anywhere"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: it is one vector."""
         return ()
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """No derivative goes through it."""
         return False
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``middle``."""
         return f"middle({writer.ref(val.args[0])})"
 
 
@@ -144,9 +165,11 @@ class Beside(Op):
     constant = FULL_PASS
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """Two entries more than the vector."""
         return (args[0].event[0] + 2,)
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``beside``."""
         return f"beside({', '.join(map(writer.ref, val.args))})"
 
 
@@ -157,15 +180,20 @@ class SquaredDistances(Op):
     constant = FULL_PASS
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """No event dims."""
         return ()
 
     def fault(self, val: Val) -> str:
+        """A fault unless the arguments are vectors, each along one axis, in layout order."""
         u, v, _ = val.args
         apart = len(u.axes) == len(v.axes) == 1 and u.axes[0].order < v.axes[0].order
         fits = len(u.event) == 1 and v.event == (u.event[0] + 2,)
-        return "" if apart and fits else "they are no vectors along an axis each, in order"
+        if apart and fits:
+            return ""
+        return "they are no vectors along an axis each, in order"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``squared_distances``."""
         return f"squared_distances({', '.join(map(writer.ref, val.args))})"
 
 
@@ -176,15 +204,19 @@ class Net(Op):
     silent = "calls of a net are made together"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the inputs."""
         return args[1].axes
 
     def stem(self, val: Val) -> str:
+        """The net's name with the names of the axes."""
         return f"{val.attrs['net']}{along(val.axes) or '_'}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Give the adjoint to the variable of the net's weights."""
         to.pull(val.attrs["variable"], val, adjoint)
 
     def pulled(self, source: Val) -> tuple[Val, ...]:
+        """The outputs, whose adjoint gives the gradient of the weights."""
         return (source,)
 
 
@@ -198,9 +230,11 @@ class TableNet(Op):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: the outputs are a table."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call that computes the outputs of all rows, in slices or blocks."""
         if val.attrs["thrifty"]:
             weights = writer.ref(val.args[0])
             return f"net_in_blocks(net_{val.attrs['net']}, {weights}, data.{val.attrs['key']}, PRECISION)"
@@ -213,6 +247,7 @@ class TableNet(Op):
         return f"{way}(net_{val.attrs['net']}, {writer.ref(val.args[0])}, data.{val.attrs['key']})"
 
     def stem(self, val: Val) -> str:
+        """The name ``scores``."""
         return "scores"
 
 

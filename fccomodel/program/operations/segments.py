@@ -37,12 +37,15 @@ class Segment(Op):
     prefix = ""
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the cells, and those of the argument without the rows' axis."""
         return in_order([*attrs["parents"], *(a for a in args[0].axes if a is not attrs["axis"])])
 
     def stem(self, val: Val) -> str:
+        """The name ``g1``."""
         return "g1"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call that reduces the rows of each cell."""
         (arg,), attrs = val.args, val.attrs
         if attrs["axis"] not in arg.axes:
             return self.alike(writer, val)
@@ -82,6 +85,7 @@ class LogSegment(Segment):
     name, prefix = "log_segment", "log_"
 
     def alike(self, writer: Writer, val: Val) -> str:
+        """The text for an argument that is the same for all rows of a cell."""
         text = writer.ref(val.args[0])
         if val.attrs["how"] == "mean":
             return text
@@ -108,9 +112,13 @@ class Unsegment(Op):
     constant = "it is made of adjoints"
 
     def fault(self, val: Val) -> str:
-        return "" if val.attrs["axis"] in val.axes else "it lacks the rows' axis"
+        """A fault if the value lacks the rows' axis."""
+        if val.attrs["axis"] in val.axes:
+            return ""
+        return "it lacks the rows' axis"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The adjoint of each row's cell, divided by the cell's size for a mean."""
         (adjoint,), attrs = val.args, val.attrs
         onto, event = attrs["onto"], len(val.event)
         dim = val.axes.index(attrs["axis"])

@@ -31,6 +31,7 @@ class Const(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The number, or its arithmetic in parentheses."""
         if val.formula:
             return f"({val.formula})"
         return number(val.attrs["value"])
@@ -44,6 +45,7 @@ class Param(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``data.NAME``."""
         return f"data.{attribute(val.attrs['name'])}"
 
 
@@ -56,6 +58,7 @@ class KeptShare(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The length of the array over the number of its rows in full."""
         return f"(len(data.{val.attrs['key']}) / {val.attrs['size']})"
 
 
@@ -66,6 +69,7 @@ class Hyper(Op):
     constant = "it is the algorithm's"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``h.NAME``."""
         return f"h.{val.attrs['name']}"
 
 
@@ -76,9 +80,11 @@ class Variable(Op):
     inline = True
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """True at the current iterate."""
         return not attrs["previous"]
 
     def text(self, writer: Writer, val: Val) -> str:
+        """A view of its piece of the flat vector ``w`` or ``w_prev``."""
         start, stop, shape = writer.layout[val.attrs["name"]]
         vector = "w_prev" if val.attrs["previous"] else "w"
         whole = len(writer.layout) == 1
@@ -93,12 +99,15 @@ class Variable(Op):
         return f"{text}.view({', '.join(map(str, shape))})"
 
     def stem(self, val: Val) -> str:
+        """The name of the variable."""
         return val.attrs["name"] + ("_prev" if val.attrs["previous"] else "")
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """The adjoint is a part of the gradient."""
         to.pull(val.attrs["name"], val, adjoint)
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The adjoint as a flat vector."""
         start, stop, shape = writer.layout[pull.variable]
         text = writer.ref(pull.adjoint)
         if python(pull.adjoint):
@@ -117,9 +126,11 @@ class Component(Op):
     constant = "autograd goes through it"
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """It is an estimate, which the derivative reaches."""
         return True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The part of the vector ``u`` that holds the component."""
         shape, start = (*(a.size for a in val.axes), *val.event), val.attrs["start"]
         if not shape:
             return f"u[{start}]"
@@ -140,9 +151,11 @@ class Array(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The stored array."""
         return self.kept(val)
 
     def kept(self, val: Val) -> str:
+        """The stored array's name."""
         return f"data.{val.attrs['key']}"
 
 
@@ -153,6 +166,7 @@ class Along(Op):
     constant = DATA
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axis of its numbers."""
         return (attrs["axis"],)
 
 
@@ -163,9 +177,11 @@ class Arange(Along):
     source = True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """All positions of the axis."""
         return f"torch.arange({val.attrs['axis'].size}, device=data.device)"
 
     def stem(self, val: Val) -> str:
+        """``all`` with the name of the axis."""
         return f"all_{val.attrs['axis'].name}"
 
 
@@ -184,18 +200,24 @@ class Take(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The rows of the stored array."""
         array, (rows,) = f"data.{val.attrs['key']}", val.args
         if len(rows.axes) == 1:
             return f"{array}.index_select(0, {writer.ref(rows)})"
         return f"{array}[{writer.ref(rows)}]"
 
     def kept(self, val: Val) -> str:
+        """The stored array's name if all its rows are taken, else nothing."""
         if val.args[0].op is arange:
             return f"data.{val.attrs['key']}"
         return ""
 
     def stem(self, val: Val) -> str:
-        stem = val.attrs["key"].split("_", 1)[-1]
+        """The column's name with the names of the axes."""
+        key = val.attrs["key"]
+        stem = key.split("_", 1)[-1]
+        if not stem.isidentifier():  # the second array of a set of one letter
+            stem = key
         return stem + (along(val.axes) if val.event else along(val.axes) or "_")
 
 
@@ -207,9 +229,11 @@ class Cell(Op):
     constant = DATA
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """No event dims."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The entry of the stored array for each combination of positions."""
         index = ", ".join(writer.ref(a, val.axes, 0) for a in val.args)
         return f"data.{val.attrs['key']}[{index or '()'}]"
 

@@ -36,15 +36,18 @@ class Over(Op):
     attributes = {"over": tuple[Axis, ...]}
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes that stay."""
         return tuple(a for a in args[0].axes if a not in attrs["over"])
 
     def fault(self, val: Val) -> str:
+        """The axes of the reduction must be axes of the argument."""
         over = val.attrs["over"]
         if over and {*over} <= {*union(val.args)}:
             return ""
         return "its arguments do not lie along its axes"
 
     def stem(self, val: Val) -> str:
+        """``g1``: a mean is the sampled value of an inner function."""
         return "g1"
 
     def places(self, val: Val) -> str:
@@ -61,9 +64,11 @@ class Mean(Over):
     name, inline = "mean_axes", True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``x.mean(dims)``."""
         return f"{writer.ref(val.args[0])}.mean({self.places(val)})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Every element has the adjoint over their number."""
         to.give(val.args[0], to.graph.apply("div", adjoint, to.graph.const(count(val.attrs["over"]))))
 
 
@@ -73,9 +78,11 @@ class Sum(Over):
     name, inline = "sum_axes", True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``x.sum(dims)``."""
         return f"{writer.ref(val.args[0])}.sum({self.places(val)})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Every element has the adjoint."""
         to.give(val.args[0], adjoint)
 
 
@@ -86,17 +93,21 @@ class Shares(Over):
     constant = "it is a derivative itself"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """All axes of the argument: a share for each element."""
         return args[0].axes
 
     def fault(self, val: Val) -> str:
+        """The shares are along one axis."""
         if len(val.attrs["over"]) != 1:
             return "it is of several axes"
         return super().fault(val)
 
     def stem(self, val: Val) -> str:
+        """``p1``: shares are probabilities."""
         return "p1"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``x.softmax(dim)``."""
         return f"{writer.ref(val.args[0])}.softmax({dims(val.args[0], val.attrs['over'])})"
 
 
@@ -106,6 +117,7 @@ class LogMean(Over):
     name, arguments = "log_mean_axes", ("values", "shares...")
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``log_mean_exp``, or ``log_mean_by`` if the shares are given."""
         given = ", ".join([*map(writer.ref, val.args), dims(val.args[0], val.attrs["over"])])
         return f"{'log_mean_by' if len(val.args) > 1 else 'log_mean_exp'}({given})"
 
@@ -127,11 +139,15 @@ class Raised(Op):
     constant = FULL_PASS
 
     def fault(self, val: Val) -> str:
+        """A fault if a mask lies along an axis that is summed."""
         values, *skips = val.args
         fits = all({*skip.axes} <= {*values.axes} - {*val.attrs["over"]} for skip in skips)
-        return "" if fits else "what it skips lies along its axis"
+        if fits:
+            return ""
+        return "what it skips lies along its axis"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``raised``."""
         values, *skips = val.args
         parts = [
             writer.ref(values),
@@ -153,6 +169,7 @@ class LogMeanRaised(Over):
     constant = FULL_PASS
 
     def fault(self, val: Val) -> str:
+        """A fault unless the masks lie on the exponentials."""
         values, *masks = val.args
         fits = all({*mask.axes} <= {*values.axes} for mask in masks) and len(masks) <= (
             3 if val.attrs["alike"] else 1
@@ -162,6 +179,7 @@ class LogMeanRaised(Over):
         return "its masks do not lie on its exponentials"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``log_mean_raised``."""
         values, *masks = val.args
         texts = [writer.ref(mask, values.axes, 0) for mask in masks]
         pair, rest = texts[: 2 * val.attrs["alike"]], texts[2 * val.attrs["alike"] :]
@@ -176,15 +194,19 @@ class Contract(Over):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of both arguments that stay."""
         return tuple(a for a in union(args) if a not in attrs["over"])
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """The event dims of the left argument, then those of the right."""
         return args[0].event + args[1].event
 
     def stem(self, val: Val) -> str:
+        """``t1``: it is no mean."""
         return "t1"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """A ``torch.einsum`` over the axes."""
         events = tuple(letter if arg.event else "" for letter, arg in zip("yz", val.args, strict=True))
         return einsum(writer, val.args, events, val.axes, "".join(events))
 
@@ -196,13 +218,16 @@ class SumEvent(Op):
     inline = True
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """None: it is a number."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``x.sum(...)`` over the event dims."""
         (arg,) = val.args
         return f"{writer.ref(arg)}.sum({'' if not val.axes else tuple(range(-len(arg.event), 0))})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Every entry has the adjoint."""
         to.give(val.args[0], adjoint)
 
 
@@ -214,6 +239,7 @@ class Chunked(Op):
     silent = "it is a loop"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of a slice, with the complete axis in place of the slice."""
         return in_order([attrs["onto"], *(a for a in args[0].axes if a is not attrs["axis"])])
 
 
@@ -225,9 +251,11 @@ class Swept(Op):
     silent = "it is a loop"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """None: it is one number."""
         return ()
 
     def fault(self, val: Val) -> str:
+        """A slice has one number for each element."""
         (arg,) = val.args
         if arg.axes == (val.attrs["axis"],) and not arg.event:
             return ""

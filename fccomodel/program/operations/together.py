@@ -18,18 +18,22 @@ class Iterates(Op):
     constant = DERIVED
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axis of the two iterates and the axes of the values."""
         return in_order([attrs["axis"], *args[0].axes])
 
     def fault(self, val: Val) -> str:
+        """A fault unless both values have the same layout."""
         now, before = val.args
         if now.axes == before.axes and now.event == before.event:
             return ""
         return "they lie along different axes"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """Both values, stacked."""
         return f"torch.stack([{', '.join(map(writer.ref, val.args))}])"
 
     def stem(self, val: Val) -> str:
+        """The value's name with ``both``."""
         return f"{val.args[0].op.stem(val.args[0])}_both"
 
 
@@ -41,17 +45,21 @@ class At(Op):
     constant = DERIVED
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the argument without that of the iterates."""
         return tuple(a for a in args[0].axes if a is not attrs["axis"])
 
     def fault(self, val: Val) -> str:
+        """A fault if the argument is that of one iterate."""
         if val.args[0].axes[:1] == (val.attrs["axis"],):
             return ""
         return "its argument is of one iterate"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The values of one iterate."""
         return f"{writer.ref(val.args[0])}[{val.attrs['place']}]"
 
     def stem(self, val: Val) -> str:
+        """The name of the value."""
         return val.args[0].op.stem(val.args[0])
 
 
@@ -63,17 +71,21 @@ class Joined(Op):
     constant = DERIVED
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The joint axis."""
         return (attrs["onto"],)
 
     def fault(self, val: Val) -> str:
+        """A fault if a value lies along another axis than its part."""
         each = zip(val.args, val.attrs["parts"], strict=True)
         if all({*arg.axes} <= {axis} for arg, axis in each):
             return ""
         return "its values lie along other axes"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The values, one after another."""
         each = zip(val.args, val.attrs["parts"], strict=True)
-        return f"torch.cat([{', '.join(writer.expanded(arg, (axis,), val.attrs['event']) for arg, axis in each)}])"
+        values = [writer.expanded(arg, (axis,), val.attrs["event"]) for arg, axis in each]
+        return f"torch.cat([{', '.join(values)}])"
 
     def stem(self, val: Val) -> str:
         """Positions by their axis, adjoints as sums are called."""
@@ -90,9 +102,11 @@ class Part(Op):
     constant = DERIVED
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the argument, with the part in place of the joint axis."""
         return in_order(attrs["onto"] if a is attrs["axis"] else a for a in args[0].axes)
 
     def fault(self, val: Val) -> str:
+        """A fault unless the argument lies along the joint axis."""
         (whole,), axes = val.args, [a for a in val.axes if a is not val.attrs["onto"]]
         left = [a for a in whole.axes if a is not val.attrs["axis"]]
         if val.attrs["axis"] in whole.axes and axes == left:
@@ -100,12 +114,14 @@ class Part(Op):
         return "its argument does not lie along its axis"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The slice of the part."""
         start, axis, (whole,) = val.attrs["start"], val.attrs["axis"], val.args
         (size,), stop = sizes((val.attrs["onto"],)), sizes((axis,))[0]
         place = f"{start or ''}:{'' if start + size == stop else start + size}"
         return f"{writer.ref(whole)}[{', '.join([*[':'] * whole.axes.index(axis), place])}]"
 
     def stem(self, val: Val) -> str:
+        """The argument's name with that of the part."""
         return (
             val.args[0].op.stem(val.args[0]).removesuffix(f"_{val.attrs['axis'].name}")
             + f"_{val.attrs['onto'].name}"

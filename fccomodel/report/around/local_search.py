@@ -1,10 +1,9 @@
-"""Is there a better point where the conditions cannot tell? A few steps are tried, each with its value
-and its constraints.
+"""A local search for a better point: a few steps are tried, each with its value and its constraints.
 
-A step along a direction of descent that promises a gain to first order, and makes half of it, was
-worth taking; where it does not, curvature leaves less than that on the line (for a quadratic
-function, gain/2 at most). Steps go along the gradient and, of few entries, along each by itself, so
-that the variables' scales do not matter; and to the origin, whose value is among the scales.
+A step along a direction of descent promises a gain to first order. If it makes half of it, it was
+worth taking. If it does not, curvature leaves less than that on the line (at most gain/2 for a
+quadratic function). Steps go along the gradient, along each entry if these are few, so that the
+variables' scales do not matter, and to the origin, whose value is among the scales.
 """
 
 from __future__ import annotations
@@ -26,25 +25,33 @@ from fccomodel.report.point.system import Array, System, functions, norm
 
 #: Entries of the variables that are tried one by one.
 ENTRIES = 50
-#: How far from the origin a feasible point is looked for, each distance thrice.
+#: Distances from the origin at which a feasible point is searched, one random point each.
 FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
-#: So many kinks are left to either side, by steps of these lengths relative to 1 + |w|, of which
-#: the shorter gains this share of the longer's at least where the slope is not 0, and the longer
-#: that share of a gain that counts; how near to its kink a function is, relative to its terms; a
-#: longer step that gains more is doubled so often.
-KINKS, LENGTHS, LINEAR, FALL, TIED, DOUBLED = 40, (1e-3, 1e-4), 0.05, 1e-2, 1e-6, 10
-#: The share of a promised gain that a step must make; the violation that its end may have where the
-#: point has less.
-SHARE, ALLOWED = 0.5, 1e-9
+#: Kinks from which steps to both sides are tried, at most.
+MOST_KINKS = 40
+#: Lengths of the longer and the shorter step from a kink, relative to 1 + |w|.
+LENGTHS = (1e-3, 1e-4)
+#: Share of the longer step's gain that the shorter one makes at least if the slope is not 0.
+LINEAR_SHARE = 0.05
+#: Share of the wanted gain that the longer step must make.
+FALL_SHARE = 1e-2
+#: Distance from its kink up to which a function is at it, relative to 1 + its terms' mean size.
+TIED = 1e-6
+#: Doublings of a step that gains, at most.
+DOUBLINGS = 10
+#: Share of a promised gain that a step must make.
+SHARE = 0.5
+#: Violation that the end of a step may have; more if the point itself has more.
+ALLOWED = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Better:
     """A feasible ``point`` whose objective is better by ``gain``, and ``where`` it is.
 
-    saddle   it lies along a direction of which first-order conditions know nothing
-    pole     it is near a zero of this expression
-    endless  nearer to that zero the objective falls on and on
+    saddle   it lies along a direction that first-order conditions do not see
+    pole     it is near a zero of this expression; None if there is no such zero
+    endless  the objective keeps falling nearer to that zero
     """
 
     gain: float
@@ -56,8 +63,10 @@ class Better:
 
 
 def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | None:
-    """A point that is better by at least half of ``gain``, by steps along the Lagrangian's gradient
-    ``slope``; None where none is found with the work left."""
+    """A point that is better by at least half of ``gain``, or None if none is found with the work left.
+
+    slope   the Lagrangian's gradient, along which steps go
+    """
     for step, where, promised in _steps(system, system.tangent(slope), gain):
         if 2 * system.forward_s > meter.left:
             return None
@@ -69,8 +78,8 @@ def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | 
 
 
 def _beside_kinks(system: System, gain: float, meter: Meter) -> Better | None:
-    """A step to a side of a kink that is bent downwards: along it the objective falls at once,
-    whatever cancels at the kink."""
+    """A step from a kink that bends downwards: the objective falls on a side of it, although the
+    subgradients at the kink cancel."""
     size = norm(torch.cat([value.reshape(-1) for value in system.point.values()]).numpy())
     for way in _ways(system):
         if 2 * len(LENGTHS) * system.forward_s > meter.left:
@@ -79,15 +88,17 @@ def _beside_kinks(system: System, gain: float, meter: Meter) -> Better | None:
             meter.spend(len(LENGTHS) * system.forward_s)
             longer, shorter = (length * (1 + size) * step for length in LENGTHS)
             far, near = gain_of(system, longer), gain_of(system, shorter)
-            if far is not None and near is not None and far >= FALL * gain and near >= LINEAR * far:
+            if far is None or near is None:
+                continue
+            if far >= FALL_SHARE * gain and near >= LINEAR_SHARE * far:
                 gain, longer = _extended(system, longer, far, meter)
                 return Better(gain=gain, where="beside a kink", point=arrays(moved(system, longer)))
     return None
 
 
 def _extended(system: System, step: Array, gain: float, meter: Meter) -> tuple[float, Array]:
-    """A step doubled for as long as it gains more."""
-    for _ in range(DOUBLED):
+    """A step, doubled for as long as it gains more, and its gain."""
+    for _ in range(DOUBLINGS):
         if system.forward_s > meter.left:
             break
         meter.spend(system.forward_s)
@@ -99,8 +110,8 @@ def _extended(system: System, step: Array, gain: float, meter: Meter) -> tuple[f
 
 
 def _ways(system: System) -> Iterator[Array]:
-    """Of each kink that is bent downwards, and at which the point is: the direction in which two of
-    its terms part, less what the variables' sets hold."""
+    """For each kink that bends downwards and that the point is at: the direction in which two of its
+    terms part, of length 1, in the tangent space of the variables' sets."""
     tried = 0
     for k, instance in system.concave():
         record = system.records[k]
@@ -118,13 +129,13 @@ def _ways(system: System) -> Iterator[Array]:
         if (length := norm(way)) > 0:
             yield way / length
             tried += 1
-        if tried >= KINKS:
+        if tried >= MOST_KINKS:
             return
 
 
 def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
-    """A point that meets all constraints is among a few: the origin and random points around it, in
-    the variables' sets."""
+    """Whether one of a few points meets all constraints: the origin and random points around it, moved
+    into the variables' sets."""
     random = np.random.default_rng(seed)
     for far in FAR:
         point = {}
@@ -144,11 +155,12 @@ def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
 
 
 def violation(values: Array, equal: Sequence[bool]) -> float:
+    """The largest violation of a constraint."""
     return float(np.where(np.array(equal, dtype=bool), np.abs(values), values).max(initial=0.0))
 
 
 def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, str, float]]:
-    """Steps, their names, and the gains that they promise."""
+    """Steps, their names, and the gains they promise."""
     square = float(slope @ slope)
     if square > 0:
         yield -gain / square * slope, "along the gradient", gain
@@ -166,15 +178,13 @@ def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, s
 
 
 def entry(system: System, k: int) -> str:
+    """The name of entry k of all variables, as the model writes it."""
     for name, value in system.point.items():
         if k < value.numel():
-            if value.dim():
-                places = [str(int(i) + 1) for i in np.unravel_index(k, tuple(value.shape))]
-            else:
-                places = []
-            if places:
-                return f"`{name}[{', '.join(places)}]`"
-            return f"`{name}`"
+            if not value.dim():
+                return f"`{name}`"
+            places = [str(int(i) + 1) for i in np.unravel_index(k, tuple(value.shape))]
+            return f"`{name}[{', '.join(places)}]`"
         k -= value.numel()
     raise AssertionError(k)
 
@@ -191,22 +201,20 @@ def moved(system: System, step: Array) -> dict[str, torch.Tensor]:
 
 
 def arrays(point: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    """The point in numpy arrays."""
     return {name: value.numpy() for name, value in point.items()}
 
 
 def gain_of(system: System, step: Array) -> float | None:
-    """What a step makes better; None where it leads out of the constraints or the functions' domains."""
+    """The gain of a step, or None if it leads out of the constraints or the functions' domains."""
     try:
         with torch.no_grad():
             f, c = system.evaluate(moved(system, step), Recorder({}))[:2]
     except FccoError:
         return None
     values = c.numpy()
-    allowed = max([ALLOWED, *system.violations])
-    if (
-        not np.isfinite(float(f))
-        or not np.isfinite(values).all()
-        or violation(values, system.equal) > allowed
-    ):
+    if not np.isfinite(float(f)) or not np.isfinite(values).all():
+        return None
+    if violation(values, system.equal) > max([ALLOWED, *system.violations]):
         return None
     return system.sign * system.objective - float(f)

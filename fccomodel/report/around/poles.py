@@ -1,10 +1,10 @@
-"""Does the objective fall where a divisor, the argument of a logarithm or the base of a negative
-power goes to 0?
+"""A search for better points near poles: zeros of divisors, of arguments of logarithms, and of bases
+of negative powers.
 
-Near such a zero a function may fall without end, and a point that meets the conditions elsewhere
-says nothing of it. From the point, the zero of each such argument is looked for along the
-argument's own gradient (secant method), for members of families and rows of tables the arguments
-nearest to 0. Then the objective is evaluated nearer and nearer to it, from both sides.
+Near such a zero a function may fall without end, which optimality conditions at another point do
+not show. The search starts from the point and looks for the zero of each such argument along the
+argument's own gradient (secant method). For members of families and rows of tables it takes the
+arguments nearest to 0. Then it evaluates the objective nearer and nearer to the zero, on both sides.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from fccomodel.library import domains as asked
 from fccomodel.report.around.local_search import Better, arrays, gain_of, moved
 from fccomodel.report.point.system import Array, System
 
-#: The atoms that have a pole, or fall without end, where one of their arguments is 0, and which
-#: argument that is.
+#: The atoms that have a pole, or fall without end, if one of their arguments is 0; the number of that
+#: argument.
 POLES = {"div": 1, "log": 0, "inv": 0, "pow": 0}
 #: What the verdict calls these arguments.
 CALLED = {
@@ -39,24 +39,32 @@ CALLED = {
     "inv": "a divisor",
     "pow": "the base of a power",
 }
-#: How near the zero is approached, relative to the way there.
-NEAR = (1e-2, 1e-4, 1e-6)
-#: How much of its first fall a function must fall again, each time that the zero is 100 times
-#: nearer, to fall without end.
+#: Distances from the zero at which the objective is evaluated, relative to the way there.
+APPROACHES = (1e-2, 1e-4, 1e-6)
+#: Share of the fall before that each approach, 100 times nearer, must fall again if the function
+#: falls without end.
 LASTING = 0.5
-#: Uses in a model, arguments of one use, and combinations of elements of its binders that are looked at.
+#: Uses in a model that are looked at, at most.
 MOST_USES = 20
+#: Arguments of one use, at most.
 MOST_ARGUMENTS = 3
+#: Combinations of elements of a use's binders, at most.
 MOST_MEMBERS = 100_000
-#: Secant steps towards a zero, of which an affine argument needs one; how near to it counts as there.
+#: Secant steps towards a zero, at most; an affine argument needs one.
 SECANTS = 20
-THERE = 1e-9
+#: Size of an argument that counts as 0, relative to its size at the point.
+ZERO = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Argument:
-    """An argument that may go to 0: which atom it is of, where it stands, and one entry of its
-    values there."""
+    """An argument that may go to 0.
+
+    owner    the name of its atom
+    place    where it stands in the model
+    at       the members there
+    number   of the entry among its values
+    """
 
     owner: str
     expr: ir.Expr
@@ -78,7 +86,7 @@ def beside(system: System, gain: float, meter: Meter) -> Better | None:
             found = [(fall, step) for fall, step in falls if fall is not None]
             if not found or (best := max(found, key=lambda pair: pair[0]))[0] < gain / 2:
                 continue
-            endless = len(found) == len(NEAR) and _lasting([fall for fall, _ in found])
+            endless = len(found) == len(APPROACHES) and _lasting([fall for fall, _ in found])
             return Better(
                 gain=best[0],
                 where=f"where {CALLED[argument.owner]} is nearly 0",
@@ -96,7 +104,7 @@ def _lasting(falls: list[float]) -> bool:
 
 
 def _arguments(system: System, meter: Meter) -> Iterator[_Argument]:
-    """The arguments with poles, of each use those nearest to 0."""
+    """The arguments with poles; for each use those nearest to 0."""
     seen: set[tuple[str, int, int]] = set()
     for use, place in domains.occurrences(system.problem):
         if use.kind != "atom" or use.owner not in POLES:
@@ -119,6 +127,7 @@ def _negative(exponent: ir.Expr) -> bool:
 
 
 def _nearest(system: System, owner: str, expr: ir.Expr, place: Place) -> Iterator[_Argument]:
+    """The entries of an argument that are nearest to 0."""
     own = place.free(expr)
     binders = tuple(binder for binder in place.binders if binder in own)
     conditions = [place.outside(system.bound, condition) for condition in place.conditions]
@@ -150,8 +159,8 @@ def _values(
 
 
 def _sides(system: System, argument: _Argument, meter: Meter) -> Iterator[list[Array]]:
-    """Steps towards the argument's zero from this side, and from beyond it, each nearer than the
-    one before."""
+    """Two lists of steps, to this side of the argument's zero and to the other side, each step nearer
+    than the one before."""
     here, slope = _differentiated(system, argument)
     square = float(slope @ slope)
     if not square or not math.isfinite(square):
@@ -164,15 +173,15 @@ def _sides(system: System, argument: _Argument, meter: Meter) -> Iterator[list[A
         there = _value(system, argument, way * unit)
         if there is None or there == value:
             return
-        if abs(there) <= THERE * abs(here):
+        if abs(there) <= ZERO * abs(here):
             break
         if there == here:
             return
         way, value = way - there * (way / (there - here)), there
     else:
         return
-    yield [way * (1 - near) * unit for near in NEAR]
-    yield [way * (1 + near) * unit for near in NEAR]
+    yield [way * (1 - near) * unit for near in APPROACHES]
+    yield [way * (1 + near) * unit for near in APPROACHES]
 
 
 def _differentiated(system: System, argument: _Argument) -> tuple[float, Array]:
@@ -187,11 +196,13 @@ def _differentiated(system: System, argument: _Argument) -> tuple[float, Array]:
 
 
 def _value(system: System, argument: _Argument, step: Array) -> float | None:
-    """The argument after a step; None where it has no value."""
+    """The argument after a step, or None if it has no value."""
     try:
         with torch.no_grad():
             values = _values(system, moved(system, step), argument.expr, argument.place, argument.at)
     except FccoError:
         return None
     value = float(values.reshape(-1)[argument.number])
-    return value if math.isfinite(value) else None
+    if math.isfinite(value):
+        return value
+    return None

@@ -1,8 +1,8 @@
-"""What a reader should know of the data and the options before trusting an answer, one file per
-caution, found by itself.
+"""Cautions: facts about the data and the options that a reader should know before trusting an answer.
+Each file here is one caution and is found automatically.
 
 A caution is no error: the problem that was solved is the one that was asked for. It stands beside
-the verdict, and it is silent on data that are as they are expected to be.
+the verdict. On ordinary data there is none.
 """
 
 from __future__ import annotations
@@ -23,6 +23,6 @@ def all() -> Mapping[str, Caution]:  # noqa: A001 - the registry's verb, as in t
 
 
 def of(subject: Subject) -> tuple[Warned, ...]:
-    """Everything that there is to say, those cautions first that weigh most."""
+    """All cautions about a subject, the most important first."""
     order = sorted(all().values(), key=lambda caution: (caution.rank, caution.name))
     return tuple(Warned(caution.name, message) for caution in order for message in caution.find(subject))

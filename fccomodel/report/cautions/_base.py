@@ -1,4 +1,4 @@
-"""What a caution is, and what the files of this package share."""
+"""The record of a caution, and functions that the files of this package share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, BoundTable, mapped
 
-#: names that a sentence lists before it counts the others
+#: Names that a sentence lists; the others are counted.
 LISTED = 4
-#: numbers of a column that are looked at whole; of larger ones evenly spaced rows are
+#: Numbers up to which a column is looked at as a whole; evenly spaced rows of larger columns.
 LOOKED = 20_000_000
 
 
 class Warned(NamedTuple):
-    """One sentence for the reader, and the name of the caution that it is of."""
+    """One sentence for the reader, and the name of its caution."""
 
     name: str
     message: str
@@ -29,11 +29,11 @@ class Warned(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What cautions look at.
+    """The problem and the options that cautions look at.
 
     bound   the problem with its data
     unused  options of the user's own defaults that do not apply
-    named   options given whose names are params of the model too, with their values
+    named   given options that have the name of a param of the model, with their values
     """
 
     bound: Bound
@@ -43,11 +43,11 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Caution:
-    """Something that may have gone wrong in silence.
+    """Something that may have gone wrong silently.
 
-    name  identifier                                       find  the sentences about a subject, none
-          if all is well
-    rank  cautions of a lower rank are said first
+    name  identifier
+    find  gives the sentences about a subject; none if all is well
+    rank  cautions of a lower rank come first
     """
 
     name: str
@@ -64,8 +64,8 @@ class Feature(NamedTuple):
 
 
 def vectors(bound: Bound) -> Iterator[tuple[BoundTable, str, np.ndarray, list[str]]]:
-    """Each column of vectors that is in memory: its table, its name, (rows, entries), and what the
-    entries are called."""
+    """Each column of vectors in memory: its table, its name, its values, (rows, entries), and the names
+    of the entries."""
     for table in bound.tables.values():
         for name, values in table.columns.items():
             if values.ndim != 2 or mapped(values) or values.dtype.kind != "f" or not values.size:
@@ -75,7 +75,7 @@ def vectors(bound: Bound) -> Iterator[tuple[BoundTable, str, np.ndarray, list[st
 
 
 def names(table: BoundTable, column: str, count: int) -> list[str]:
-    """What the entries of a vector column are called in the source, or by their positions."""
+    """The names of the entries of a vector column in the source, or their positions."""
     encoding = table.encoding.get(column) or {}
     known = encoding.get("names") or encoding.get("columns") or encoding.get("numbers") or ()
     if len(known) == count:

@@ -1,2 +1,2 @@
-"""Lower bounds of the least value of a convex problem: how far the objective at a point can be from
+"""Lower bounds of the optimal value of a convex problem: how far the objective at a point can be from
 the optimum."""

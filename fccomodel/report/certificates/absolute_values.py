@@ -1,4 +1,4 @@
-"""Functions that grow to both sides of a number: the largest of affine functions of one."""
+"""Functions that grow on both sides of a number: maxima of affine functions of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from fccomodel.report.quadratic_parts import slope_of
 from fccomodel.structure import Analyser
 from fccomodel.structure.facts import Standing
 
-#: How far two coefficients may be from multiples of two others, relative; what counts as zero of a
-#: difference.
-ALIKE = 1e-14
+#: Relative difference up to which ratios of coefficients are equal, and a difference counts as 0.
+ROUNDING = 1e-14
 
 
-class Vee(NamedTuple):
-    """``f >= least + slope |u - u_0|`` everywhere, u_0 and ``least`` without variables, u affine with
-    this Lipschitz constant."""
+class Growth(NamedTuple):
+    """``f >= least + slope |u - u_0|`` everywhere.
+
+    u_0 and ``least`` have no variables. u is affine and has the constant ``lipschitz``.
+    """
 
     u: ir.Expr
     slope: float
@@ -31,25 +32,27 @@ class Vee(NamedTuple):
 
 @dataclass
 class _Line:
-    """An affine function: coefficients, with what they are of by key, of what variables are in and of
-    what they are not in."""
+    """An affine function.
+
+    varying    by key, expressions with variables and their coefficients
+    fixed      by key, expressions without variables and their coefficients
+    """
 
     varying: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
     fixed: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
     constant: float = 0.0
 
 
-def vee(node: ir.Expr, see: Analyser) -> Vee | None:
-    """A function of this kind; None where it is not seen to be one.
+def two_sided_growth(node: ir.Expr, see: Analyser) -> Growth | None:
+    """The growth of a maximum of affine functions of one number, or None if it is not known to be one.
 
-    Of lines l u + m, one rises and one falls: where they meet they are ``(l m' - l' m) / (l - l')``
-    for slopes l > 0 > l', and away from there the larger of both is larger by the lesser of l and
-    -l', times the distance.
+    Take two of the lines l u + m, with slopes l > 0 > l'. They meet at the value
+    ``(l m' - l' m) / (l - l')``. At a distance t from there the larger of both is higher by at least
+    min(l, -l') t.
     """
-    if not node.shape:
-        pieces = maxima.spread_out(node, lambda parameter: _number(parameter, see))
-    else:
-        pieces = []
+    if node.shape:
+        return None
+    pieces = maxima.spread_out(node, lambda parameter: _number(parameter, see))
     if not 2 <= len(pieces) <= maxima.MAX_TERMS:
         return None
     lines = [_line(piece, see) for piece in pieces]
@@ -67,30 +70,34 @@ def vee(node: ir.Expr, see: Analyser) -> Vee | None:
     if not 0 < lipschitz < math.inf:
         return None
     least = _met(up, down, rise / (rise - fall))
-    return Vee(u, min(rise, -fall), lipschitz, least)
+    return Growth(u, min(rise, -fall), lipschitz, least)
 
 
 def _number(node: ir.Expr, see: Analyser) -> float | None:
+    """The value of an expression without variables, or None if it is not known."""
     if node.shape or ir.variables_of(node):
         return None
-    known, (low, high, *_) = see(node).interval.standing <= Standing.BOUNDED, see(node).interval.value
+    interval = see(node).interval
+    known = interval.standing <= Standing.BOUNDED
+    low, high, *_ = interval.value
     if known and low == high and math.isfinite(low):
         return float(low)
     return None
 
 
 def _line(node: ir.Expr, see: Analyser) -> _Line | None:
-    """As coefficients; None where it is not affine."""
+    """The coefficients of an affine expression, or None if it is not affine."""
     line = _Line()
-    return line if _add(line, node, 1.0, see) else None
+    if _add(line, node, 1.0, see):
+        return line
+    return None
 
 
 def _add(line: _Line, node: ir.Expr, factor: float, see: Analyser) -> bool:
-    """``factor * node`` added to a line; False where it is not affine."""
+    """Add ``factor * node`` to a line; False if the node is not affine."""
     if isinstance(node, ir.LetRef):
-        return _add(
-            line, substitute(node.let.body, dict(zip(node.let.binders, node.args, strict=True))), factor, see
-        )
+        body = substitute(node.let.body, dict(zip(node.let.binders, node.args, strict=True)))
+        return _add(line, body, factor, see)
     if (terms := atoms.signed(node)) is not None:
         return all([_add(line, term, sign * factor, see) for sign, term in terms])
     if (known := _number(node, see)) is not None:
@@ -104,36 +111,38 @@ def _add(line: _Line, node: ir.Expr, factor: float, see: Analyser) -> bool:
         return _add(line, node.args[0], factor / known, see)
     if node.shape or ir.variables_of(node) and not see(node).affine:
         return False
-    which, key = line.varying if ir.variables_of(node) else line.fixed, see.key(node)
-    which[key] = node, which.get(key, (node, 0.0))[1] + factor
+    coefficients = line.varying if ir.variables_of(node) else line.fixed
+    key = see.key(node)
+    coefficients[key] = node, coefficients.get(key, (node, 0.0))[1] + factor
     return True
 
 
 def _ratio(one: dict[int, tuple[ir.Expr, float]], other: dict[int, tuple[ir.Expr, float]]) -> float | None:
-    """Of the coefficients, where it is the same for all."""
+    """The ratio of the coefficients, or None if it differs."""
     if one.keys() != other.keys():
         return None
     ratios = [one[key][1] / other[key][1] for key in one if other[key][1]]
     if len(ratios) < len(one) or not all(math.isfinite(ratio) for ratio in ratios):
         return None
-    if max(ratios) - min(ratios) <= ALIKE * abs(ratios[0]):
+    if max(ratios) - min(ratios) <= ROUNDING * abs(ratios[0]):
         return ratios[0]
     return None
 
 
 def _met(up: _Line, down: _Line, share: float) -> ir.Expr:
-    """What both lines are where they meet: ``share`` of the falling one's numbers, and the rest of the
-    rising one's."""
+    """The value of two lines where they meet: ``share`` of the falling line's numbers, and 1 - share of
+    the rising line's."""
     kept = []
     for key in {**up.fixed, **down.fixed}:
         (node, above), (_, below) = (line.fixed.get(key, (None, 0.0)) for line in (up, down))
         ends = share * below, (1 - share) * above
-        if abs(sum(ends)) > ALIKE * max(map(abs, ends)):
+        if abs(sum(ends)) > ROUNDING * max(map(abs, ends)):
             kept.append((node or down.fixed[key][0], sum(ends)))
     return _sum(kept, share * down.constant + (1 - share) * up.constant)
 
 
 def _sum(terms: Iterable[tuple[ir.Expr, float]], constant: float) -> ir.Expr:
+    """The sum of the terms, each times its factor, and of the constant."""
     scaled = [node if factor == 1 else apply("mul", const(factor), node) for node, factor in terms if factor]
     if constant or not scaled:
         scaled += [const(constant)]

@@ -21,7 +21,7 @@ from fccomodel.structure import Analysis
 Array = np.ndarray
 #: Entries up to which a full Hessian is made.
 DENSE = 400
-#: Hessians by the quadratic parts that they are of, with their weights.
+#: Hessians by their quadratic parts and the weights of these.
 Hessians = dict[tuple, Array]
 
 
@@ -34,9 +34,12 @@ def constant_hessian(
     meter: Meter,
     known: Hessians,
 ) -> Array | None:
-    """The Hessian of the quadratic parts: a matrix, or where that is much work its diagonal for
-    squares of whole variables. ``known`` has those found already, which other multipliers do not
-    change where no quadratic part is theirs."""
+    """The Hessian of the quadratic parts: a matrix, or, if that takes too much work, the diagonal for
+    squares of whole variables. None if there are no quadratic parts.
+
+    ``known`` holds the Hessians found so far, by their parts: multipliers without a quadratic part
+    share one.
+    """
     work = 3 * system.forward_s * system.d
     dense = system.d <= DENSE and work < meter.left
     if not dense:
@@ -63,7 +66,7 @@ def constant_hessian(
 
 
 def less(hessian: Array, concavity: float) -> Array:
-    """The Hessian of the function less ``concavity``/2 |x|^2: a matrix, or a diagonal."""
+    """The Hessian of the function minus ``concavity``/2 |x|^2: a matrix, or a diagonal."""
     if not concavity:
         return hessian
     if hessian.ndim == 1:
@@ -72,7 +75,7 @@ def less(hessian: Array, concavity: float) -> Array:
 
 
 def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
-    """The weights of the kinks whose terms are quadratic: phi >= q.t, whose Hessian is a constant."""
+    """The weights of kinks whose terms are quadratic: phi >= q.t, and the Hessian of q.t is constant."""
     kept = []
     for k, weights in optimal.weights:
         parts = Parts(see=analysis.see)
@@ -84,6 +87,7 @@ def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple
 
 
 def _bytes(weights: Array | None) -> bytes:
+    """The weights as a key."""
     if weights is None:
         return b""
     return weights.tobytes()
@@ -92,9 +96,10 @@ def _bytes(weights: Array | None) -> bytes:
 class Fall(NamedTuple):
     """The largest ``rest . (w - x) - (x - w)'H(x - w)/2``.
 
-    curvature   the least that is used
-    distances   the variables' sets are used too
-    everywhere  the curvature holds in every direction
+    size        its value
+    curvature   the least curvature that is used
+    distances   whether the variables' sets are used too
+    everywhere  whether the curvature holds in every direction
     """
 
     size: float
@@ -104,50 +109,58 @@ class Fall(NamedTuple):
 
 
 def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[str, list[Support]]) -> Fall:
-    """How far a function whose gradient at w is ``rest`` falls from there, by its Hessian and over the
-    variables' sets."""
+    """The most that a function falls from w, by its Hessian and over the variables' sets; ``rest`` is
+    its gradient at w."""
     if hessian is None:
         return Fall(reach(system, rest, supports), 0.0, True, False)
     if hessian.ndim == 1:
-        values, total, tail = hessian, 0.0, np.zeros_like(rest)
-        for name, at in system.split(np.arange(system.d, dtype=float)).items():
-            places = at.long().numpy().ravel()
-            alone = np.where(np.isin(np.arange(system.d), places), rest, 0.0)
-            if (values[places] > 0).all():
-                curved = float((rest[places] ** 2 / (2 * values[places])).sum())
-            else:
-                curved = math.inf
-            if (
-                reach(system, alone, {name: supports[name]} | {n: [] for n in system.names if n != name})
-                <= curved
-            ):
-                tail += alone
-            else:
-                total += curved
-        used = values[(values > 0) & (tail == 0)]
-        if len(used):
-            least = float(used.min(initial=math.inf))
+        return _fall_by_diagonal(system, rest, hessian, supports)
+    return _fall_by_matrix(system, rest, hessian, supports)
+
+
+def _fall_by_diagonal(
+    system: System, rest: Array, values: Array, supports: Mapping[str, list[Support]]
+) -> Fall:
+    """The fall by a diagonal Hessian: for each variable by its curvature or by its sets."""
+    total, tail = 0.0, np.zeros_like(rest)
+    for name, at in system.split(np.arange(system.d, dtype=float)).items():
+        places = at.long().numpy().ravel()
+        alone = np.where(np.isin(np.arange(system.d), places), rest, 0.0)
+        curved = math.inf
+        if (values[places] > 0).all():
+            curved = float((rest[places] ** 2 / (2 * values[places])).sum())
+        own = {name: supports[name]} | {other: [] for other in system.names if other != name}
+        if reach(system, alone, own) <= curved:
+            tail += alone
         else:
-            least = 0.0
-        return Fall(
-            total + reach(system, tail, supports),
-            least,
-            bool(tail.any()),
-            bool((values > 0).all()) and not tail.any(),
-        )
-    unit = np.sqrt(
-        np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0)
-    )  # of each entry, so that scales do not matter
+            total += curved
+    used = values[(values > 0) & (tail == 0)]
+    if len(used):
+        least = float(used.min())
+    else:
+        least = 0.0
+    everywhere = bool((values > 0).all()) and not tail.any()
+    return Fall(total + reach(system, tail, supports), least, bool(tail.any()), everywhere)
+
+
+def _fall_by_matrix(
+    system: System, rest: Array, hessian: Array, supports: Mapping[str, list[Support]]
+) -> Fall:
+    """The fall by a Hessian: by curvature along the first eigenvectors, and by the sets along the rest;
+    the number of the first ones that gives the least bound is used.
+
+    Entries are scaled to curvature 1, so that their units do not matter.
+    """
+    unit = np.sqrt(np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0))
     values, vectors = lagrangian.spectrum(hessian / np.outer(unit, unit), lagrangian.CONSTANT)
     values, vectors = values[::-1], vectors[:, ::-1]
     along = vectors.T @ (rest / unit)
     definite = int((values > 0).sum())
     best, used, tailed = reach(system, rest, supports), 0, True
     for count in sorted({definite, *np.linspace(1, definite, min(definite, 30), dtype=int)} - {0}):
+        tail = np.zeros(system.d)
         if count < system.d:
             tail = unit * (vectors[:, count:] @ along[count:])
-        else:
-            tail = np.zeros(system.d)
         size = float((along[:count] ** 2 / (2 * values[:count])).sum()) + reach(system, tail, supports)
         if size < best:
             best, used, tailed = size, count, bool(tail.any())

@@ -1,14 +1,14 @@
-"""Intervals for entries of variables that no set and no norm bounds, such as intercepts: by cutting
-planes.
+"""Intervals, by cutting planes, for entries of variables that no set and no norm bounds, such as
+intercepts.
 
-Every feasible x has c(x) <= 0, and one that is no worse than w has f(x) <= f(w). For such a convex
-h <= level, and any point p,
+Every feasible x has c(x) <= 0, and every x that is no worse than w has f(x) <= f(w). For such a
+convex h <= level, and any point p,
 
-    h(p) + s.(x - p) <= level,      s a subgradient of h at p,
+    h(p) + s.(x - p) <= level,      s a subgradient of h at p.
 
-which bounds an entry where its slope s_k is not 0 and s.x is bounded over the other entries (J.
-Kelley, The cutting-plane method, 1960). Logistic and hinge losses of a class grow in the intercept
-to one side: the points p go far enough along each entry.
+This bounds entry k if s_k is not 0 and s.x is bounded over the other entries (J. Kelley, The
+cutting-plane method, 1960). Logistic and hinge losses of a class grow in the intercept on one side
+only, so the points p go far along each entry on both sides.
 """
 
 from __future__ import annotations
@@ -26,11 +26,20 @@ from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.report.certificates.support_functions import Support
 from fccomodel.report.point.system import Array, System, functions
 
-#: Constraints up to which cuts are made, how often all entries are gone through; evaluations that a
-#: point of cuts takes, and the share of the work left that all may.
-FUNCTIONS, ROUNDS, PRICE, SHARE = 32, 2, 4, 0.2
-#: How far along an entry cuts are made, relative to its size, and how far aside of it; what rounding may add.
-FAR, ASIDE, ROUNDING = (0.618, 3.303, 10.76, 37.07, 117.2), 1e-7, 1e-9
+#: Constraints up to which cuts are made.
+MOST_CONSTRAINTS = 32
+#: Passes over all entries.
+ROUNDS = 2
+#: Evaluations that the cuts at one point take.
+PASSES_PER_POINT = 4
+#: Share of the work left that all cuts may take.
+WORK_SHARE = 0.2
+#: Distances along an entry at which cuts are made, relative to its size.
+DISTANCES = (0.618, 3.303, 10.76, 37.07, 117.2)
+#: Random shift of the points away from kinks, relative to 1 + the entries' sizes.
+ASIDE = 1e-7
+#: Rounding of a plane's right side, relative to its terms' sizes.
+ROUNDING = 1e-9
 
 
 def boxes(
@@ -41,36 +50,34 @@ def boxes(
     level: bool,
     affine: Sequence[bool],
 ) -> dict[str, list[Support]]:
-    """Intervals of the variables without a support, of those points that are feasible and, with
-    ``level``, no worse than w.
+    """The supports with an interval for each variable that they do not bound, over the points that are
+    feasible and, with ``level``, no worse than w.
 
-    ``affine``: the objective and each constraint, whose planes are the same at all points.
+    affine   whether the objective and each constraint are affine: their planes are the same at all
+             points
     """
     free = [name for name in system.names if not bounded(system.point[name], supports[name])]
     sizes = {name: int(system.point[name].numel()) for name in free}
     if all(affine):
         points = 0
     else:
-        points = 2 * len(FAR) * sum(sizes.values())
-    work = PRICE * system.forward_s * (1 + points)
-    if not free or len(system.labels) > FUNCTIONS or work > SHARE * meter.left:
+        points = 2 * len(DISTANCES) * sum(sizes.values())
+    work = PASSES_PER_POINT * system.forward_s * (1 + points)
+    if not free or len(system.labels) > MOST_CONSTRAINTS or work > WORK_SHARE * meter.left:
         return {}
     meter.spend(work)
-    high = {
-        name: np.array([_reach(system, name, e, supports[name]) for e in np.eye(sizes[name])])
-        for name in free
-    }
-    low = {
-        name: -np.array([_reach(system, name, -e, supports[name]) for e in np.eye(sizes[name])])
-        for name in free
-    }
+    high: dict[str, Array] = {}
+    low: dict[str, Array] = {}
+    for name in free:
+        units = np.eye(sizes[name])
+        high[name] = np.array([_reach(system, name, unit, supports[name]) for unit in units])
+        low[name] = -np.array([_reach(system, name, -unit, supports[name]) for unit in units])
     flat = list(_planes(system, next(_besides(system, 0)), level, affine))
-    curved = [not one for one in affine]
-    cuts = {
-        (name, k): [*flat, *(_cuts(system, name, k, level, curved, meter) if any(curved) else ())]
-        for name in free
-        for k in range(sizes[name])
-    }
+    curved = [not straight for straight in affine]
+    cuts = {(name, k): [*flat] for name in free for k in range(sizes[name])}
+    if any(curved):
+        for (name, k), planes in cuts.items():
+            planes.extend(_cuts(system, name, k, level, curved, meter))
     for _ in range(ROUNDS):
         known: dict[str, Sequence[Support]] = {**supports}
         known |= {name: [*supports[name], partial(_interval, low[name], high[name])] for name in free}
@@ -81,13 +88,13 @@ def boxes(
 
 
 def bounded(value: torch.Tensor, supports: Sequence[Support]) -> bool:
-    """In every direction, as those show that go along all entries."""
+    """Whether the supports bound a variable in every direction; the directions along all entries tell."""
     ones = torch.ones_like(value)
     return all(min((h(s) for h in supports), default=math.inf) < math.inf for s in (ones, -ones))
 
 
 def _reach(system: System, name: str, s: Array, supports: Sequence[Support]) -> float:
-    """The most that s.x is for a variable."""
+    """The largest s.x over a variable's supports."""
     shaped = torch.from_numpy(np.ascontiguousarray(s)).reshape(system.point[name].shape)
     return min((h(shaped) for h in supports), default=math.inf)
 
@@ -102,7 +109,7 @@ def _tighten(
     low: Mapping[str, Array],
     high: Mapping[str, Array],
 ) -> None:
-    """By a plane s.x <= most: an entry's end, where the others cannot make up for it."""
+    """Tighten the interval of entry k by a plane s.x <= most, if the other entries are bounded."""
     slope, rest = float(slopes[name][k]), {other: part.copy() for other, part in slopes.items()}
     rest[name][k] = 0.0
     if not slope:
@@ -119,7 +126,7 @@ def _tighten(
 
 
 def _interval(low: Array, high: Array, s: torch.Tensor) -> float:
-    """The most that s.x is over a box; entries of s that are 0 have no part in it."""
+    """The largest s.x over a box, which may be infinite along entries where s is 0."""
     flat = s.detach().numpy().ravel()
     ends = np.where(flat > 0, high, low)[flat != 0]
     return float((flat[flat != 0] * ends).sum())
@@ -128,11 +135,11 @@ def _interval(low: Array, high: Array, s: torch.Tensor) -> float:
 def _cuts(
     system: System, name: str, k: int, level: bool, which: Sequence[bool], meter: Meter
 ) -> Iterator[tuple[dict[str, Array], float]]:
-    """Planes s.x <= most by points on both sides of an entry, as long as there is time: each holds by
-    itself."""
+    """Planes s.x <= most from points on both sides of an entry, as long as there is time. Each plane
+    holds by itself."""
     here = float(system.point[name].reshape(-1)[k])
     points = _besides(system, k)
-    for far in (sign * far * max(1.0, abs(here)) for far in FAR for sign in (1.0, -1.0)):
+    for far in (sign * far * max(1.0, abs(here)) for far in DISTANCES for sign in (1.0, -1.0)):
         if meter.late:
             return
         point = next(points)
@@ -141,7 +148,7 @@ def _cuts(
 
 
 def _besides(system: System, seed: int) -> Iterator[dict[str, torch.Tensor]]:
-    """Points beside all kinks that the point itself is at."""
+    """Points near the system's own, away from the kinks that it is at."""
     aside = torch.Generator().manual_seed(seed)
     while True:
         noise = {
@@ -157,31 +164,27 @@ def _besides(system: System, seed: int) -> Iterator[dict[str, torch.Tensor]]:
 def _planes(
     system: System, point: Mapping[str, torch.Tensor], level: bool, which: Sequence[bool]
 ) -> Iterator[tuple[dict[str, Array], float]]:
-    """Of the objective and of each constraint of these."""
+    """The planes of the objective and of the constraints, for those that ``which`` marks."""
     leaves = {name: value.requires_grad_(True) for name, value in point.items()}
     try:
         f, values, _, equal = functions(Evaluator(system.bound, leaves, seed=system.seed))
     except FccoError:
         return
-    goal = system.level
+    limits: list[tuple[torch.Tensor, float]] = []
     if level and which[0]:
-        functions_of = [(system.sign * f, goal)]
-    else:
-        functions_of = []
-    for c, both in (
-        pair for pair, wanted in zip(zip(values, equal, strict=True), which[1:], strict=True) if wanted
-    ):
-        if both:
-            functions_of += [(c, 0.0), (-c, 0.0)]
-        else:
-            functions_of += [(c, 0.0)]
-    for h, most in functions_of:
+        limits.append((system.sign * f, system.level))
+    for c, equation, wanted in zip(values, equal, which[1:], strict=True):
+        if wanted:
+            limits.append((c, 0.0))
+        if wanted and equation:
+            limits.append((-c, 0.0))
+    for h, most in limits:
         if not h.requires_grad or not bool(torch.isfinite(h)):
             continue
-        found = torch.autograd.grad(h, [*leaves.values()], retain_graph=True, allow_unused=True)
+        gradients = torch.autograd.grad(h, [*leaves.values()], retain_graph=True, allow_unused=True)
         slopes = {
             name: np.zeros(leaf.numel()) if g is None else g.numpy().ravel()
-            for (name, leaf), g in zip(leaves.items(), found, strict=True)
+            for (name, leaf), g in zip(leaves.items(), gradients, strict=True)
         }
         if not all(np.isfinite(s).all() for s in slopes.values()):
             continue

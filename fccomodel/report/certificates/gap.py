@@ -1,17 +1,19 @@
-"""How far a point's objective can be above the optimum of a convex problem: a lower bound from the
-Lagrangian, proved.
+"""How far a point's objective can be above the optimum of a convex problem, by a proved lower bound
+from the Lagrangian.
 
 With multipliers nu (>= 0 for inequalities), s a subgradient of ``L = f + nu.c`` at w up to
 ``missed``, H the constant Hessian of the quadratic parts of L, and n normals of the simple sets X
 at w, every feasible x has
 
-    f(x) >= L(x) >= f(w) + nu.c(w) - missed + s.(x - w) + (x - w)'H(x - w)/2,      n.x <= support of X at n.
+    f(x) >= L(x) >= f(w) + nu.c(w) - missed + s.(x - w) + (x - w)'H(x - w)/2
+    n.x <= support of X at n
 
-The right side is minimised over all x where H is definite (strong convexity), and over the sets,
-norms and level sets that bound the variables in the other directions (Nesterov, Lectures on Convex
+The right side is minimised over all x in directions in which H is definite (strong convexity). In
+the other directions sets, norms and level sets bound the variables (Nesterov, Lectures on Convex
 Optimization, 2018, sections 2.1.3 and 3.1.2). The level set of the objective at w holds every
-optimum only if w is feasible: elsewhere a bound from it says no more than that the gap is at most
-the larger of it and 0. Where that proves little, curvature near w may prove more (``nearby``).
+optimum only if w is feasible. Otherwise a bound from it proves only that the gap is at most the
+larger of it and 0. If all this proves little, curvature near w may prove more
+(``local_curvature``).
 """
 
 from __future__ import annotations
@@ -48,20 +50,21 @@ from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
 
 Array = np.ndarray
-#: A violation of no more than this counts as none.
+#: Violation up to which a point counts as feasible.
 ALLOWED = 1e-3
-#: A sum's rounding, where nothing closer is known.
+#: Rounding of a sum, relative to its terms' sizes, if nothing closer is known.
 PRECISION = 1e-14
-#: The rounding of the end of an interval, relative to itself.
+#: Rounding of the end of an interval, relative to itself.
 RANGE_ROUNDING = 4e-15
-#: How far entries that nothing bounds are taken to be from the optimum, relative to themselves, for
-#: the rounding of their slopes.
+#: Assumed distance to the optimum of entries that nothing bounds, relative to their sizes; it weighs
+#: the rounding of their gradients.
 FAR = 1e3
-#: The share of a gap from which on its text says how much of it may be rounding.
-MUCH = 0.1
-#: A gap by bounds of the variables that curvature need not make smaller: relative to the objective,
-#: or to this size of one.
-NEGLIGIBLE, LEAST = 1e-8, 1e-2
+#: Share of a gap from which on its text says how much of it may be rounding.
+TOLD_ROUNDING_SHARE = 0.1
+#: Gap, relative to the objective, that need not be made smaller.
+NEGLIGIBLE = 1e-8
+#: Least size of an objective to which gaps are relative.
+LEAST_SIZE = 1e-2
 BEYOND = "numbers at this point are beyond those of double precision"
 
 
@@ -69,17 +72,17 @@ BEYOND = "numbers at this point are beyond those of double precision"
 class Gap:
     """How far a point's objective can be from the optimum.
 
-    value   an upper bound of the minimised objective less its optimum; None where nothing is
-            proved, ``why`` says what is missing
-    bound   what the optimum, in the model's own sense, cannot pass
-    how     what proves it
-    loose   by the range of the objective alone, or with subgradients other than the best: no
-            evidence against the point
-    excess  the largest violation of a constraint at the point
-    draws   how many of a distribution it is from: it is an estimate then, and there is no bound; 0
-            where nothing is drawn
-    error   the objective's standard error, by the draws
-    rounding  how much of the value stands for rounding of numbers that cancel
+    value     an upper bound of the minimised objective less its optimum; None if nothing is proved
+    why       what is missing for a proof
+    bound     the value that the optimum, in the model's own sense, cannot pass
+    how       what proves it
+    loose     proved by the range of the objective alone, or with subgradients that are not the best:
+              a large value is no evidence against the point
+    excess    the largest violation of a constraint at the point
+    draws     number of draws if distributions are sampled: the gap is an estimate then, and there is
+              no bound; else 0
+    error     the objective's standard error, from the draws
+    rounding  the part of the value that stands for rounding of numbers that cancel
     """
 
     value: float | None = None
@@ -115,15 +118,14 @@ class Gap:
                 f"the optimum is worse than this by at least {-self.value:.1e}, proved ({self.how}): "
                 "constraints are violated"
             )
-        if self.rounding > MUCH * self.value > 0:
+        cancels = ""
+        if self.rounding > TOLD_ROUNDING_SHARE * self.value > 0:
             cancels = f"; {_up(self.rounding)} of it for rounding"
-        else:
-            cancels = ""
         return f"gap <= {_up(self.value)}, proved ({self.how}{cancels})"
 
 
 def _up(value: float) -> str:
-    """Two digits, rounded up."""
+    """The number with two digits, rounded up."""
     if value == 0:
         return "0"
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -132,8 +134,13 @@ def _up(value: float) -> str:
 
 @dataclass
 class Known:
-    """What several candidates share: Hessians, intervals of the variables, without the objective's
-    level set and with it, and the radius of a ball around w that holds that set; the least gap."""
+    """Results that several candidates share.
+
+    hessians   constant Hessians
+    boxes      intervals of the variables, without the objective's level set and with it
+    radius     of a ball around w that holds the level set; None until it is searched
+    least      the least gap so far
+    """
 
     hessians: curvature.Hessians = field(default_factory=dict)
     boxes: dict[bool, dict[str, list[Support]]] = field(default_factory=dict)
@@ -142,7 +149,7 @@ class Known:
 
 
 class _Refused(Exception):
-    """Why nothing is certified."""
+    """Nothing is certified; the message says why."""
 
 
 def certify(
@@ -154,11 +161,11 @@ def certify(
     noise: Noise | None = None,
     rounded: Rounding | None = None,
 ) -> Gap:
-    """The least gap that some of the candidates' multipliers prove, or the range of the objective.
+    """The least gap that one of the candidates' multipliers proves, or the range of the objective.
 
-    None where something that the variables do not decide is perhaps not defined.
+    It has no value if a part without variables is perhaps not defined.
 
-    noise    the standard errors of draws: the gap is an estimate then
+    noise    the standard errors of draws, which make the gap an estimate
     rounded  bounds of the rounding at the point, which are part of the gap
     """
     found = _certified(system, shared, analysis, candidates, meter, rounded)
@@ -175,6 +182,7 @@ def _certified(
     meter: Meter,
     rounded: Rounding | None,
 ) -> Gap:
+    """The least gap that is proved, as if nothing were drawn."""
     if doubt := _doubt(analysis):
         return Gap(why=doubt)
     system.rounding = rounded.objective if rounded is not None else 0.0
@@ -189,27 +197,30 @@ def _certified(
     known, gaps, why = Known(), list[Gap](), "no multipliers"
     for candidate in admissible:
         try:
-            gaps.append(
-                replace(_with(system, analysis, candidate, meter, known, rounded), loose=bool(composed))
-            )
-            known.least = min(known.least, gaps[-1].value or 0.0)
+            gap = _Candidate(system, analysis, candidate, meter, known, rounded).gap()
         except _Refused as refusal:
             why = str(refusal)
+        else:
+            gaps.append(replace(gap, loose=bool(composed)))
+            known.least = min(known.least, gap.value or 0.0)
     return _closest(*gaps, _by_range(system, analysis, "" if gaps else why))
 
 
 def _closest(*gaps: Gap) -> Gap:
-    known = [gap if _known(gap) else Gap(why=BEYOND) for gap in gaps]
-    return min(known, key=lambda gap: math.inf if gap.value is None else gap.value)
+    """The smallest gap that is proved."""
 
+    def finite(gap: Gap) -> Gap:
+        """The gap, or none if its number overflowed."""
+        if gap.value is None or math.isfinite(gap.value):
+            return gap
+        return Gap(why=BEYOND)
 
-def _known(gap: Gap) -> bool:
-    return gap.value is None or math.isfinite(gap.value)
+    return min(map(finite, gaps), key=lambda gap: math.inf if gap.value is None else gap.value)
 
 
 def _doubt(analysis: Analysis) -> str:
-    """What is not proved to be defined whatever the variables are: of draws, or of data that could not
-    be tried."""
+    """The part without variables that is perhaps not defined: it holds draws, or data that could not be
+    tried. '' if there is none."""
     for facts in (analysis.objective, *analysis.constraints.values()):
         for condition in facts.domain:
             if not ir.variables_of(condition.subject):
@@ -218,14 +229,14 @@ def _doubt(analysis: Analysis) -> str:
 
 
 def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
-    """By the proved range of the objective; ``why`` nothing closer is proved."""
+    """The gap from the proved range of the objective; ``why`` says why nothing closer is proved."""
     fact = analysis.minimised.interval
     if fact.value.lo == -math.inf or fact.standing > Standing.BOUNDED:
         return Gap(why=why)
     end = "least" if system.sign > 0 else "most"
-    how = f"the objective is at {end} {system.sign * fact.value.lo:.3g}" + (
-        f"; nothing closer: {why}" if why else ""
-    )
+    how = f"the objective is at {end} {system.sign * fact.value.lo:.3g}"
+    if why:
+        how += f"; nothing closer: {why}"
     low = fact.value.lo - RANGE_ROUNDING * abs(fact.value.lo)
     value = system.level - low
     bound, excess = system.sign * low, _excess(system)
@@ -233,10 +244,12 @@ def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
 
 
 def _excess(system: System) -> float:
+    """The largest violation of a constraint or a simple set."""
     return max([0.0, system.outside, *system.violations])
 
 
 def _convex(analysis: Analysis) -> None:
+    """Raise ``_Refused`` unless the problem is proved to be convex."""
     facts = {"the objective": (analysis.minimised, False)}
     facts |= {
         f"`{c.label}`": (analysis.constraints[c.label], c.kind == "eq") for c in analysis.problem.constraints
@@ -249,81 +262,128 @@ def _convex(analysis: Analysis) -> None:
 
 
 def _admissible(system: System, optimal: Optimum) -> bool:
+    """Whether the multipliers of inequalities are at least 0."""
     return all(equal or nu >= 0 for equal, nu in zip(system.equal, optimal.multipliers, strict=True))
 
 
-def _with(
-    system: System, analysis: Analysis, optimal: Optimum, meter: Meter, known: Known, rounded: Rounding | None
-) -> Gap:
-    functions = roots(system, optimal.multipliers)
-    parts = Parts(see=analysis.see)
-    quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
-    _kinks(system, optimal.multipliers, analysis, parts)
-    base = optimal.missed - float(optimal.multipliers @ system.values)
-    base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
-    if rounded is None:
-        lost = 0.0
-    else:
-        lost = rounded.lost(optimal.multipliers)
-    base += lost
-    feasible = _excess(system) <= 0
-    bent, alone, forgiven = None, math.inf, _forgiven(system, analysis, optimal)
-    if system.projected:
-        alone = _bounded(
-            system, optimal, None, supports_of(system, analysis, level=feasible), base, forgiven
-        ).value
-    if parts.convex and alone > NEGLIGIBLE * max(abs(system.objective), LEAST):
-        bent = curvature.constant_hessian(
-            system, functions, quadratics, analysis, optimal, meter, known.hessians
-        )
-        if bent is None:
-            bent = None
-        else:
-            bent = curvature.less(bent, forgiven)
+Supports = dict[str, list[Support]]
 
-    def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
-        supports = supports_of(system, analysis, level=level)
-        found = _bounded(system, optimal, bent, supports, base, forgiven)
-        if found.value < math.inf or forgiven:
-            return found, supports
+
+class _Candidate:
+    """The gap that the multipliers of one candidate prove.
+
+    base       the part of every bound that does not depend on x: what the subgradients miss, what
+               the multipliers lose on inactive constraints, and rounding
+    lost       the part of ``base`` that stands for rounding of values
+    forgiven   concavity of the Lagrangian that rounding may hide
+    """
+
+    def __init__(
+        self,
+        system: System,
+        analysis: Analysis,
+        optimal: Optimum,
+        meter: Meter,
+        known: Known,
+        rounded: Rounding | None,
+    ):
+        self.system, self.analysis, self.optimal = system, analysis, optimal
+        self.meter, self.known, self.rounded = meter, known, rounded
+        self.functions = roots(system, optimal.multipliers)
+        self.parts = Parts(see=analysis.see)
+        self.quadratics = [self.parts.quadratic(root.expr, root.sign) for root in self.functions]
+        _kinks(system, optimal.multipliers, analysis, self.parts)
+        products = optimal.multipliers * system.values
+        base = optimal.missed - float(optimal.multipliers @ system.values)
+        base += PRECISION * (abs(system.objective) + float(np.abs(products).sum()))
+        if rounded is not None:
+            self.lost = rounded.lost(optimal.multipliers)
+        else:
+            self.lost = 0.0
+        self.base = base + self.lost
+        self.forgiven = _forgiven(system, analysis, optimal)
+        self.enough = NEGLIGIBLE * max(abs(system.objective), LEAST_SIZE)
+
+    def gap(self) -> Gap:
+        """The least gap; raises ``_Refused`` if nothing bounds the variables."""
+        system = self.system
+        feasible = _excess(system) <= 0
+        hessian = self._hessian(feasible)
+        best, supports = self._within(hessian, level=feasible)
+        if not feasible:
+            # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
+            near, _ = self._within(hessian, level=True)
+            best = min(best, near._replace(value=max(near.value, 0.0)))
+        large = best.value - self.base > self.enough and not 0 <= self.known.least <= self.enough
+        if self.parts.convex and not self.forgiven and large:
+            near = _near(system, self.functions, self.optimal, self.analysis, self.meter, self.base)
+            best = min(best, near)
+        if best.value == math.inf:
+            raise _Refused(_unbounded(system, supports))
+        lost = self.lost
+        if self.rounded is not None:
+            slope = self.rounded.slope(self.optimal.multipliers)
+            tilted = _tilted(system, self.optimal.lagrangian, slope, supports, hessian, best.value)
+            lost, best = lost + tilted, best._replace(value=best.value + tilted)
+        bound = system.objective - system.sign * best.value
+        return Gap(value=best.value, bound=bound, how=best.words, excess=_excess(system), rounding=lost)
+
+    def _hessian(self, feasible: bool) -> Array | None:
+        """The constant Hessian less the forgiven concavity; None if there is none, or if the variables'
+        sets alone prove enough."""
+        alone = math.inf
+        if self.system.projected:
+            alone = self._bounded(None, supports_of(self.system, self.analysis, level=feasible)).value
+        if not self.parts.convex or not alone > self.enough:
+            return None
+        hessian = curvature.constant_hessian(
+            self.system,
+            self.functions,
+            self.quadratics,
+            self.analysis,
+            self.optimal,
+            self.meter,
+            self.known.hessians,
+        )
+        if hessian is None:
+            return None
+        return curvature.less(hessian, self.forgiven)
+
+    def _bounded(self, hessian: Array | None, supports: Mapping[str, list[Support]]) -> _Bound:
+        return _bounded(self.system, self.optimal, hessian, supports, self.base, self.forgiven)
+
+    def _within(self, hessian: Array | None, *, level: bool) -> tuple[_Bound, Supports]:
+        """The bound over the sets of the variables and, with ``level``, over the level set of the
+        objective. Cutting planes and a ball are tried until it is finite."""
+        system, known = self.system, self.known
+        supports = supports_of(system, self.analysis, level=level)
+        bound = self._bounded(hessian, supports)
+        if bound.value < math.inf or self.forgiven:
+            return bound, supports
         if level not in known.boxes:
+            affine = _affine(system, self.analysis)
             known.boxes[level] = cutting_planes.boxes(
-                system, supports, meter, level=level, affine=_affine(system, analysis)
+                system, supports, self.meter, level=level, affine=affine
             )
         supports |= known.boxes[level]
-        found = _bounded(system, optimal, bent, supports, base, forgiven)
-        if found.value == math.inf and level:
+        bound = self._bounded(hessian, supports)
+        if bound.value == math.inf and level:
             if known.radius is None:
-                known.radius = growth.radius(system, analysis.see, meter, curvature.DENSE)
+                known.radius = growth.radius(system, self.analysis.see, self.meter, curvature.DENSE)
             supports = around(system, supports, known.radius)
-            found = _bounded(system, optimal, bent, supports, base, forgiven)
-        return found, supports
+            bound = self._bounded(hessian, supports)
+        return bound, supports
 
-    best, supports = within(level=feasible)
-    if not feasible:
-        # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
-        near, _ = within(level=True)
-        best = min(best, near._replace(value=max(near.value, 0.0)))
-    enough = NEGLIGIBLE * max(abs(system.objective), LEAST)
-    if parts.convex and not forgiven and best.value - base > enough and not 0 <= known.least <= enough:
-        best = min(best, _near(system, functions, optimal, analysis, meter, base))
-    if best.value == math.inf:
-        names = ", ".join(
-            f"`{name}`"
-            for name in system.names
-            if not cutting_planes.bounded(system.point[name], supports[name])
-        )
-        raise _Refused(
-            "the Lagrangian is not proved to be strongly convex, and no bound on "
-            f"{names or 'the variables'} is known"
-        )
-    if rounded is not None:
-        tilted = _tilted(
-            system, optimal.lagrangian, rounded.slope(optimal.multipliers), supports, bent, best.value
-        )
-        lost, best = lost + tilted, best._replace(value=best.value + tilted)
-    bound = system.objective - system.sign * best.value
-    return Gap(value=best.value, bound=bound, how=best.words, excess=_excess(system), rounding=lost)
+
+def _unbounded(system: System, supports: Supports) -> str:
+    """Why no gap is certified: nothing bounds the Lagrangian and these variables."""
+    names = ", ".join(
+        f"`{name}`" for name in system.names if not cutting_planes.bounded(system.point[name], supports[name])
+    )
+    return (
+        "the Lagrangian is not proved to be strongly convex, and no bound on "
+        f"{names or 'the variables'} is known"
+    )
 
 
 def _tilted(
@@ -334,14 +394,13 @@ def _tilted(
     hessian: Array | None,
     gap: float,
 ) -> float:
-    """What rounding of the Lagrangian's ``gradient``, at most ``slope`` by entry, adds to a gap.
+    """The largest slope . |x - w| over the points x that are no worse than w. That much is added to a
+    gap by rounding of the Lagrangian's ``gradient``, at most ``slope`` by entry.
 
-    It is slope . |x - w| over the points x that are no worse than w.
-
-    These have |x - w| <= 2 sqrt(2 gap) in the norm of the Hessian. With M = D'HD, D the diagonal
-    that makes the diagonal of M 1, and mu its least eigenvalue, |D^-1 (x - w)| is at most that by
-    sqrt(mu). An entry whose gradient has a sign in spite of rounding costs only where it goes
-    against it.
+    These points have |x - w| <= 2 sqrt(2 gap) in the norm of the Hessian. With M = D'HD, D the
+    diagonal that makes the diagonal of M 1, and mu its least eigenvalue, |D^-1 (x - w)| is at most
+    2 sqrt(2 gap / mu). An entry whose gradient has a certain sign in spite of rounding costs only in
+    the direction against it.
     """
     low, high = spans(system, supports)
     if hessian is not None:
@@ -351,20 +410,13 @@ def _tilted(
             diagonal = np.diag(hessian)
         curved = diagonal > 0
         unit = np.sqrt(diagonal[curved])
-        if hessian.ndim == 2:
+        mu = 1.0 if hessian.ndim == 1 else 0.0
+        if hessian.ndim == 2 and curved.any():
             block = hessian[np.ix_(curved, curved)] / np.outer(unit, unit)
-        else:
-            block = None
-        if block is None:
-            mu = 1.0
-        elif curved.any():
             mu = float(spectrum(block, CONSTANT)[0][0])
-        else:
-            mu = 0.0
+        near = np.full(len(unit), math.inf)
         if mu > 0:
             near = 2 * math.sqrt(2 * max(gap, 0.0) / mu) / unit
-        else:
-            near = np.full(len(unit), math.inf)
         low[curved], high[curved] = np.minimum(low[curved], near), np.minimum(high[curved], near)
     else:
         curved = np.zeros(system.d, dtype=bool)
@@ -375,8 +427,8 @@ def _tilted(
 
 
 def _forgiven(system: System, analysis: Analysis, optimal: Optimum) -> float:
-    """delta such that the Lagrangian plus delta/2 |x|^2 is proved to be convex: what rounding of
-    eigenvalues may hide."""
+    """delta such that the Lagrangian plus delta/2 |x|^2 is proved to be convex: rounding of eigenvalues
+    may hide that much concavity."""
     delta, start = analysis.minimised.below.value.rounding, 0
     for constraint in system.problem.constraints:
         facts, count = analysis.constraints[constraint.label], len(members.of(system.bound, constraint))
@@ -384,8 +436,6 @@ def _forgiven(system: System, analysis: Analysis, optimal: Optimum) -> float:
         sides = (facts.below, facts.above) if constraint.kind == "eq" else (facts.below,)
         if weight:
             delta += weight * max(side.value.rounding for side in sides)
-        else:
-            delta += 0.0
         start += count
     return delta
 
@@ -393,7 +443,7 @@ def _forgiven(system: System, analysis: Analysis, optimal: Optimum) -> float:
 def _near(
     system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float
 ) -> _Bound:
-    """``base`` and the most that the Lagrangian falls from w, by its curvature near w."""
+    """``base`` plus the most that the Lagrangian falls from w, by its curvature near w."""
     normals, rest = _normals(system, optimal.lagrangian)
     found = local_curvature.fall(system, functions, optimal, rest, analysis.see, meter, curvature.DENSE)
     if found is None:
@@ -402,16 +452,15 @@ def _near(
 
 
 def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:
-    """By how much the normals of sets in a gradient miss to be normals, and the gradient without them."""
+    """How far the simple sets' parts of a gradient are from normals, and the gradient without them."""
     if not system.projected:
         return 0.0, lagrangian
-    return sum(past(system, name, normal) for name, _, normal in system.normals(lagrangian)), system.tangent(
-        lagrangian
-    )
+    missed = sum(past(system, name, normal) for name, _, normal in system.normals(lagrangian))
+    return missed, system.tangent(lagrangian)
 
 
 def _affine(system: System, analysis: Analysis) -> list[bool]:
-    """Of the objective and of every constraint."""
+    """Whether the objective and each constraint are affine."""
     families = [
         (analysis.constraints[c.label].affine, len(members.of(system.bound, c)))
         for c in system.problem.constraints
@@ -434,17 +483,16 @@ def _bounded(
     base: float,
     forgiven: float,
 ) -> _Bound:
-    """``base`` and the most that the Lagrangian falls from w over what bounds the variables:
-    curvature, and sets.
+    """``base`` plus the most that the Lagrangian falls from w, with curvature and sets that bound the
+    variables.
 
-    ``forgiven`` is the concavity that rounding may hide: it adds that much times half the square of
-    the distance to w. The ``hessian`` is less it already, so that a fall by curvature alone does
-    not pay twice.
+    ``forgiven`` is the concavity that rounding may hide. It adds that much times half the square of
+    the distance to w. The ``hessian`` is reduced by it already, so that a fall by curvature alone
+    does not pay twice.
     """
+    concave = 0.0
     if forgiven:
         concave = forgiven * furthest(system, supports) ** 2 / 2
-    else:
-        concave = 0.0
     direct = reach(system, optimal.lagrangian, supports) + concave
     normals, rest = _normals(system, optimal.lagrangian)
     fall, mu, tail, everywhere = curvature.fall(system, rest, hessian, supports)
@@ -452,17 +500,18 @@ def _bounded(
         curved = fall
     else:
         curved = fall + concave
+    words = "bounded variables"
     if mu and direct > curved + normals:
         words = f"strong convexity {mu:.2g}"
-    else:
-        words = "bounded variables"
-    words += " and bounded variables" if tail and not words.startswith("bounded") else ""
+        if tail:
+            words += " and bounded variables"
     return _Bound(base + min(direct, curved + normals), words)
 
 
 # -------------------------------------------------------------------------------------------- kinks
 def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts) -> None:
-    """Weights of a kink's terms give a subgradient of a sum of which the kink is a part."""
+    """Raise ``_Refused`` if a kink is no part of a sum: only then do weights of its terms give a
+    subgradient of the sum."""
     used: set[int] = set()
     for function, slopes in enumerate(system.slopes):
         if not function or multipliers[system.kept[function - 1]]:
@@ -473,8 +522,8 @@ def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts)
 
 
 def _composed(system: System, analysis: Analysis) -> frozenset[int]:
-    """The records of rows that are no part of the sum, and those inside other kinks: of them the chain
-    rule takes weights that attain the value."""
+    """The records that are no parts of the sum or are inside other kinks. They must have weights that
+    attain their values, as the chain rule takes them."""
     parts = Parts(see=analysis.see)
     parts.quadratic(system.problem.objective.expr, system.sign)
     for constraint in system.problem.constraints:
@@ -485,13 +534,17 @@ def _composed(system: System, analysis: Analysis) -> frozenset[int]:
 
 
 def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:
-    """Every weighted sum of the terms is a convex part of the sum."""
+    """Whether every weighted sum of the terms is a convex part of the sum."""
     return parts.convex and id(kink.node) in parts.leaves and _sound(kink, analysis)
 
 
 def _sound(kink: Kink, analysis: Analysis) -> bool:
-    """Every weighted sum of the terms is convex (concave for a minimum)."""
+    """Whether every weighted sum of the terms is convex (concave for a minimum)."""
+    if kink.smooth:
+        return False
     facts = [analysis.see(term) for term in kink.weighed]
-    return not kink.smooth and all(
-        f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts
-    )
+    if kink.signed:
+        return all(fact.affine for fact in facts)
+    if kink.sign > 0:
+        return all(fact.convex for fact in facts)
+    return all(fact.concave for fact in facts)

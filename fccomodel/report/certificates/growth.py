@@ -1,8 +1,9 @@
-"""A ball around a point that holds all that are no worse, by how sums of absolute values grow.
+"""A ball around a point that holds all points that are no worse, from the growth of sums of absolute
+values.
 
-Where f is at least low + T(x), T(x) = E c |a.x + b|, and |a.v| <= L |v| in every row, the points no
-worse than w have T(x) <= f(w) - low and, with v = x - w and G = E c a a' / L, whose least
-eigenvalue is mu,
+Let f be at least low + T(x) with T(x) = E c |a.x + b|, and |a.v| <= L |v| in every row. The points
+no worse than w have T(x) <= f(w) - low. With v = x - w and G = E c a a' / L, whose least eigenvalue
+is mu,
 
     mu |v| <= v'Gv / |v| <= E c |a.v| <= T(x) + T(w) <= 2 (f(w) - low).
 """
@@ -15,25 +16,29 @@ from dataclasses import dataclass
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply, const, substitute
 from fccomodel.core.work import Meter
-from fccomodel.report.certificates.absolute_values import vee
+from fccomodel.report.certificates.absolute_values import two_sided_growth
 from fccomodel.report.kkt.lagrangian import AT_A_POINT, Root, curvature, spectrum
 from fccomodel.report.point.system import System
 from fccomodel.report.quadratic_parts import Parts
 from fccomodel.structure import Analyser
 from fccomodel.structure.facts import Standing
 
-#: Evaluations that the curvature takes, by variable.
-PRICE = 3
+#: Evaluations that the curvature takes, for each variable.
+PASSES_PER_VARIABLE = 3
 
 
 @dataclass(eq=False, kw_only=True)
 class _Grown(Parts):
-    """In place of parts that are ``least + c |u - u_0|`` or more, ``c u^2 / (2 L)``, curved as G is;
-    or as the ``rest`` their ``least``, with all other parts as they are."""
+    """The objective with other terms for the parts that are at least ``least + c |u - u_0|``: for each
+    ``c u^2 / (2 L)``, whose curvature is that of G, and nothing for the rest.
+
+    rest   ``least`` for each of these parts, and all other parts as they are
+    """
 
     rest: bool = False
 
     def quadratic(self, node: ir.Expr, sign: float) -> ir.Expr | None:
+        """The sum of these terms, or None if there are none."""
         if self.rest and not ir.variables_of(node):
             return node
         if isinstance(node, ir.LetRef) and node.let.binders:
@@ -42,18 +47,22 @@ class _Grown(Parts):
 
     def _leaf(self, node: ir.Expr, sign: float) -> ir.Expr | None:
         if sign > 0:
-            found = vee(node, self.see)
+            grown = two_sided_growth(node, self.see)
         else:
-            found = None
-        if found is None:
-            return node if self.rest else None
-        curved = apply("mul", const(found.slope / (2 * found.lipschitz)), apply("square", found.u))
-        return found.least if self.rest else curved
+            grown = None
+        if grown is None:
+            if self.rest:
+                return node
+            return None
+        if self.rest:
+            return grown.least
+        return apply("mul", const(grown.slope / (2 * grown.lipschitz)), apply("square", grown.u))
 
 
 def radius(system: System, see: Analyser, meter: Meter, most: int) -> float:
-    """Of the ball; inf where none is known, there are more than ``most`` variables, or no work is left."""
-    work = PRICE * system.forward_s * system.d
+    """The radius of the ball; inf if none is known, if there are more than ``most`` entries of
+    variables, or if too little work is left."""
+    work = PASSES_PER_VARIABLE * system.forward_s * system.d
     if system.d > most or work > meter.left:
         return math.inf
     objective = system.problem.objective.expr

@@ -1,13 +1,13 @@
-"""How far a convex function falls from a point, by its curvature within a ball around it.
+"""A bound of how far a convex function falls from a point, by its curvature in a ball around it.
 
-Where M is convex, s is its gradient at w, and its Hessian is at least H at all points within a
-radius of w, with least eigenvalue mu of H and |s| <= mu radius / 2, M is no less than M(w) on the
-sphere, hence nowhere beyond it, and so
+Let M be convex with gradient s at w, and let its Hessian be at least H at all points within a radius
+of w. Let mu be the least eigenvalue of H. If |s| <= mu radius / 2, M is at least M(w) on the sphere,
+hence also beyond it, and so
 
     M(x) >= M(w) - s'H^-1 s / 2      for all x.
 
-H is that of a function whose parts have no more curvature at w than M's have anywhere in the ball
-(``near`` of their atoms).
+H is the Hessian of a function whose parts have at most the curvature at w that M's parts have
+anywhere in the ball (``near`` of their atoms).
 """
 
 from __future__ import annotations
@@ -28,15 +28,22 @@ from fccomodel.report.quadratic_parts import Parts
 from fccomodel.structure import Analyser
 
 Array = np.ndarray
-#: How far arguments of atoms may move within the balls that are tried; evaluations that a Hessian
-#: takes beside its rows, and at least for each of these.
-MOVES, BESIDE, PRICE = (0.1, 1.0), 6, 0.5
+#: Largest changes of the atoms' arguments within the balls that are tried.
+MOVES = (0.1, 1.0)
+#: Evaluations that a Hessian takes besides its rows.
+FIXED_PASSES = 6
+#: Evaluations that each row of a Hessian takes at least.
+PASSES_PER_ROW = 0.5
 
 
 class _Model(NamedTuple):
-    """A function with the Lagrangian's curvature or less: its terms, those of kinks by record and in
-    the place of what.
-    ``steepest``: the largest Lipschitz constant of an atom's argument, 0 where none is used."""
+    """A function with at most the Lagrangian's curvature.
+
+    terms      the roots' parts
+    weights    of kinks' terms, by record
+    instead    the nodes whose terms kinks have in place of their own, by node id
+    steepest   the largest Lipschitz constant of an atom's argument; 0 if none is used
+    """
 
     terms: list[Term]
     weights: Weights
@@ -53,9 +60,12 @@ def fall(
     meter: Meter,
     most: int,
 ) -> tuple[float, float] | None:
-    """The most that a Lagrangian whose gradient at w is ``rest`` falls from there, and the curvature
-    that says so; None where nothing does, where there are more than ``most`` variables, or no work
-    is left."""
+    """A bound of how far the Lagrangian falls from w, and the curvature that proves it; ``rest`` is its
+    gradient at w.
+
+    None if nothing is proved, if there are more than ``most`` entries of variables, or if too little
+    work is left.
+    """
     if system.d > most:
         return None
     steepest = _model(system, functions, optimal, see, 0.0).steepest
@@ -64,9 +74,9 @@ def fall(
     for move in MOVES if steepest else ():
         radius = move / steepest
         model = _model(system, functions, optimal, see, radius)
-        if (BESIDE + PRICE * system.d) * system.forward_s > meter.left:
+        if (FIXED_PASSES + PASSES_PER_ROW * system.d) * system.forward_s > meter.left:
             return None
-        meter.spend(BESIDE * system.forward_s)
+        meter.spend(FIXED_PASSES * system.forward_s)
         found = hessian(system, model.terms, model.weights, model.instead, meter)
         if found is None:
             return None
@@ -77,6 +87,7 @@ def fall(
 
 
 def _model(system: System, functions: list[Root], optimal: Optimum, see: Analyser, radius: float) -> _Model:
+    """The function for balls of this radius around w."""
     parts = Parts(see=see, radius=radius)
     terms = [
         (root, part) for root in functions if (part := parts.quadratic(root.expr, root.sign)) is not None
@@ -98,4 +109,5 @@ def _model(system: System, functions: list[Root], optimal: Optimum, see: Analyse
 
 
 def _nothing(part: ir.Expr) -> ir.Expr:
+    """0 in the shape of a part."""
     return dataclasses.replace(const(0.0), shape=part.shape)

@@ -1,4 +1,4 @@
-"""How far from the origin a feasible point, or an optimum, can be: by what the analysis knows."""
+"""Bounds of the distance between the origin and a feasible point or an optimum, from the analysis."""
 
 from __future__ import annotations
 
@@ -14,21 +14,27 @@ if TYPE_CHECKING:
     from fccomodel.report.certificates.gap import Gap
     from fccomodel.structure import Analysis
 
-#: What the norms of the balls of ``parts.Size`` say of the Euclidean norm of n entries: at most,
-#: times this power of n.
+#: The Euclidean norm of n entries is at most the norm of a ``quadratic_parts.Size`` times this power
+#: of n, by the ball's kind; 0 for others.
 POWERS = {"cross": 0.5}
 
 
 def of_feasible(analysis: Analysis) -> float:
-    """The largest Euclidean norm of all variables of a feasible point, inf where none is known: by
-    their sets, and by constraints on norms of single variables."""
+    """The largest Euclidean norm of all variables of a feasible point, from their sets and from
+    constraints on norms of single variables; inf if no bound is known."""
     problem, see, bound = analysis.problem, analysis.see, analysis.bound
     radii: dict[str, float] = {}
     for name, variable in problem.variables.items():
         fact = see(ir.Var(name=name, shape=variable.shape)).size
-        radii[name] = fact.value.number if fact.standing <= Standing.BOUNDED else math.inf
+        if fact.standing <= Standing.BOUNDED:
+            radii[name] = fact.value.number
+        else:
+            radii[name] = math.inf
     for constraint in problem.constraints:
-        for sign in () if constraint.binders else (1.0,) if constraint.kind == "le" else (1.0, -1.0):
+        if constraint.binders:
+            continue
+        signs = (1.0,) if constraint.kind == "le" else (1.0, -1.0)
+        for sign in signs:
             for size in sizes(constraint.body, sign, 0.0, see):
                 shape = problem.variables[size.variable].shape
                 if bound is None:
@@ -41,8 +47,8 @@ def of_feasible(analysis: Analysis) -> float:
 
 
 def excluded(analysis: Analysis, gap: Gap | None, kind: str) -> str:
-    """What excludes that the objective falls for ever (``unbounded``), or towards an infimum that no
-    point has (``unattained``); "" where nothing is known to."""
+    """Why the objective cannot fall for ever (``unbounded``) or towards an infimum that no point
+    attains (``unattained``); "" if nothing is known to exclude it."""
     fact = analysis.minimised
     known = fact.interval.standing <= Standing.BOUNDED
     if kind == "unbounded" and known and fact.interval.value.lo > -math.inf:

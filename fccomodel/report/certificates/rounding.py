@@ -1,5 +1,5 @@
-"""How much of a value at a point may be rounding: a running error analysis, written as an expression
-of the model.
+"""Bounds of the rounding in values at a point: a running error analysis, written as expressions of the
+model.
 
 Beside the value v of each node there is a bound e of the error with which it is computed (N.
 Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.3). With the unit roundoff u
@@ -10,10 +10,10 @@ and the errors of the arguments,
                  k u times that of their sizes
     a . b        the same by entries, + k u |a| . |b|    maxima      the largest of the terms' errors
 
-The bounds are expressions themselves, which the evaluator takes the values of: with the sizes of
-the terms, not that of their sum, so that what cancels shows. A variable has the error r, a variable
-of its own that is 0: the derivative of e in r_j is the sum of the sizes of all terms of the
-gradient's entry j, by which the gradient's own rounding is bounded.
+The bounds are expressions themselves, which the evaluator computes. They add the sizes of the terms,
+not the size of their sum, so that cancelling shows. Each variable has an error r, which is a variable
+of its own and is 0. The derivative of e in r_j is the sum of the sizes of all terms of the gradient's
+entry j, which bounds the rounding of the gradient.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import apply, const
 from fccomodel.core.work import Meter
+from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.sets import elements, members
 from fccomodel.library import atoms, reductions
@@ -37,15 +38,16 @@ from fccomodel.report.point.system import Array, System
 
 #: The unit roundoff of float64.
 UNIT = 2.0**-53
-#: Roundings in the value of an atom, and in a sum over a set, whose parts are summed pairwise.
+#: Roundings in the value of an atom.
 ATOM_ROUNDINGS = 4.0
+#: Roundings in a sum over a set, whose parts are summed pairwise.
 SUM_ROUNDINGS = 64.0
 #: Evaluations that the bounds take.
 PASSES = 8
-#: Names of the variables' own errors begin so, which no name of a model does.
+#: Start of the names of the variables' own errors; no name of a model starts so.
 MARK = "rounding of "
-#: What is below a root or a logarithm is kept above this, where its error reaches down to 0.
-LEAST = 1e-300
+#: Least value of arguments of roots and logarithms, and of denominators, whose error reaches down to 0.
+LEAST_POSITIVE = 1e-300
 
 
 class _Unknown(Exception):
@@ -56,10 +58,10 @@ class _Unknown(Exception):
 class Rounding:
     """Bounds of the rounding at a point.
 
-    objective    in its value
-    constraints  in the value of each
-    slopes       of multipliers nu >= 0, a bound by entry of the rounding in the gradient of the
-                 objective plus nu . constraints
+    objective    of its value
+    constraints  of the value of each
+    slopes       for multipliers nu >= 0, of each entry of the gradient of the objective plus
+                 nu . constraints
     """
 
     objective: float
@@ -67,10 +69,10 @@ class Rounding:
     slopes: Callable[[Array], Array]
 
     def lost(self, multipliers: Array) -> float:
-        """What rounding adds to a gap of these multipliers.
+        """The part of a gap that stands for rounding, for these multipliers.
 
-        A gradient that is computed from inner values that are a little off is a subgradient up to
-        the error of the value; the value at the point has that error too.
+        A gradient computed from slightly wrong inner values is a subgradient up to the error of the
+        value. The value at the point has that error too.
         """
         return 2 * (self.objective + float(np.abs(multipliers) @ self.constraints))
 
@@ -80,8 +82,8 @@ class Rounding:
 
 
 def rounding(system: System, meter: Meter) -> Rounding | None:
-    """The bounds at the system's point; None where none is known, where they are no numbers, or where
-    they take more work than is left."""
+    """The bounds at the system's point, or None if none are known, if they are not finite, or if they
+    take more work than is left."""
     if PASSES * system.forward_s > meter.left:
         return None
     meter.spend(PASSES * system.forward_s)
@@ -101,6 +103,7 @@ def rounding(system: System, meter: Meter) -> Rounding | None:
         return None
 
     def slopes(multipliers: Array) -> Array:
+        """The derivative of the Lagrangian in each rounded value."""
         total = f + c @ torch.from_numpy(multipliers)
         if not total.requires_grad:
             return np.zeros(system.d)
@@ -125,12 +128,14 @@ class _Errors:
         self.lets: dict[int, ir.Let] = {}
 
     def value(self, evaluator: Evaluator, expr: ir.Expr, env: Mapping) -> torch.Tensor:
+        """The bound of an expression, as a number."""
         error = self.of(expr)
         if error is None:
             return torch.zeros((), dtype=torch.float64)
         return evaluator.value(error, env).data
 
     def of_members(self, evaluator: Evaluator, body: ir.Expr, family: members.Members) -> torch.Tensor:
+        """The bounds of a constraint's members."""
         error = self.of(body)
         if error is None:
             return torch.zeros(len(family), dtype=torch.float64)
@@ -190,9 +195,8 @@ class _Errors:
             return replace(node, body=_sum(error, _units(SUM_ROUNDINGS, body)))
         if kind.name == "variance":
             square = apply("square", body)
-            if error is None:
-                moved = None
-            else:
+            moved = None
+            if error is not None:
                 moved = _sum(_product(const(2.0), _size(body), error), apply("square", error))
             both = _sum(moved, _units(SUM_ROUNDINGS, square))
             return replace(node, kind="mean", body=_product(const(2.0), both), options={})
@@ -208,114 +212,115 @@ class _Errors:
             raise _Unknown
         match node.op, node.args, errors:
             case "transpose" | "part" | "concat", _, _:
-                return self._moved(node, errors)
+                return _moved(node, errors)
             case "neg", _, [error]:
                 return error
             case "mul" | "dot" | "matmul" | "outer", (a, b), [ea, eb]:
-                return self._bilinear(node, (a, b), (ea, eb))
+                return _bilinear(self.bound, node, (a, b), (ea, eb))
             case "div", (a, b), [ea, eb]:
                 return _sum(_quotient(node, b, ea, eb), _units(ATOM_ROUNDINGS, node))
             case "sum" | "mean" | "norm1", (a,), [ea]:
+                return _added(node, a, ea)
+            case "norm2" | "norm_fro" | "norminf" | "group_norm", (_, *rest), [ea, *_]:
                 if ea is None:
                     moved = None
                 else:
-                    moved = replace(node, op="sum" if node.op == "norm1" else node.op, args=(ea,))
-                added = replace(node, op="sum" if node.op == "norm1" else node.op, args=(_size(a),))
-                return _sum(moved, _scaled(SUM_ROUNDINGS, added))
-            case "norm2" | "norm_fro" | "norminf" | "group_norm", (_, *rest), [ea, *_]:
-                if ea is None:
-                    shifted = None
-                else:
-                    shifted = replace(node, args=(ea, *rest))
-                return _sum(shifted, _units(SUM_ROUNDINGS, node))
+                    moved = replace(node, args=(ea, *rest))
+                return _sum(moved, _units(SUM_ROUNDINGS, node))
             case "sumsq", (a,), [ea]:
-                return _sum(None if ea is None else _squares(node, ea), _units(SUM_ROUNDINGS, node))
+                if ea is None:
+                    squares = None
+                else:
+                    squares = _squares(node, ea)
+                return _sum(squares, _units(SUM_ROUNDINGS, node))
             case "logsumexp", (a,), [ea]:
                 worst = _sum(ea, _units(SUM_ROUNDINGS, a))
                 return _sum(replace(node, op="norminf", args=(worst,)), _units(SUM_ROUNDINGS, node))
         if not isinstance(atom, atoms.ScalarAtom):
             raise _Unknown
-        return self._entrywise(node, atom, errors)
-
-    def _moved(self, node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr | None:
-        if all(error is None for error in errors):
-            return None
-        pairs = zip(node.args, errors, strict=True)
-        first = node.op != "concat"
-        filled = [_none(arg, error) if k == 0 or not first else arg for k, (arg, error) in enumerate(pairs)]
-        return replace(node, args=tuple(filled))
-
-    def _bilinear(
-        self, node: ir.Apply, args: tuple[ir.Expr, ir.Expr], errors: tuple[ir.Expr | None, ir.Expr | None]
-    ) -> ir.Expr:
-        (a, b), (ea, eb) = args, errors
-        if eb is None:
-            terms = []
-        else:
-            terms = [replace(node, args=(_size(a), eb))]
-        if ea is None:
-            terms += []
-        else:
-            terms += [replace(node, args=(ea, _size(b)))]
-        if ea is None or eb is None:
-            terms += []
-        else:
-            terms += [replace(node, args=(ea, eb))]
-        whole, steps = node, ATOM_ROUNDINGS
-        if node.op in ("dot", "matmul"):
-            whole, steps = replace(node, args=(_size(a), _size(b))), 2.0 + self._terms(a)
-        return _sum(*terms, _units(steps, whole))
-
-    def _terms(self, a: ir.Expr) -> float:
-        """Terms of an inner product with these rows."""
-        if a.shape:
-            return float(elements.shape(self.bound, a.shape)[-1])
-        return 1.0
-
-    def _entrywise(self, node: ir.Apply, atom: atoms.ScalarAtom, errors: list[ir.Expr | None]) -> ir.Expr:
-        terms: list[ir.Expr | None] = []
-        for k, error in enumerate(errors):
-            if error is None:
-                continue
-            if k not in atom.free and not atom.variadic:
-                steep = math.inf
-            else:
-                steep = atom.lipschitz(*_anywhere(atom, node), argument=k)
-            if steep < math.inf:
-                terms.append(_product(const(steep), error))
-            else:
-                terms.append(_product(self._steepest(node, atom, k, error), error))
-        return _sum(*terms, _units(ATOM_ROUNDINGS, node))
-
-    def _steepest(self, node: ir.Apply, atom: atoms.ScalarAtom, k: int, error: ir.Expr) -> ir.Expr:
-        """The largest slope in one argument within its error, of an atom whose slope is monotone on
-        either side of 0."""
-        if atom.exponent == 0.5 or _is_number(node, atom, 0.5):
-            return apply("inv", apply("sqrt", apply("max", node.args[0], error, const(LEAST))))
-        numbers = tuple(arg.value if isinstance(arg, ir.Const) else None for arg in node.args)
-        shapes, names = tuple(arg.shape for arg in node.args), tuple(f"u{j}" for j in range(len(node.args)))
-        texts = atom.derivatives(atom.site(names, shapes, numbers))
-        if k >= len(texts):
-            raise _Unknown
-        domain = atom.domains(*_anywhere(atom, node))[k]
-        ends = []
-        for moved in (apply("add", node.args[k], error), apply("sub", node.args[k], error)):
-            if domain is not None and domain.lo >= 0:
-                moved = apply("max", moved, const(LEAST))
-            args = tuple(moved if j == k else arg for j, arg in enumerate(node.args))
-            values = dict(zip(atom.names(len(args)), args, strict=True)) | {"y": replace(node, args=args)}
-            try:
-                ends.append(_size(atoms.expression(texts[k], values)))
-            except (ValueError, KeyError) as unknown:
-                raise _Unknown from unknown
-        return apply("max", *ends)
+        return _entrywise(node, atom, errors)
 
 
 LEAVES = ir.Const | ir.Param | ir.Column | ir.Size | ir.Element | ir.Label
 
 
+def _moved(node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr | None:
+    """The error of entries that change their places only."""
+    if all(error is None for error in errors):
+        return None
+    pairs = zip(node.args, errors, strict=True)
+    first = node.op != "concat"
+    filled = [_none(arg, error) if k == 0 or not first else arg for k, (arg, error) in enumerate(pairs)]
+    return replace(node, args=tuple(filled))
+
+
+def _bilinear(
+    bound: Bound, node: ir.Apply, args: tuple[ir.Expr, ir.Expr], errors: tuple[ir.Expr | None, ir.Expr | None]
+) -> ir.Expr:
+    """The error of a product: |a| e_b + |b| e_a + e_a e_b, and its rounding."""
+    (a, b), (ea, eb) = args, errors
+    terms = []
+    if eb is not None:
+        terms.append(replace(node, args=(_size(a), eb)))
+    if ea is not None:
+        terms.append(replace(node, args=(ea, _size(b))))
+    if ea is not None and eb is not None:
+        terms.append(replace(node, args=(ea, eb)))
+    whole, steps = node, ATOM_ROUNDINGS
+    if node.op in ("dot", "matmul"):
+        whole, steps = replace(node, args=(_size(a), _size(b))), 2.0 + _terms(bound, a)
+    return _sum(*terms, _units(steps, whole))
+
+
+def _terms(bound: Bound, a: ir.Expr) -> float:
+    """The number of terms of an inner product with these rows."""
+    if a.shape:
+        return float(elements.shape(bound, a.shape)[-1])
+    return 1.0
+
+
+def _entrywise(node: ir.Apply, atom: atoms.ScalarAtom, errors: list[ir.Expr | None]) -> ir.Expr:
+    """The error of a scalar atom: the largest slope times the error of each argument, and its rounding."""
+    terms: list[ir.Expr | None] = []
+    for k, error in enumerate(errors):
+        if error is None:
+            continue
+        steep = math.inf
+        if k in atom.free or atom.variadic:
+            steep = atom.lipschitz(*_anywhere(atom, node), argument=k)
+        if steep < math.inf:
+            terms.append(_product(const(steep), error))
+        else:
+            terms.append(_product(_steepest(node, atom, k, error), error))
+    return _sum(*terms, _units(ATOM_ROUNDINGS, node))
+
+
+def _steepest(node: ir.Apply, atom: atoms.ScalarAtom, k: int, error: ir.Expr) -> ir.Expr:
+    """The largest slope of an atom in one argument within its error. The slope is monotone on either side
+    of 0."""
+    if atom.exponent == 0.5 or _is_number(node, atom, 0.5):
+        return apply("inv", apply("sqrt", apply("max", node.args[0], error, const(LEAST_POSITIVE))))
+    numbers = tuple(arg.value if isinstance(arg, ir.Const) else None for arg in node.args)
+    shapes, names = tuple(arg.shape for arg in node.args), tuple(f"u{j}" for j in range(len(node.args)))
+    texts = atom.derivatives(atom.site(names, shapes, numbers))
+    if k >= len(texts):
+        raise _Unknown
+    domain = atom.domains(*_anywhere(atom, node))[k]
+    ends = []
+    for moved in (apply("add", node.args[k], error), apply("sub", node.args[k], error)):
+        if domain is not None and domain.lo >= 0:
+            moved = apply("max", moved, const(LEAST_POSITIVE))
+        args = tuple(moved if j == k else arg for j, arg in enumerate(node.args))
+        values = dict(zip(atom.names(len(args)), args, strict=True)) | {"y": replace(node, args=args)}
+        try:
+            ends.append(_size(atoms.expression(texts[k], values)))
+        except (ValueError, KeyError) as unknown:
+            raise _Unknown from unknown
+    return apply("max", *ends)
+
+
 def _anywhere(atom: atoms.Atom, node: ir.Apply) -> tuple[atoms.Interval, ...]:
-    """Where the arguments may lie: numbers at themselves."""
+    """The intervals of the arguments: a point for numbers, the whole line for others."""
     return tuple(
         atoms.Interval.point(a.value) if isinstance(a, ir.Const) else atoms.Interval() for a in node.args
     )
@@ -329,19 +334,25 @@ def _is_number(node: ir.Apply, atom: atoms.Atom, value: float) -> bool:
     return isinstance(exponent, ir.Const) and exponent.value == value
 
 
-def _quotient(node: ir.Apply, b: ir.Expr, ea: ir.Expr | None, eb: ir.Expr | None) -> ir.Expr | None:
-    """The error of a / b: (e_a + |a / b| e_b) / (|b| - e_b)."""
-    if eb is None:
+def _added(node: ir.Apply, a: ir.Expr, error: ir.Expr | None) -> ir.Expr:
+    """The error of a sum, mean or sum of sizes of entries."""
+    op = "sum" if node.op == "norm1" else node.op
+    if error is None:
         moved = None
     else:
-        moved = _product(_size(node), eb)
-    total = [term for term in (ea, moved) if term is not None]
-    if not total:
+        moved = replace(node, op=op, args=(error,))
+    return _sum(moved, _scaled(SUM_ROUNDINGS, replace(node, op=op, args=(_size(a),))))
+
+
+def _quotient(node: ir.Apply, b: ir.Expr, ea: ir.Expr | None, eb: ir.Expr | None) -> ir.Expr | None:
+    """The error of a / b: (e_a + |a / b| e_b) / (|b| - e_b)."""
+    if ea is None and eb is None:
         return None
     if eb is None:
-        below = _size(b)
+        total, below = [ea], _size(b)
     else:
-        below = apply("max", apply("sub", _size(b), eb), const(LEAST))
+        total = [ea, _product(_size(node), eb)]
+        below = apply("max", apply("sub", _size(b), eb), const(LEAST_POSITIVE))
     return apply("div", _sum(*total), below)
 
 
@@ -353,6 +364,7 @@ def _squares(node: ir.Apply, error: ir.Expr) -> ir.Expr:
 
 
 def _size(node: ir.Expr) -> ir.Expr:
+    """|node|."""
     return apply("abs", node)
 
 
@@ -364,10 +376,12 @@ def _none(arg: ir.Expr, error: ir.Expr | None) -> ir.Expr:
 
 
 def _units(count: float, node: ir.Expr) -> ir.Expr:
+    """``count`` roundings of a value."""
     return _scaled(count, _size(node))
 
 
 def _scaled(count: float, node: ir.Expr) -> ir.Expr:
+    """``count`` unit roundoffs times a node."""
     return apply("mul", const(count * UNIT), node)
 
 
@@ -379,6 +393,7 @@ def _product(*factors: ir.Expr) -> ir.Expr:
 
 
 def _sum(*terms: ir.Expr | None) -> ir.Expr:
+    """The sum of the terms; None stands for 0."""
     kept = [term for term in terms if term is not None]
     whole = kept[0]
     for term in kept[1:]:

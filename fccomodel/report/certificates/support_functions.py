@@ -15,11 +15,11 @@ from fccomodel.report.quadratic_parts import Size, sizes
 from fccomodel.structure import Analysis
 
 Array = np.ndarray
-#: The largest ``s.x`` over a set, given s
+#: The largest ``s.x`` over a set, as a function of s.
 Support = Callable[[torch.Tensor], float]
 #: Entries of a variable up to which the interval of each is asked for.
 ENTRIES = 500
-#: The support function of a norm's unit ball, by the shape of its dual's
+#: The support function of a norm's unit ball, by the shape of the dual norm's ball.
 SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "box": lambda s: s.abs().max(),
     "ball": lambda s: s.norm(),
@@ -29,21 +29,19 @@ SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def supports_of(system: System, analysis: Analysis, *, level: bool) -> dict[str, list[Support]]:
-    """Of sets that each variable of an optimum lies in: its own, and norms that a constraint or, with
-    ``level``, the objective of a point no worse than w bounds."""
+    """Support functions of sets that hold each variable of an optimum: its own sets, and balls of norms
+    that a constraint bounds or, with ``level``, the objective of a point no worse than w."""
     supports: dict[str, list[Support]] = {name: [] for name in system.names}
     for name in system.names:
         for simple, args in system.sets_of(name):
             supports[name].append(partial(_support, simple, args))
+    levels = []
     if level:
-        levels = [(system.problem.objective.expr, system.sign, system.level)]
-    else:
-        levels = []
-    for c in system.problem.constraints:
-        if c.binders:
-            levels += []
-        else:
-            levels += [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
+        levels.append((system.problem.objective.expr, system.sign, system.level))
+    for constraint in system.problem.constraints:
+        if not constraint.binders:
+            signs = (1.0,) if constraint.kind == "le" else (1.0, -1.0)
+            levels += [(constraint.body, sign, 0.0) for sign in signs]
     for expr, sign, value in levels:
         for size in sizes(expr, sign, value, analysis.see):
             if size.radius < math.inf:
@@ -52,7 +50,7 @@ def supports_of(system: System, analysis: Analysis, *, level: bool) -> dict[str,
 
 
 def around(system: System, supports: Mapping[str, list[Support]], radius: float) -> dict[str, list[Support]]:
-    """With a ball around w for each variable."""
+    """The supports and, for each variable, a ball around its value in w."""
     if radius == math.inf:
         return dict(supports)
     return {name: [*supports[name], partial(_ball, system.point[name], radius)] for name in system.names}
@@ -81,13 +79,13 @@ def reach(system: System, gradient: Array, supports: Mapping[str, list[Support]]
 
 
 def furthest(system: System, supports: Mapping[str, list[Support]]) -> float:
-    """A bound of |x - w| over all x in the sets, from the interval of each entry; inf where none is known."""
+    """A bound of |x - w| over all x in the sets, from the interval of each entry; inf if none is known."""
     return norm(np.maximum(*spans(system, supports)))
 
 
 def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array, Array]:
-    """How far x_j may be below w_j and above it over all x in the sets, entry by entry; inf where no
-    bound is known, and where entries are many."""
+    """The largest w_j - x_j and x_j - w_j over all x in the sets, entry by entry; inf if no bound is
+    known, and for variables with more than ``ENTRIES`` entries."""
     low, high = np.full(system.d, math.inf), np.full(system.d, math.inf)
     place = 0
     for name, value in system.point.items():
@@ -106,7 +104,7 @@ def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array,
 
 
 def past(system: System, name: str, normals: list[torch.Tensor]) -> float:
-    """By how much normals at w miss to be normals: the largest n.(x - w) over the sets."""
+    """How far the given vectors are from the normal cone at w: the largest n.(x - w) over the sets."""
     pairs = zip(system.sets_of(name), normals, strict=True)
     return sum(
         max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum()))

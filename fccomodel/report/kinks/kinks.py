@@ -155,7 +155,10 @@ class _Finder:
         self.kinks[id(node)] = replace(kink, rows=each, nested=many, beside=beside)
         if not place.rows and not many and _few(self.bound, node):
             return [_Place(body, False, True) for body in kink.weighed]
-        own = node.binders if isinstance(node, ir.Reduce) else ()
+        if isinstance(node, ir.Reduce):
+            own = node.binders
+        else:
+            own = ()
         apart = frozenset((*ir.free_binders(node), *own))
         return [_Place(body, True, True, apart) for body in kink.weighed]
 
@@ -381,6 +384,7 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
         return None
 
     def weights(evaluator: Evaluator, count: int) -> Weights:
+        """The weights of the maximum: a simplex with the set's cap."""
         return Weights(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
@@ -404,7 +408,10 @@ def _past(evaluator: Evaluator, node: ir.Expr, env: Env, end: int) -> Named:
     (u, limit), axes = align(
         [evaluator.value(node.args[0], env), evaluator.value(node.args[end], env)], entrywise=True
     )
-    beyond = u - limit if end == 1 else limit - u
+    if end == 1:
+        beyond = u - limit
+    else:
+        beyond = limit - u
     return Named(beyond.unsqueeze(-1), axes)
 
 
@@ -435,7 +442,10 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
         ]
     else:
         pieces = torch.tensor(atom.affine_pieces(), dtype=torch.float64)
-    shape = value.shape if parameters else ()
+    if parameters:
+        shape = value.shape
+    else:
+        shape = ()
     slope, shift = (pieces[..., k].reshape(*shape, -1) for k in range(2))
     return Named(value.unsqueeze(-1) * slope + shift, axes)
 

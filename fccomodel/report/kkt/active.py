@@ -114,7 +114,10 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
     labels = tuple(system.labels[k] for k in system.kept[at])
     names = [*labels, *(name for name, _, _ in conditions)]
     left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    least = float(singular[-1]) if len(singular) == len(unit) else 0.0
+    if len(singular) == len(unit):
+        least = float(singular[-1])
+    else:
+        least = 0.0
     dependent: tuple[str, ...] = ()
     if least < DEPENDENT:
         in_null_space = 1 - (left[:, singular >= DEPENDENT] ** 2).sum(axis=1)
@@ -144,6 +147,7 @@ def _enters(rows: Array, equal: Array) -> bool:
         return True
 
     def unit(k: int) -> Array:
+        """The k-th unit vector."""
         one = np.zeros(len(rest))
         one[k] = 1.0
         return one

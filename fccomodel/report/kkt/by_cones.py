@@ -58,7 +58,10 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     affordable = meter.left / price
     if affordable < USUAL_ITERATIONS:  # an answer cut short is worth less than the same work otherwise
         return None
-    iterations = int(affordable) if math.isfinite(affordable) else None
+    if math.isfinite(affordable):
+        iterations = int(affordable)
+    else:
+        iterations = None
     cones = [("second_order", 1 + len(b), 0.0), *((kind, size, 0.0) for kind, size in program.cones)]
     objective = np.append(np.zeros(n), 1.0)
     numbers = ConeProgram(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones)

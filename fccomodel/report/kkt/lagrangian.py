@@ -171,7 +171,10 @@ def _rows(
     # each entry by itself: from an entry of ``flat``, the way back leads through the graphs of all variables
     for k, entry in enumerate(entry for slope in slopes for entry in slope.reshape(-1)):
         alone = partial(_slopes, entry, leaves, again=True)
-        row = alone() if k else _first_of(len(flat), alone, meter)
+        if k:
+            row = alone()
+        else:
+            row = _first_of(len(flat), alone, meter)
         yield row[None]
 
 
@@ -182,7 +185,10 @@ def _rows_together(
     units = torch.eye(len(flat), dtype=flat.dtype).split(most)
     for k, some in enumerate(units):
         work = partial(vector_products, [flat], leaves, [some])
-        products = work() if k else _first_of(len(units), work, meter)
+        if k:
+            products = work()
+        else:
+            products = _first_of(len(units), work, meter)
         parts = []
         for product, leaf in zip(products, leaves, strict=True):
             if product is None:

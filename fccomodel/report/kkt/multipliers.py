@@ -104,6 +104,7 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
     """The sets of all groups by linear minimisation."""
 
     def vertex(slope: Array) -> Array:
+        """The vertex of the weights that is lowest along a slope."""
         z = np.zeros(len(start))
         for group in groups:
             if isinstance(group, Weighing):
@@ -111,6 +112,7 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
         return z
 
     def rays(slope: Array) -> Iterator[Array]:
+        """The rays of the cones that descend along a slope."""
         for group in groups:
             if not isinstance(group, Weighing):
                 yield from group.rays(slope)
@@ -125,6 +127,7 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
     reduced = squares.scaled(scale).compressed()
 
     def project(z: Array) -> Array:
+        """The projection on the groups' sets, in scaled units."""
         z = z * scale
         for group in squares.groups:
             group.project(z)
@@ -149,7 +152,10 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
 
 def _price(squares: Squares, z: Array) -> float:
     """Counted seconds of an iteration: passes over the rows, products with the matrix, and the rest."""
-    entries = squares.matrix.size if isinstance(squares.matrix, np.ndarray) else 0
+    if isinstance(squares.matrix, np.ndarray):
+        entries = squares.matrix.size
+    else:
+        entries = 0
     passes = priced(lambda: squares.pulled(squares.residual(z)))[1]
     return passes + multiplied(2 * entries + 20 * len(z), calls=20)
 

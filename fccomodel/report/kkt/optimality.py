@@ -273,7 +273,10 @@ def _beside_normals(system: System, squares: Squares, z: Array, meter: Meter) ->
     ``tangent`` if they are too many."""
     if not system.projected:
         return solve(squares, z, meter)
-    generators = system.generators(MOST_NORMALS) if squares.dense else None
+    if squares.dense:
+        generators = system.generators(MOST_NORMALS)
+    else:
+        generators = None
     if generators is None:
         return solve(squares.over(system.tangent), z, meter)
     columns, free = generators
@@ -290,7 +293,11 @@ def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Pa
         nested.setdefault(pair.factor, []).append(pair)
 
     def part(pair: Pair) -> Part:
-        places = [place for place in pair.at.ravel().tolist() if place in nested] if nested else []
+        """The part of a pair, with the parts inside it."""
+        if nested:
+            places = [place for place in pair.at.ravel().tolist() if place in nested]
+        else:
+            places = []
         inside = {place - shift: tuple(part(inner) for inner in nested[place]) for place in places}
         return Part(at=pair.at - shift, weights=pair.weights, inside=inside)
 

@@ -6,11 +6,11 @@ in turn, and
 
     variance = (G - 1)/G * sum over groups of |value without the group - their mean|^2,
 
-which for smooth functions of means tends to the delta method's (P. Kott, The delete-a-group
-jackknife, J. Official Statistics 17, 2001). Independent tables add up. Half-widths are Student's,
-with G - 1 degrees of freedom. What a value is off for being of few rows, as a function of means is
-that is not linear, is (G - 1) times their mean less the value (M. Quenouille, Notes on bias in
-estimation, Biometrika 43, 1956).
+For smooth functions of means it tends to the variance of the delta method (P. Kott, The
+delete-a-group jackknife, J. Official Statistics 17, 2001). The variances of independent tables add
+up. Half-widths are Student's, with G - 1 degrees of freedom. A nonlinear function of means is biased
+if rows are few. The bias is (G - 1) times the mean of the values without a group, less the value
+itself (M. Quenouille, Notes on bias in estimation, Biometrika 43, 1956).
 """
 
 from __future__ import annotations
@@ -32,8 +32,13 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.report.point.system import functions
 
 Point = Mapping[str, np.ndarray]
-#: Groups, and how many there are where all of them would take more counted seconds than this.
-GROUPS, FEWEST, BUDGET_S = 20, 8, 120.0
+#: Groups.
+GROUPS = 20
+#: Groups if more would take longer than the budget.
+FEWEST = 8
+#: Counted seconds for all groups.
+BUDGET_S = 120.0
+#: Confidence of the intervals.
 CONFIDENCE = 0.95
 
 
@@ -41,9 +46,8 @@ CONFIDENCE = 0.95
 class Estimate:
     """``value +- half`` with 95% confidence.
 
-    holds   of a constraint: True where it holds all over the interval, False where it fails all
-            over it, None where the rows
-            cannot tell
+    holds   for a constraint: True if it holds over the whole interval, False if it fails over the
+            whole interval, None if the rows cannot tell
     """
 
     value: float
@@ -53,8 +57,12 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """The estimates at a point; ``groups`` that were left out in turn, or ``why`` there are no
-    half-widths; ``cut``: what was estimated on fewer rows, for want of time."""
+    """The estimates at a point.
+
+    groups   number of groups that were left out in turn; 0 if there are no half-widths
+    why      why there are no half-widths
+    cut      what was estimated on fewer rows, because of the budget
+    """
 
     objective: Estimate
     constraints: Mapping[str, Estimate] = field(default_factory=dict)
@@ -64,8 +72,8 @@ class Intervals:
 
 
 def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
-    """The objective as written and every constraint's left minus right side, with what other rows
-    could make of them."""
+    """Estimates of the objective as written and of every constraint's left minus right side, for all
+    rows that the sample stands for."""
     sure = deviations(bound, point, seed=seed, budget=budget)
     halves = student((1 + CONFIDENCE) / 2, max(sure.groups, FEWEST) - 1) * sure.errors
     estimates = [
@@ -74,18 +82,24 @@ def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDG
     ]
     named = dict(zip(sure.labels, estimates[1:], strict=True))
     first = Estimate(value=estimates[0].value, half=estimates[0].half)
-    if sure.share == 1.0:
-        cut = ""
-    else:
+    cut = ""
+    if sure.share != 1.0:
         cut = f"half-widths are those of {sure.share:.2g} of the rows, drawn at random, times its root"
     return Intervals(objective=first, constraints=named, groups=sure.groups, why=sure.why, cut=cut)
 
 
 class Deviations(NamedTuple):
-    """The values of the objective and the constraints, the constraints' labels and which are
-    equalities, the standard errors of the values, from how many groups, or why there are none;
-    ``share``: of the rows that the errors are from; ``biases``: by how much the values are off for
-    being of so few rows."""
+    """Values at a point, with their standard errors.
+
+    values   the objective, then the constraints
+    labels   of the constraints
+    equal    which constraints are equalities
+    errors   standard errors of the values; NaN if none are known
+    groups   number of groups; 0 if there are no errors
+    why      why there are no errors
+    share    the share of the rows that the errors are from
+    biases   biases of the values from the finite number of rows
+    """
 
     values: np.ndarray
     labels: list[str]
@@ -100,11 +114,14 @@ class Deviations(NamedTuple):
 def deviations(
     bound: Bound, point: Point, *, seed: int = 0, most: int = GROUPS, budget: float = BUDGET_S
 ) -> Deviations:
-    """The standard errors at a point, from ``most`` groups, where they take no longer than the budget;
-    where the fewest would, on so few of the rows, whose errors are larger by the square root of how
-    many fewer."""
+    """The standard errors at a point, from ``most`` groups, or from fewer to keep to the budget.
+
+    If even the fewest groups take too long, they use a share of the rows, and the errors are scaled
+    by the root of that share.
+    """
 
     def of(part: Bound) -> np.ndarray:
+        """The values on a part of the rows."""
         return values(part, point, seed)[0]
 
     with one_thread():
@@ -112,17 +129,13 @@ def deviations(
         tables = subsets.averaged(bound.problem)
         once = took * max(len(tables), 1)
         count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
-        variance, bias, why, share = (
-            np.full(len(found), np.nan),
-            np.full(len(found), np.nan),
-            _refused(bound, tables),
-            1.0,
-        )
+        variance = np.full(len(found), np.nan)
+        bias = np.full(len(found), np.nan)
+        why, share = _refused(bound, tables), 1.0
         if not why:
+            part = bound
             share = min(budget / (FEWEST * once), 1.0)
-            if share == 1.0:
-                part = bound
-            else:
+            if share != 1.0:
                 part = subsets.part(bound, subsets.held(bound, share, seed))
             why = _refused(part, tables)
         if not why:
@@ -148,6 +161,7 @@ def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[
 
 
 def _refused(bound: Bound, tables: list[str]) -> str:
+    """Why there are no standard errors; '' if there are."""
     if not tables:
         return "nothing is averaged over rows"
     if owners := [owner for name, owner in subsets.lengths(bound.problem) if name in tables]:
@@ -161,7 +175,7 @@ def _refused(bound: Bound, tables: list[str]) -> str:
 def _jackknife(
     bound: Bound, name: str, of: Callable[[Bound], np.ndarray], seed: int, count: int, whole: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The jackknife's variance of the values of the ``whole`` from one table, and its bias of them."""
+    """The jackknife's variance and bias of the values ``whole``, from the rows of one table."""
     group = _groups(subsets.strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
     estimates = np.stack([of(subsets.part(bound, {name: group != k})) for k in range(count)])
     if estimates.shape[1] != len(whole):
@@ -171,9 +185,10 @@ def _jackknife(
 
 
 def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> tuple[float, float]:
-    """The objective at the first point less that at the second, and the standard error of that."""
+    """The objective at the first point less that at the second, and its standard error."""
 
     def of(part: Bound) -> np.ndarray:
+        """The difference of the two points' objectives on a part of the rows."""
         return values(part, first, seed)[0][:1] - values(part, second, seed)[0][:1]
 
     with one_thread():
@@ -185,9 +200,12 @@ def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> t
 
 
 def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """A group for each row, of equal sizes and at random: how many rows a class has is a part of the
-    error too. No class is lost: one that is in a group as a whole has a row in the next, and a lone
-    row is in none (-1)."""
+    """A random group for each row, of equal sizes: the number of rows of a class is a part of the error
+    too.
+
+    No class may be lost with a group. A class that is in one group as a whole gets a row in the next
+    group, and the only row of a class is in no group (-1).
+    """
     group = rng.permutation(len(strata)) % count
     size = np.bincount(strata)
     least, most = np.full(len(size), count), np.full(len(size), -1)
@@ -202,8 +220,11 @@ def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndar
 
 
 def _holds(value: float, half: float, equal: bool) -> bool | None:
+    """Whether a constraint holds over the whole interval, see ``Estimate``."""
+    if equal and abs(value) > half:
+        return False
     if equal or np.isnan(half):
-        return False if equal and abs(value) > half else None
+        return None
     if value + half <= 0:
         return True
     if value - half > 0:

@@ -1,27 +1,26 @@
 """Constraints on expectations over rows, tightened so that they hold for new rows with a given
 confidence.
 
-A constraint c(w) <= 0 of means over rows is asked of the rows at hand as c_n(w) + m <= 0, with m =
-q s: s is the standard error of c_n(w) by the delta method (``report/new_rows/intervals.py``, for
-functions of several means alike), and q
+A constraint c(w) <= 0 on means over rows becomes c_n(w) + m <= 0 on the rows at hand, with the margin
+m = q s. s is the standard error of c_n(w) by the delta method (``report/new_rows/intervals.py``, also
+for functions of several means). The factor q comes from one of two methods:
 
-    by bagging   the order statistic of  max_k c_n,k(w_b) / s_k + q_0  over answers w_b to problems
-                 with margins q_0 s on
-                 resampled rows: all constraints hold together, however correlated, and that answers
-                 suit their own rows counts. It is no less than the quantile of a single one: which
-                 constraints are active for all rows is not known. Rows for which no answer has
-                 these margins count as a constraint that is missed; where they are too many the
-                 answers that exist are the lucky ones, and there is no margin (F0706)
-    by Bonferroni, where there are too few answers: the quantile of Student's distribution at 1 - (1
-    - level) / K of K
-                 constraints
+bagging      the order statistic of max_k c_n,k(w_b) / s_k + q_0 over answers w_b to problems on
+             resampled rows with margins q_0 s. All constraints hold together, whatever their
+             correlation, and it counts that answers suit their own rows. q is at least the quantile of
+             a single constraint, since it is not known which are active for all rows. Rows for which
+             no answer has these margins count as a violated constraint. If they are too many, the
+             answers that exist are the lucky ones, and there is no margin (F0706)
+Bonferroni   if there are too few answers: the quantile of Student's distribution at
+             1 - (1 - level) / K for K constraints
 
-The confidence is 95%, say, of a single active constraint, and more of several that may be active.
+The confidence is the one asked for if a single constraint is active, and higher if several may be
+active.
 
-(J. Romano, M. Wolf, Exact and approximate stepdown methods for multiple hypothesis testing, Journal
-of the American Statistical Association 100, 2005, of the largest studentised deviation; for margins
-in sampled programs J. Luedtke, S. Ahmed, A sample approximation approach for optimization with
-probabilistic constraints, SIAM Journal on Optimization 19, 2008).
+Sources: J. Romano, M. Wolf, Exact and approximate stepdown methods for multiple hypothesis testing,
+Journal of the American Statistical Association 100, 2005, for the largest studentised deviation; J.
+Luedtke, S. Ahmed, A sample approximation approach for optimization with probabilistic constraints,
+SIAM Journal on Optimization 19, 2008, for margins in sampled programs.
 """
 
 from __future__ import annotations
@@ -48,11 +47,13 @@ from fccomodel.report.errors import no_errors as no_errors
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """Of one constraint: left minus right side at the answer, the standard error of that, and the
-    margin asked for.
+    """The margin of one constraint.
 
-    held   the share of answers on resampled rows for which it holds on the rows at hand; None where
-           there are too few
+    value    left minus right side at the answer
+    error    the standard error of the value
+    margin   the margin asked for
+    held     share of the answers on resampled rows with which the constraint holds on the rows at
+             hand; None if there are too few
     """
 
     value: float
@@ -63,13 +64,16 @@ class Margin:
 
 @dataclass(frozen=True, kw_only=True)
 class Margins:
-    """What was tightened: by label; ``untouched`` says of other constraints why not.
+    """The margins of a solve.
 
-    level       all of them hold for new rows with this confidence
+    level       confidence with which all of the constraints hold for new rows
     factor      the margins in standard errors
     how         ``bagging``, or ``Bonferroni``
-    plain       the objective without margins, and ``cost`` by how much it is worse with them
-    solves      on resampled rows, in ``seconds``; ``failed`` of them had no answer
+    rows        the margins by the constraints' labels
+    untouched   why other constraints have no margin, by label
+    plain       the objective without margins
+    cost        how much worse the objective is with margins
+    solves      problems on resampled rows, which took ``seconds``; ``failed`` of them had no answer
     """
 
     level: float
@@ -85,8 +89,8 @@ class Margins:
 
 
 def sampled(bound: Bound) -> tuple[list[str], dict[str, str]]:
-    """The labels of inequalities on expectations over rows, and of other constraints why they have no
-    margin; F0706 where none has one."""
+    """The labels of inequalities on expectations over rows, and for other constraints the reason why
+    they have no margin. Raises F0706 if none has one."""
     subsets.sampled(bound)
     labels: list[str] = []
     without: dict[str, str] = {}
@@ -101,7 +105,7 @@ def sampled(bound: Bound) -> tuple[list[str], dict[str, str]]:
 
 
 def _exempt(constraint: ir.Constraint) -> str:
-    """Why a constraint has no margin."""
+    """Why a constraint has no margin; '' if it can have one."""
     if constraint.kind == "eq":
         return "an equality"
     if any(isinstance(binder.domain, ir.RowSet) for binder in constraint.binders):
@@ -115,28 +119,32 @@ def _exempt(constraint: ir.Constraint) -> str:
 
 
 def of_rows(constraint: ir.Constraint) -> bool:
-    """Other rows make it another constraint."""
+    """Whether the constraint depends on rows."""
     over = [b for r in ir.walk(constraint.body) if isinstance(r, ir.Reduce) for b in r.binders]
     return any(isinstance(binder.domain, ir.RowSet) for binder in (*constraint.binders, *over))
 
 
 def _rows(reduce: ir.Reduce) -> bool:
+    """Whether a reduction is over rows."""
     return any(isinstance(binder.domain, ir.RowSet) for binder in reduce.binders)
 
 
 def _extreme(reduce: ir.Reduce) -> bool:
-    """A few elements may have all the weight, however many there are."""
+    """Whether a few elements may have all the weight, however many there are."""
     kind = reductions.all()[reduce.kind]
-    if kind.option is None:
-        options = {}
-    else:
+    if kind.cap is None:
+        return False
+    if kind.option is not None:
         options = {kind.option.name: 1.0}
-    return kind.cap is not None and float(kind.cap(torch.tensor(1e12, dtype=torch.float64), options)) > 1e-6
+    else:
+        options = {}
+    many = torch.tensor(1e12, dtype=torch.float64)
+    return float(kind.cap(many, options)) > 1e-6
 
 
 def tightened(bound: Bound, margins: Mapping[str, float]) -> Bound:
-    """The same problem with ``left <= right - margin`` for these constraints, by label; the margins
-    are arrays of it."""
+    """The problem with ``left <= right - margin`` for these constraints, by label. The margins become
+    arrays of the problem."""
     problem = bound.problem
     arrays, declared, constraints = dict(bound.arrays), dict(problem.arrays), []
     for constraint in problem.constraints:

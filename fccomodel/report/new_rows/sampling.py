@@ -1,14 +1,13 @@
-"""What draws of distributions leave unknown at a point: standard errors, by further samples of the
-same size.
+"""Standard errors at a point from draws of distributions, by further samples of the same size.
 
-A solver works on one fixed sample of each distribution, and its point is best for that one. The
-report is of another sample, and the spread over a few more tells how far its values, and the slope
-of the Lagrangian, are from those of the distribution. Whatever follows is an estimate: nothing
-about the distribution is proved by draws.
+A solver works on one fixed sample of each distribution, and its point is best for that sample. The
+report uses another sample. The spread over a few more samples estimates how far its values, and the
+gradient of the Lagrangian, are from those of the distribution. All of this is an estimate: draws
+prove nothing about the distribution.
 
 For a plain expectation f, E[f_N(w) - min f_N] >= f(w) - min f over samples that w does not depend
 on (W. Mak, D. Morton, R. Wood, Monte Carlo bounding techniques, Operations Research Letters 24,
-1999): in the mean, the gap on a new sample is not too small.
+1999): on average, the gap on a new sample is not too small.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from fccomodel.report.point.system import Array, System, norm
 
 #: Further samples that standard errors are estimated from.
 REPEATS = 4
-#: Standard errors up to which a residual is what draws leave of 0.
+#: Standard errors up to which a residual counts as 0.
 ERRORS = 2.0
 
 
@@ -33,9 +32,11 @@ ERRORS = 2.0
 class Noise:
     """Standard errors at a point.
 
-    names        the draws, as the model writes them          count      draws of each at most
-    objective    of the objective                             constraints  of each constraint's value
-    slope        of the Lagrangian's gradient, its norm
+    names        the draws, as the model writes them
+    count        the largest number of draws
+    objective    standard error of the objective
+    constraints  of each constraint's value
+    slope        norm of the standard errors of the Lagrangian's gradient
     """
 
     names: str
@@ -51,16 +52,16 @@ class Noise:
 
 
 def fresh(problem: ir.Problem, seed: int) -> int:
-    """The seed of a report: where the problem draws, another than that of the solvers' fixed sample,
-    which is 0 for all."""
+    """The seed of a report. If the problem draws, it differs from 0, the seed of the solvers' fixed
+    sample."""
     if drawn(problem):
         return abs(seed) + 1
     return seed
 
 
 def noise(system: System, multipliers: Array) -> Noise | None:
-    """The standard errors at the system's point, or None where nothing is drawn. Kinks are as
-    automatic differentiation takes them."""
+    """The standard errors at the system's point, or None if nothing is drawn. At kinks the subgradient
+    of automatic differentiation is used."""
     sampled = system.evaluator.sampled
     if not sampled:
         return None

@@ -1,9 +1,9 @@
-"""Where all rows are too dear for a report, or cannot be held: the same problem on a random part of
-them.
+"""The problem on a random part of the rows, for reports that would take too long on all rows or cannot
+hold them in memory.
 
-What evaluating costs is counted (``core/work``) on two small parts and continued by a power of the
-number of elements, so that the same rows are taken on every machine. The values' errors are those
-of the delete-a-group jackknife on the part.
+The cost of an evaluation is counted (``core/work``) on two small parts and extrapolated by a power of
+the number of elements. Counted work is the same on every machine, so the same rows are taken. The
+errors of the values come from the delete-a-group jackknife on the part.
 """
 
 from __future__ import annotations
@@ -20,45 +20,51 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import priced
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
-from fccomodel.data.nets.cost import dear, part_of
+from fccomodel.data.net_costs import dear, part_of
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.evaluation.sets import elements, members, selections
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student, values
 
-#: Elements of which a report takes all without asking for their price.
-FREE = 300_000
-#: Elements from which on a report is afforded a share of the budget alone (see ``part_for``).
-MANY = 50_000_000
-#: Elements of the two parts on which work is counted: of problems with ``MANY`` elements where the
-#: budget has room for that, and of others.
+#: Elements up to which a report always takes all rows.
+FREE_ELEMENTS = 300_000
+#: Elements above which a report gets a share of the budget only (see ``part_for``).
+LARGE_ELEMENTS = 50_000_000
+#: Elements of the two parts on which work is counted, for large problems with enough budget.
 LARGE_PARTS = (2_500_000, 5_000_000)
+#: The same for other problems.
 SMALL_PARTS = (150_000, 300_000)
-#: Elements that a part has at least, where the work on all of them is known to be too much.
+#: Elements that a part has at least if all rows take too much work.
 LEAST_KEPT = 200_000
-#: Elements of a part in place of rows that cannot be evaluated together.
+#: Elements of a part that replaces rows too many for memory.
 KEPT = 2_000_000
-#: Evaluations that a report takes in all, and those that it cannot do without.
+#: Evaluations that a report takes in all.
 PASSES = 20
+#: Evaluations that a report cannot do without.
 NEEDED_PASSES = 8
-#: Counted seconds that a report must be afforded for prices to be taken on the large parts.
+#: Counted seconds that a report must have for work to be counted on the large parts.
 ROOM_FOR_LARGE_PARTS = 10.0
-#: What evaluating costs grows with the number of elements by no more than this power; small parts
-#: have a few blocks, whose number jumps.
+#: The largest power by which the cost grows with the number of elements. (Small parts have few
+#: blocks, whose number jumps.)
 MOST_POWER = 1.1
-#: The share of the rows on which the price of a pass of dear nets is taken, and that a report has at
-#: least.
+#: Share of the rows on which a pass of expensive nets is priced, and that a report has at least.
 SMALL_SHARE = 0.1
-#: Counted seconds for the errors of the values, and the share of what a report is afforded that
-#: they take at most.
+#: Rows that are enough for this price, whatever their share.
+FEW_ROWS = 2000
+#: Counted seconds for the errors of the values, at most.
 ERRORS_S = 2.0
+#: Share of a report's time that the errors take, at most.
 ERRORS_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """Some rows in place of all, which and why in words; ``values``: the objective and the constraints
-    of all rows, where one pass over them is affordable."""
+    """A part of the rows in place of all.
+
+    rows     which rows, in words
+    why      why not all, in words
+    values   the objective and the constraints on all rows, if a pass over them is affordable
+    """
 
     bound: Bound
     rows: str
@@ -67,10 +73,11 @@ class Part:
 
 
 def amount(bound: Bound) -> float:
-    """The elements of the largest nest of reductions: a pair of rows is one."""
+    """The number of elements of the largest nest of reductions; a pair of rows is one element."""
     inside: dict[int, float] = {}
 
     def of(root: ir.Expr) -> float:
+        """The numbers that one evaluation of a root makes."""
         stack = [root]
         while stack:
             node = stack[-1]
@@ -89,7 +96,8 @@ def amount(bound: Bound) -> float:
 
 
 def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
-    """Elements of a node's binders, for one of each binder around; a mean number where keys choose them."""
+    """The number of elements of a node's binders, for one element of each outer binder; the mean number
+    if keys choose them."""
     count = 1.0
     for part in selections.split(node.binders, node.condition):
         if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
@@ -102,29 +110,28 @@ def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
 def part_for(
     bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float, most: float = 0.0
 ) -> Part | None:
-    """A part of the rows whose report takes about ``afford`` counted seconds; None where that of all
-    of them does.
+    """A part of the rows whose report takes about ``afford`` counted seconds, or None if a report on all
+    rows takes no more.
 
-    most   counted seconds that the passes which a report needs may take where elements are not
-           ``MANY``: their search for
-           multipliers ends by itself
+    most   counted seconds that the needed passes may take if there are at most ``LARGE_ELEMENTS``
+           elements; the search for multipliers then ends by itself
     """
     if math.isinf(afford) or not thinnable(bound):
         return None
     whole = amount(bound)
     if dear(bound):
         return _part_of_dear_nets(bound, whole, point, seed=seed, afford=afford)
-    if whole <= FREE:
+    if whole <= FREE_ELEMENTS:
         return None
-    large = whole > MANY and afford >= ROOM_FOR_LARGE_PARTS
-    first, second = (_thin(bound, whole, tried, seed) for tried in (LARGE_PARTS if large else SMALL_PARTS))
+    large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS
+    tried = LARGE_PARTS if large else SMALL_PARTS
+    first, second = (_thin(bound, whole, kept, seed) for kept in tried)
     sizes = [amount(part) for part in (first, second)]
     prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
-    power = min(
-        max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), MOST_POWER
-    )
+    growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
+    power = min(max(growth, 0.3), MOST_POWER)
     once = prices[1] * (whole / sizes[1]) ** power
-    if whole <= MANY:
+    if whole <= LARGE_ELEMENTS:
         afford = max(afford, PASSES / NEEDED_PASSES * most)
     if PASSES * once <= afford:
         return None
@@ -144,12 +151,13 @@ def _part_of_dear_nets(
 ) -> Part | None:
     """``part_for`` where the rows of nets cost most: what passes take grows with their number."""
     kinds = subsets.kinds(bound)
-    small = part_of(subsets.part(bound, subsets.held(bound, SMALL_SHARE, seed, kinds)), bound)
-    once = priced(partial(values, small, point, seed))[1] / SMALL_SHARE
+    least = min(SMALL_SHARE, FEW_ROWS / max(table.n for table in bound.tables.values()))
+    small = part_of(subsets.part(bound, subsets.held(bound, least, seed, kinds)), bound)
+    once = priced(partial(values, small, point, seed))[1] / least
     share = afford / (PASSES * once)
     if share >= 1.0:
         return None
-    thin = subsets.part(bound, subsets.held(bound, max(share, SMALL_SHARE), seed, kinds))
+    thin = subsets.part(bound, subsets.held(bound, max(share, least), seed, kinds))
     part_of(thin, bound)
     part = _described(bound, thin, whole)
     if NEEDED_PASSES * once > afford:
@@ -159,14 +167,13 @@ def _part_of_dear_nets(
 
 
 def foreseen(bound: Bound, *, seed: int) -> float:
-    """Counted seconds of a report's passes over all rows, from one at the origin; infinite where one
-    is much itself, or where the problem is not defined there. With other params they are taken to
-    be the same."""
+    """Counted seconds of a report's passes over all rows, from one pass at the origin. Infinite if a pass
+    is expensive, or if the problem is not defined there. Other params are assumed to cost the same."""
     return memory.common(bound, ("foreseen", seed), (), lambda: _foreseen(bound, seed))
 
 
 def _foreseen(bound: Bound, seed: int) -> float:
-    if amount(bound) > FREE:
+    if amount(bound) > FREE_ELEMENTS:
         return math.inf
     shapes = {
         name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()
@@ -179,24 +186,25 @@ def _foreseen(bound: Bound, seed: int) -> float:
 
 
 def part_after(bound: Bound, error: FccoError, *, seed: int) -> Part | None:
-    """A part in place of rows that cannot be evaluated together (F0704); None where it was something else."""
+    """A part in place of rows that cannot be evaluated together (F0704), or None for other errors."""
     if any(d.code != TOO_LARGE.id for d in error.diagnostics) or not thinnable(bound):
         return None
     return _part(bound, amount(bound), KEPT, seed)
 
 
 def thinnable(bound: Bound) -> bool:
-    """The problem averages over rows, and nothing has an entry for each."""
+    """Whether the problem averages over rows, and nothing has an entry for each row."""
     tables = subsets.averaged(bound.problem)
     return bool(tables) and not any(name in tables for name, _ in subsets.lengths(bound.problem))
 
 
 def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
+    """A part with about ``kept`` elements, and its words."""
     return _described(bound, _thin(bound, whole, kept, seed), whole)
 
 
 def _described(bound: Bound, thin: Bound, whole: float) -> Part:
-    """Some rows in place of all, in words."""
+    """A part of the rows, with its words."""
     rows = ", ".join(
         f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem)
     )
@@ -205,36 +213,35 @@ def _described(bound: Bound, thin: Bound, whole: float) -> Part:
 
 
 def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
-    """So few rows that about ``kept`` elements are left, each table by the same share and every
-    stratum too."""
+    """A part of the rows with about ``kept`` elements: the same share of each table and of every
+    stratum."""
     share, low, high = 0.0, 0.0, 1.0
     thin, members = bound, subsets.kinds(bound)
-    for _ in range(8):  # by halves: how elements grow with rows, the model decides
+    for _ in range(8):  # bisection: the model decides how elements grow with rows
         share = math.sqrt(max(low, 1e-8) * high)
         thin = subsets.part(bound, subsets.held(bound, share, seed, members))
         if amount(thin) > kept:
-            low, high = (low, share)
+            high = share
         else:
-            low, high = (share, high)
+            low = share
     return thin
 
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: float) -> str:
-    """The 95% errors of the values on a part, in words: what chance makes of them, and what fewer rows do."""
+    """The 95% errors of the values on a part, in words: their standard errors and their biases."""
     found = deviations(bound, point, seed=seed, budget=min(ERRORS_S, ERRORS_SHARE * afford))
     if found.why:
         return f"no error is known: {found.why}"
     halves = student((1 + CONFIDENCE) / 2, found.groups - 1) * found.errors + np.abs(found.biases)
-    if len(halves) == 1:
-        constraints = ""
-    else:
+    constraints = ""
+    if len(halves) > 1:
         constraints = f", a constraint within {halves[1:].max():.2g}"
     return f"with 95% confidence the objective on all rows is within {halves[0]:.2g}{constraints}"
 
 
 def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Intervals:
-    """``intervals`` in about ``afford`` counted seconds: where all rows take more, or cannot be
-    evaluated together, of a random part of them, whose half-widths are larger."""
+    """``intervals`` in about ``afford`` counted seconds. If all rows take more, or cannot be evaluated
+    together, a random part of them is used, whose half-widths are larger."""
     part = part_for(bound, point, seed=seed, afford=afford)
     try:
         found = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)

@@ -82,6 +82,7 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
     place = len(system.kept)
 
     def add(function: int, factor: int, record: int, instances: Array, slope: Array, free: bool) -> None:
+        """Add the pairs of a function and a factor."""
         nonlocal place
         met = system.records[record]
         top = tops[record][instances]

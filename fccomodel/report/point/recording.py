@@ -118,7 +118,10 @@ class Recorder:
         if weighed is None:
             return None
         near, within = weighed
-        instances = len(plain) if near is None else len(near)
+        if near is None:
+            instances = len(plain)
+        else:
+            instances = len(near)
         if not instances:
             return None
         if self._numbers() + instances * count > MOST_NUMBERS:
@@ -129,7 +132,10 @@ class Recorder:
         else:
             phi = kink.sign * weights.support(plain[near])
             plain_value = (torch.from_numpy(np.ascontiguousarray(weights.top(plain))) * terms).sum(-1)
-            terms = at_rows(kink, evaluator, node, env, values, near) if values.axes else terms[near]
+            if values.axes:
+                terms = at_rows(kink, evaluator, node, env, values, near)
+            else:
+                terms = terms[near]
         value = _leaf(phi, self._earlier(call))
         self.records.append(
             Record(
@@ -165,7 +171,9 @@ class Recorder:
         subgradient of automatic differentiation."""
         if self.frozen is not None:
             earlier = self._earlier(call)
-            return None if earlier is None else (earlier.near, earlier.within)
+            if earlier is None:
+                return None
+            return (earlier.near, earlier.within)
         if weights.curved and bool((weights.margin(terms) > NEAR_SHARE * (1 + np.abs(terms).max())).all()):
             return None  # it has one subgradient, here and nearby
         return self.chosen(kink, weights, terms)
@@ -240,7 +248,10 @@ def notes(
     """Sentences on the kinks whose subgradients were not chosen, and on the rows whose subgradients
     were."""
     for node, why in left:
-        where = f" ({why})" if why else ""
+        if why:
+            where = f" ({why})"
+        else:
+            where = ""
         yield (
             f"{say(node)}{where}: one subgradient is taken where it has a kink; the stationarity is an "
             "upper bound"

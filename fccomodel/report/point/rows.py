@@ -70,6 +70,7 @@ def _together(system: System, meter: Meter) -> float:
     """The number of columns that take the work of one if many are computed at once."""
 
     def some(count: int) -> None:
+        """Pull some columns, to see what they cost."""
         for _ in zip(range(count), system.columns(count), strict=False):
             pass
 
@@ -91,6 +92,7 @@ def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]
     """The gradients of the constraints kept and of the wanted terms, a backward pass for each."""
 
     def rows(part: torch.Tensor, numbers: Array) -> Array:
+        """The gradients of some rows, one after another."""
         gradients = np.empty((len(numbers), system.d))
         for row, k in zip(gradients, numbers, strict=True):
             unit = np.zeros(part.numel())

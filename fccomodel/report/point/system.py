@@ -81,7 +81,9 @@ def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
             value = torch.where(normals.low & ~held, value + step, lowered)
             any_moved |= bool((normals.low ^ normals.high).any())
         found[name] = value.numpy()
-    return found if any_moved else None
+    if any_moved:
+        return found
+    return None
 
 
 class System:

@@ -116,7 +116,9 @@ def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
         except FccoError:  # a member without a value; conditions around it may leave it out
             return None
         lowest, standing = min(lowest, bound.value), max(standing, bound.standing)
-    return Least(lowest, standing) if 0 < lowest < inf else None
+    if 0 < lowest < inf:
+        return Least(lowest, standing)
+    return None
 
 
 def _sampled(node: ir.Expr) -> bool:

@@ -11,7 +11,10 @@ def steep_at_0(expr: ir.Expr) -> list[ir.Expr]:
     """The arguments at which some part of the expression is steep or undefined if they are 0."""
     arguments = []
     for node in ir.walk(expr):
-        atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+        if isinstance(node, ir.Apply):
+            atom = atoms.of(node)
+        else:
+            atom = None
         if atom is not None:
             arguments += [node.children[k] for k in atom.steep_at_0(*(_range(a) for a in node.children))]
     return arguments

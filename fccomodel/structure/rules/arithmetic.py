@@ -133,7 +133,9 @@ def sign_of(u: Interval) -> int:
 def largest(f: Facts) -> Amount:
     """A bound of the size of every entry."""
     mag = amount(f.interval.value.mag)
-    return mag if mag.finite else f.size.value
+    if mag.finite:
+        return mag
+    return f.size.value
 
 
 def scale(
@@ -207,7 +209,9 @@ class _Multiple:
     @property
     def rule(self) -> str:
         """The rule's name."""
-        return "linear map" if self.linear else "scaling"
+        if self.linear:
+            return "linear map"
+        return "scaling"
 
     def curvature(self, draft: Draft, kind: str) -> None:
         """Propose the curvature of the multiple from one side."""
@@ -343,7 +347,9 @@ def _side(f: Facts, kind: str, sign: int) -> Amount:
     """The curvature of f that matters for ``kind`` when f is multiplied by a number of this sign."""
     if sign == NEITHER:
         return most(f.below.value, f.above.value)
-    return f.below.value if (kind == "below") == (sign == INCREASING) else f.above.value
+    if (kind == "below") == (sign == INCREASING):
+        return f.below.value
+    return f.above.value
 
 
 def quotient(expr: ir.Expr, a: Facts, b: Facts, entries: float, free: Free) -> Facts:
@@ -378,7 +384,10 @@ def positive_power(p: float) -> ScalarAtom:
             if u.lo > 0:
                 return abs(p * (p - 1)) * max(u.lo, 1e-300) ** (p - 2)
             return 0.0
-        factor = p if order == 1 else p * (p - 1)
+        if order == 1:
+            factor = p
+        else:
+            factor = p * (p - 1)
         if top == 0:
             return 0.0
         if top == inf and p > order:
@@ -411,7 +420,10 @@ def power(expr: ir.Expr, base: Facts, exponent: Facts, entries: float, free: Fre
         p = exponent.interval.value
         inside = positive_part(base)
         if inside is not None and p.is_point and p.lo > 1:
-            atom = atoms.get("sqhinge") if p.lo == 2 else positive_power(p.lo)
+            if p.lo == 2:
+                atom = atoms.get("sqhinge")
+            else:
+                atom = positive_power(p.lo)
             assert atom is not None
             better = compose(expr, atom, (inside,), (entries,), entries, free)
             result = combine(renamed(better, "positive part"), result)

@@ -46,7 +46,10 @@ def _kinks(body: ir.Expr, see: See) -> list[ir.Expr]:
     for node in ir.walk(body):
         if isinstance(node, ir.LetRef) or see(node).smooth or see(node).constant:
             continue
-        atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+        if isinstance(node, ir.Apply):
+            atom = atoms.of(node)
+        else:
+            atom = None
         where = [see(child).interval.value for child in node.children]
         varying = tuple(not see(child).constant for child in node.children)
         if atom is None or node.shape or atom.gradient_lipschitz(*where, varying=varying) is None:
@@ -110,7 +113,9 @@ def _scaled(node: ir.Apply, draw: ir.Binder, see: See) -> Interval | None:
             continue
         where = see(factor).interval.value
         if node.op == "div":
-            return rate if where.positive and rate.lo * rate.hi > 0 else None
+            if where.positive and rate.lo * rate.hi > 0:
+                return rate
+            return None
         ends = [a * b if a and b else 0.0 for a in rate[:2] for b in where[:2]]
         return Interval(min(ends), max(ends))
     return None

@@ -149,7 +149,10 @@ class Composition(Placed):
 
 def spread(facts: Facts, entries: float) -> Facts:
     """The facts of a scalar that is repeated along an array of ``entries`` entries."""
-    factor = amount(sqrt(entries)) if entries < inf else SOME
+    if entries < inf:
+        factor = amount(sqrt(entries))
+    else:
+        factor = SOME
 
     def wider(fact: Fact) -> Fact:
         """The fact with its amount times the root of the number of entries."""

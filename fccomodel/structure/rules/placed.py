@@ -71,7 +71,9 @@ class Placed:
         value = amount(rule(self.intervals))
         if value.finite or self.bounded_intervals == self.intervals:
             return value
-        return SOME if amount(rule(self.bounded_intervals)).finite else NONE
+        if amount(rule(self.bounded_intervals)).finite:
+            return SOME
+        return NONE
 
     @cached_property
     def curvature(self) -> str:
@@ -106,7 +108,9 @@ class Placed:
             value = self.at(
                 lambda u: self.atom.lipschitz(*u, argument=self._argument(i), size=UNKNOWN_ENTRIES)
             )
-            return SOME if value.finite else NONE
+            if value.finite:
+                return SOME
+            return NONE
         return value
 
     @cached_property
@@ -132,7 +136,9 @@ class Placed:
         """The weak convexity constant of the atom's negative."""
         if self.curvature in ("concave", "affine", "constant"):
             return ZERO
-        return NONE if self.bend is None else self.bend
+        if self.bend is None:
+            return NONE
+        return self.bend
 
     # --------------------------------------------------------------------------------- what is used
     @cached_property
@@ -178,7 +184,9 @@ class Placed:
 
         It is their maximum for ``max`` and ``min``, whose weights sum to 1, otherwise their sum.
         """
-        return most if self.atom.extreme else plus
+        if self.atom.extreme:
+            return most
+        return plus
 
     @property
     def active(self) -> tuple[tuple[int, Facts], ...]:
@@ -222,7 +230,10 @@ class Placed:
         curvature = most(times(rising, same.value), times(falling, opposite.value))
         if not isinstance(self.atom, ArrayAtom) or self.sizes[i] == 1 or curvature.zero:
             return curvature, uses
-        root = amount(sqrt(self.sizes[i])) if self.sizes[i] < inf else SOME
+        if self.sizes[i] < inf:
+            root = amount(sqrt(self.sizes[i]))
+        else:
+            root = SOME
         spread = times(root, curvature)
         by_gradient = times(self.slopes[i], arg.gradient.value)
         if least(spread, by_gradient) == spread:

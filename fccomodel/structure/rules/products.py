@@ -112,7 +112,10 @@ def entropy(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts
         core, sign = _multiple(c.expr, see)
         inside, positive = _multiple(log.args[0], see)
         if sign and positive > 0 and alike(core, inside, key):
-            size = c if sign > 0 else c.negated()
+            if sign > 0:
+                size = c
+            else:
+                size = c.negated()
             by_entropy = compose(node, entr, (replace(size, expr=c.expr),))
             if sign > 0:
                 by_entropy = by_entropy.negated()

@@ -44,10 +44,16 @@ def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
 def lacks(f: Placed, kind: str) -> str:
     """Why the rule of convex (or concave) composition does not apply, or "" if it does."""
     name = f.called
-    curved, opposite = ("convex", "concave") if kind == "below" else ("concave", "convex")
+    if kind == "below":
+        curved, opposite = ("convex", "concave")
+    else:
+        curved, opposite = ("concave", "convex")
     shape = f.curvature
     if shape not in (curved, "affine", "constant"):
-        where = "" if f.intervals[0] == REALS else f" over {f.intervals[0]}"
+        if f.intervals[0] == REALS:
+            where = ""
+        else:
+            where = f" over {f.intervals[0]}"
         if shape != "none":
             return f"{name} is {shape}{where}, not {curved}"
         return f"{name} is neither convex nor concave{where}"
@@ -55,7 +61,10 @@ def lacks(f: Placed, kind: str) -> str:
         value, _ = f.side(i, kind)
         if not value.zero:
             needs = {INCREASING: curved, DECREASING: opposite, NEITHER: "affine"}[f.signs[i]]
-            argument = "its argument" if len(f.args) == 1 else f"argument {i + 1}"
+            if len(f.args) == 1:
+                argument = "its argument"
+            else:
+                argument = f"argument {i + 1}"
             return (
                 f"{name} is {curved} and {WORDS[f.signs[i]]}, so {argument} must be {needs}, and it "
                 f"is {_curvature_words(arg)}"
@@ -84,12 +93,18 @@ def _lacks_constants(f: Placed, kind: str, bend: Amount) -> str:
 
 
 def _arguments(active: tuple[tuple[int, Facts], ...]) -> str:
-    return "its argument is" if len(active) == 1 else "its arguments are"
+    if len(active) == 1:
+        return "its argument is"
+    return "its arguments are"
 
 
 def _curved(a: Facts) -> str:
-    return a.curvature if a.curvature != "unknown" else "argument's"
+    if a.curvature != "unknown":
+        return a.curvature
+    return "argument's"
 
 
 def _curvature_words(a: Facts) -> str:
-    return "of unknown curvature" if a.curvature == "unknown" else a.curvature
+    if a.curvature == "unknown":
+        return "of unknown curvature"
+    return a.curvature

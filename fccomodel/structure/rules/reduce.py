@@ -34,7 +34,10 @@ class See(Protocol):
 
 def reduce(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
     """The facts of a reduction from those of its body, which hold for every element."""
-    condition = None if node.condition is None else see(node.condition)
+    if node.condition is None:
+        condition = None
+    else:
+        condition = see(node.condition)
     if condition is not None and not condition.constant:
         fix = "weigh the elements by a smooth function, such as sigmoid((a - b) / h), instead of a condition."
         return _unknown(node, (body, condition), "which elements it takes depends on the variables", fix)
@@ -159,7 +162,10 @@ def _carry(
         value = times(factor, fact.value)
         is_curvature = kind in ("below", "above")
         weakly = "weakly " if is_curvature else ""
-        lacks = f"its members are not {words[kind]}" if is_curvature and not value.zero else ""
+        if is_curvature and not value.zero:
+            lacks = f"its members are not {words[kind]}"
+        else:
+            lacks = ""
         if not value.finite:
             reason = f"its members are not known to be {weakly}{words[kind]}"
             draft.propose(kind, value, "no rule", reason, [fact], lacks=lacks)
@@ -286,7 +292,10 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
     if cost is not None and not see(cost).constant:
         return facts
     _carry(draft, r, "worst distribution", kinds=("below", "lipschitz"))
-    weight = Interval.point(1.0) if mu is None else see(mu).interval.value
+    if mu is None:
+        weight = Interval.point(1.0)
+    else:
+        weight = see(mu).interval.value
     if cost is None or not weight.positive:
         reason = "the cost's factor is not known to be positive"
         if cost is None:
@@ -296,7 +305,10 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
         return draft.finish()
     rule = "worst distribution" if r.smooth else "kink"
     draft.propose("differentiable", r.smooth, rule, "the best q is unique", [r.differentiable])
-    inverse = amount(1 / weight.lo) if weight.lo > 0 else SOME
+    if weight.lo > 0:
+        inverse = amount(1 / weight.lo)
+    else:
+        inverse = SOME
     bent = plus(r.gradient.value, times(inverse, r.lipschitz.value, r.lipschitz.value))
     draft.propose("gradient", bent, "worst distribution", "L_r + C_r^2 / mu", [r.gradient, r.lipschitz])
     return draft.finish()
@@ -304,7 +316,10 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
 
 def _weights(domain: ir.Set) -> bool:
     """Whether the members of a set are nonnegative with sum 1."""
-    simple = sets.get(domain.family) if isinstance(domain, ir.VectorSet) else None
+    if isinstance(domain, ir.VectorSet):
+        simple = sets.get(domain.family)
+    else:
+        simple = None
     return simple is not None and simple.cap is not None
 
 

@@ -78,7 +78,10 @@ def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amoun
         pieces = tuple(piece if k == i else u for k, u in enumerate(f.intervals))
         second = f.atom.gradient_lipschitz(*pieces, varying=f.varying)
         slope_here = f.atom.lipschitz(*pieces, argument=i) * sqrt(distance)
-        bent_here = inf if second is None else second * distance
+        if second is None:
+            bent_here = inf
+        else:
+            bent_here = second * distance
         slope, bent = max(slope, slope_here), max(bent, bent_here)
         if distance > FAR_AWAY:
             far_away.append((slope_here, bent_here))

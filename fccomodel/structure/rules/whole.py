@@ -55,8 +55,14 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     weights follow the exponents. ``whole`` is the range of the combination.
     """
     draft = Draft(expr=expr, args=terms)
-    lo = log(whole.lo) if whole.lo > 0 else -inf
-    hi = log(whole.hi) if 0 < whole.hi < inf else inf
+    if whole.lo > 0:
+        lo = log(whole.lo)
+    else:
+        lo = -inf
+    if 0 < whole.hi < inf:
+        hi = log(whole.hi)
+    else:
+        hi = inf
     draft.propose("interval", interval(lo, hi, whole.lo_open, whole.hi_open), "interval arithmetic")
     varying = [t for t in terms if not t.constant]
     if not varying:
@@ -83,7 +89,10 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
         reason = "an exponent is of unknown curvature"
     draft.propose("below", convexity, "log-convex", reason, lower)
     single = len(terms) == 1 and not isinstance(expr, ir.Reduce)
-    variance = ZERO if single else times(steep, steep)
+    if single:
+        variance = ZERO
+    else:
+        variance = times(steep, steep)
     concavity = plus(most(*(f.value for f in upper)), variance)
     draft.propose("above", concavity, "log-convex", "", [*upper, *slopes])
     smooth = all(t.smooth for t in varying)
@@ -148,7 +157,9 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
             a.log is not None or a.interval.value.positive or _null(a) for a in args
         ):
             terms = _logarithms(tuple(a for a in args if not _null(a)))
-            return None if terms is None else log_sum(expr, terms, facts.interval.value)
+            if terms is None:
+                return None
+            return log_sum(expr, terms, facts.interval.value)
     if atom is None:
         return None
     if atom.exponent is not None and (args[0].log is not None or atom.exponent != -1):
@@ -156,25 +167,34 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
             return _log_of_power(expr, atom.exponent, args)
     if atom.extreme > 0 and structural and positive:
         terms = _logarithms(args)
-        return None if terms is None else compose(expr, atom, terms)
+        if terms is None:
+            return None
+        return compose(expr, atom, terms)
     return None
 
 
 def _constant_first(args: tuple[Facts, ...]) -> tuple[Facts, Facts]:
     """The two factors of a product, the constant one first if there is one."""
-    return (args[0], args[1]) if args[0].constant else (args[1], args[0])
+    if args[0].constant:
+        return (args[0], args[1])
+    return (args[1], args[0])
 
 
 def _logarithms(args: tuple[Facts, ...]) -> tuple[Facts, ...] | None:
     """The facts of all logarithms, or None if one is missing."""
     logs = [logarithm(a) for a in args]
     known = tuple(log_facts for log_facts in logs if log_facts is not None)
-    return known if len(known) == len(logs) else None
+    if len(known) == len(logs):
+        return known
+    return None
 
 
 def _log_of_power(expr: ir.Apply, exponent: float | str, args: tuple[Facts, ...]) -> Facts | None:
     """The facts of log(u^p) = p log u for a constant p, or None; a named exponent is the second argument."""
-    factor = args[1] if isinstance(exponent, str) else number(expr, exponent)
+    if isinstance(exponent, str):
+        factor = args[1]
+    else:
+        factor = number(expr, exponent)
     log_facts = logarithm(args[0])
     if log_facts is None or not factor.constant:
         return None
@@ -228,7 +248,10 @@ def credited(facts: Facts, expr: ir.Expr) -> Facts:
     changes = {}
     for kind in KINDS:
         fact = getattr(facts, kind)
-        changes[kind] = fact if fact.subject is expr else replace(fact, subject=expr)
+        if fact.subject is expr:
+            changes[kind] = fact
+        else:
+            changes[kind] = replace(fact, subject=expr)
     return facts.with_facts(changes)
 
 
@@ -242,7 +265,10 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
         return None
     zero = Interval(0.0, 0.0)
     base = args[0]
-    p = 2.0 if expr.op == "sumsq" else exponent(expr, args)
+    if expr.op == "sumsq":
+        p = 2.0
+    else:
+        p = exponent(expr, args)
     if base.powers is not None and p * base.powers[0] >= 1:
         return p * base.powers[0], zero
     if p >= 1 and (_convex_nonnegative(base) or (p % 2 == 0 and _even_base(base))):
@@ -276,7 +302,9 @@ def exponent(expr: ir.Apply, args: tuple[Facts, ...]) -> float:
     p = None if atom is None else atom.exponent
     if isinstance(p, str):
         where = args[1].interval.value
-        return where.lo if where.is_point else 0.0
+        if where.is_point:
+            return where.lo
+        return 0.0
     return p or 0.0
 
 
@@ -345,7 +373,10 @@ def square_of(f: Facts) -> atoms.Atom | None:
 
     For ``norm2(u)`` it is ``sumsq``, for ``max(0, u)`` it is ``sqhinge``.
     """
-    atom = None if f.inner is None else atoms.of(f.expr)
+    if f.inner is None:
+        atom = None
+    else:
+        atom = atoms.of(f.expr)
     if atom is None:
         return None
     return atoms.get("sqhinge" if atom.extreme else atom.squared)
@@ -375,7 +406,10 @@ def radial(expr: ir.Expr, atom: atoms.Atom, args: tuple[Facts, ...], facts: Fact
     It has no kink at 0. If f' is Lipschitz with constant L, so is the gradient of f(|u|) in u: its
     curvatures are f''(r) and f'(r) / r <= L.
     """
-    inner = args[0].inner if args else None
+    if args:
+        inner = args[0].inner
+    else:
+        inner = None
     if facts.smooth or inner is None or not inner.smooth or any(not a.constant for a in args[1:]):
         return facts
     where = tuple(a.interval.value for a in args)

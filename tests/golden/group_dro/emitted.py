@@ -204,7 +204,9 @@ def as_namespace(tensors, device, dtype):
     for key, value in tensors.items():
         if key.startswith("net_"):
             INITIAL[key] = value
-        setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device))
+        if value.is_floating_point():
+            value = value.to(dtype)
+        setattr(data, key, value.to(device))
     data.alpha = 0.3
     data.mu = 0.01
     return data
@@ -362,7 +364,8 @@ def project(w, step):
 
 
 # ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
-#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
+#   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
     """The y that attains the envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
     lam = h.lam_y1
@@ -453,16 +456,16 @@ def all_blocks(data, w):
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
-# the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
-#   inverse_smoothness, set_out, pricing, step_price, spaced, passes_first, worked, ending, watching, open_stage,
-#   one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing,
-#   some, gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient,
-#   gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls,
-#   with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise,
-#   least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty,
-#   next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted,
-#   solve_then_finish
+# the source: started, mixed, shuffled, thinned, opened, BlockRun, drawn, spare, Rates, operation_price, priced,
+#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
+#   inverse_smoothness, set_out, Work, step_price, spaced, passes_first, worked, ending, Watch, watching,
+#   open_stage, one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe, record, reached,
+#   Outcome, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, forward_backward,
+#   at_once, direction, falls, with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
+#   violation_noise, least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever,
+#   raise_penalty, next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass,
+#   one_look, allotted, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

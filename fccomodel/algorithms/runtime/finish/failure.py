@@ -32,6 +32,7 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
     """
 
     def at(w):
+        """Half the sum of the squared violations at w, and its gradient."""
         count.passes += 1
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
@@ -39,6 +40,7 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
         return float(total), gradient_of(total, x)
 
     def prox(x, step):
+        """Project x on the simple sets; there is no regulariser."""
         solver.project(x, 0.0)
         return 0.0
 
@@ -191,9 +193,11 @@ def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
     here = summary(full.solver.evaluate(full.data, w))
 
     def fall(t):
+        """The decrease of the merit after a share t of the way."""
         return here[0] - merit(summary(full.solver.evaluate(full.data, w + t * (end - w))), full.h.weight)
 
     def place(left):
+        """The share of the way after which at most a share ``left`` of the decrease is left."""
         low, high = 0.0, 1.0
         for _ in range(50):
             if full.late():

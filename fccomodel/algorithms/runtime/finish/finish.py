@@ -43,9 +43,11 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
     the last w: of one gone ``back`` to, too."""
 
     def back(value, w):
+        """Remember the value and the size of the point."""
         count.value, count.size = value, float(w.norm())
 
     def at(w):
+        """The value over all rows at w, and its gradient; counted as one pass."""
         count.passes += 1
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
@@ -107,9 +109,11 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     floor, ceiling = -1e10 * (1 + abs(value[0])), 1e9 * (1 + float(w.norm()))
 
     def endless():
+        """Whether the value or the point grows without end."""
         return count.value < floor or count.size > ceiling
 
     def over(more=0.0):
+        """Whether the run is stopped, or its time used up (with ``more`` seconds of grace)."""
         if stop is not None and stop():
             return True
         past = seconds is not None and time.perf_counter() - began > seconds + more
@@ -117,12 +121,15 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
         return past
 
     def limit():
+        """Whether the finish must end here."""
         return (passes is not None and count.passes >= passes) or endless() or over()
 
     def late():
+        """Whether the time is used up, a last step granted."""
         return over(0.3 + 0.02 * (seconds or 0.0))
 
     def prox(x, step):
+        """The proximal step on x, in place; the regulariser's value there."""
         solver.project(x, step)
         return solver.regulariser(x)
 
@@ -153,6 +160,7 @@ def from_the_first(full, first, most=40):
     enough, last, held = level - 1e-6 * (1 + abs(level)), count.passes + most, (count.value, count.size)
 
     def limit():
+        """Whether this round must end here."""
         return full.limit() or count.passes >= last or count.value < enough
 
     found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit, bold=True)
@@ -212,6 +220,7 @@ def next_round(now, full):
             now.step = 2 * now.step
 
     def limit():
+        """Keep the state, and say whether this round must end here."""
         full.keep()
         return full.limit() or count.passes > now.last
 
@@ -278,12 +287,14 @@ def descent_without_end(now, full):
     variables follow."""
 
     def stricter(w, accuracy, most=200):
+        """The point after a descent to a finer accuracy."""
         end = count.passes + most
         return panoc(
             full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end
         )[0]
 
     def judged(w):
+        """Whether the descent from w goes on without end."""
         return without_end(full, w, further)
 
     count, further = full.count, now.best
@@ -326,9 +337,11 @@ def finish(
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
         far = solver.nonconvex and not outcome.iterations
-        times = (
-            2 if far or getattr(outcome, "scarce", False) else 8
-        )  # the first round mends a step far from a minimum
+        # the first round mends a step far from a minimum
+        if far or getattr(outcome, "scarce", False):
+            times = 2
+        else:
+            times = 8
         run.now = first_point(
             full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times
         )
@@ -350,9 +363,15 @@ def finish(
     full.keep("ended")
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)
-    reason = "the time is used up" if full.count.timed else "the budget is used up"
+    if full.count.timed:
+        reason = "the time is used up"
+    else:
+        reason = "the budget is used up"
     if not full.count.timed and (passes is None or full.count.passes < passes):
-        reason = "iterates run away" if full.endless() else "rounds of passes gain nothing more"
+        if full.endless():
+            reason = "iterates run away"
+        else:
+            reason = "rounds of passes gain nothing more"
     if now.error <= tol:
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     if ended == "interrupted":

@@ -73,10 +73,12 @@ def restore(
         keep.again("restore", run)
 
     def violations(x):
+        """The violations at x, the values of the constraints, and which are equalities."""
         values, equal = constraint_row(solver, data, x)
         return torch.where(equal, values.abs(), values.clamp(min=0)), values, equal
 
     def limit():
+        """Whether the passes, the time or the run itself are over."""
         nonlocal timed
         if (passes is not None and run.count >= passes) or (stop is not None and stop()):
             return True

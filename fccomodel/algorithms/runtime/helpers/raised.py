@@ -14,6 +14,7 @@ class Raised(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, top, dim, *skips):
+        """exp(x - top), with 0 at the skipped places."""
         powers = (x - top).exp_()
         for places in skips:
             powers.scatter_(dim, places.expand_as(top), 0.0)
@@ -23,6 +24,7 @@ class Raised(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, adjoint):
+        """The adjoint times the exponentials."""
         return adjoint * ctx.saved_tensors[0], None, None, *[None] * ctx.skips
 
 

@@ -102,6 +102,7 @@ def shuffled(places, n, key):
     b = -(-n // a)
 
     def moved(k):
+        """The position of k after six rounds of a Feistel network."""
         left, right = k // b, k % b
         for turn in range(0, 6, 2):
             left = (left + mixed(right * 8 + turn + key) % a) % a

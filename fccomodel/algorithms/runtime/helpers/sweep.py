@@ -11,6 +11,7 @@ class Sweep(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, over, parts, *inputs):
+        """The sum over the parts; its gradients are computed on the way."""
         held = [
             x.detach().requires_grad_(wanted)
             for x, wanted in zip(inputs, ctx.needs_input_grad[2:], strict=True)
@@ -31,6 +32,7 @@ class Sweep(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, adjoint):
+        """The adjoint times the gradients computed before."""
         gradients = iter(ctx.saved_tensors)
         return (
             None,

@@ -18,9 +18,13 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 from fccomodel.algorithms.runtime.loops.progress import (
+    Outcome,
+    Work,
     centre_at,
     ending,
     least,
@@ -28,7 +32,6 @@ from fccomodel.algorithms.runtime.loops.progress import (
     move_centres,
     opened,
     passes_first,
-    pricing,
     record,
     scale_smoothing,
     smoothness,
@@ -46,10 +49,58 @@ from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
 
 
+@dataclass(kw_only=True)
+class BlockRun:
+    """Where a run over blocks stands: everything that changes, so that a checkpoint is all of it.
+
+    state    the algorithm's own: w, w_prev, and what its update keeps
+    u, c     the estimates of the inner expectations, and the centres of the smoothing
+    h        the settings
+    rng      the random numbers; ``waiting`` is what is left of passes over the data
+    count    steps so far, and ``broken``, the step by which iterates were not finite, or None
+    length   steps of this stage, ``done`` of them so far, and ``end``, the count at its end
+    ahead    minibatches drawn for the next steps
+    since    (done, count) when they were drawn, which the settings of these steps go by
+    average  the mean of the last ``kept`` iterates
+    best     the state at the best point so far, with its ``value``, centres ``best_c`` and ``rho``
+    eta      the first step size
+    calm     stages running without a gain
+    worst    the largest violation after the last stage
+    watch    the estimates of the KKT residual; ``work`` what the run has cost; ``history`` its stages
+    """
+
+    state: Any
+    u: Any = None
+    c: Any
+    h: Any
+    rng: Any
+    waiting: dict
+    count: int = 0
+    broken: int | None = None
+    length: int = 0
+    done: int = 0
+    end: int = 0
+    ahead: list = field(default_factory=list)
+    since: tuple = (0, 0)
+    average: Any = None
+    kept: int = 0
+    best: Any = None
+    value: tuple = ()
+    best_c: Any = None
+    rho: float = 0.0
+    eta: float = 0.0
+    calm: int = 0
+    worst: float = 0.0
+    watch: Any = None
+    work: Any = None
+    history: list = field(default_factory=list)
+
+
 def copy_state(state):
     """All that the step keeps, so that a stage can be taken back."""
 
     def copied(x):
+        """A copy of a tensor or of a namespace of tensors; anything else itself."""
         if torch.is_tensor(x):
             return x.clone()
         if isinstance(x, SimpleNamespace):
@@ -96,6 +147,7 @@ def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
     """The gradient at x over some minibatches, each with estimates of its own."""
 
     def at(batch):
+        """The gradient of one minibatch, with estimates from this batch alone."""
         return solver.gradient(data, x, x, solver.buffers(x.device, x.dtype), copy_state(c), batch, h)
 
     return sum(map(at, batches)) / len(batches)
@@ -124,9 +176,11 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
 
     def value(x):
+        """The merit at x."""
         return merit(value_at(solver, data, x), h.rho)
 
     def inverse(jumps=False):
+        """1 / L along the gradient; ``jumps``: judged by the merit."""
         judge = value if jumps else None
         return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, judge, h.powers, h.halvings)
 
@@ -261,11 +315,6 @@ def solve(
 
     ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and
     all else is made again.
-
-    ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the
-    ``kept`` iterates; the best point so far with its value, centres and rho; how many steps
-    (``count``), of the stage so many ``done``, batches drawn ``ahead`` of them ``since`` the
-    settings changed; how many stages without a gain (``calm``).
     """
     began, dtype = started(keep), dtype or torch.float32
     if oracles is not None:
@@ -275,11 +324,11 @@ def solve(
     h, schedule = solver.settings(), solver.schedule
     w = solver.start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
-    run = SimpleNamespace(state=state, c=solver.centres(device, dtype), kept=0, count=0, calm=0, broken=None)
-    run.h, run.rng, run.waiting = h, rng, data.waiting
+    run = BlockRun(state=state, c=solver.centres(device, dtype), h=h, rng=rng, waiting=data.waiting)
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
 
     def G(x, y=None, most=None):
+        """The mean gradient of a few minibatches at x, with centres at the numbers y."""
         if y is None:
             c = run.c
         else:
@@ -287,6 +336,7 @@ def solve(
         return mean_gradient(solver, data, x, c, h, few[:most])
 
     def minibatches(x, y, held):
+        """Gradients of fresh minibatches at x."""
         return gradients(
             solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
         )
@@ -294,7 +344,8 @@ def solve(
     spare(h, few, priced(lambda: G(w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
     set_out(run, solver, quick, h, G)
-    work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
+    look = priced(lambda: value_at(solver, quick, w))[1]
+    work = Work(look=look, step=step_price(run, solver, data, h))
     spaced(h, work)
     if price is not None and passes_first(price, work.step, G(w), tol, room):
         iterations = 0
@@ -343,7 +394,7 @@ def solve(
         centre_at(solver, exact, run.best.w.double(), run.c, h)
     h.rho, w = run.rho, run.best.w.double()
     solver.project(w, 0.0)  # to double precision
-    return SimpleNamespace(
+    return Outcome(
         w=w,
         c=run.c,
         u=run.u,

@@ -5,12 +5,76 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 from fccomodel.algorithms.runtime.helpers.support import shuffled
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
+
+
+@dataclass(kw_only=True)
+class Work:
+    """What the work of a run is counted by, in counted seconds.
+
+    step    of one step
+    call    of one oracle call
+    look    of one evaluation of the exact problem
+    looks   of all such evaluations so far, and of estimates of the residual
+    start   before the first step
+    timed   whether the clock ended the run
+    """
+
+    step: float = 0.0
+    call: float = 0.0
+    look: float = 0.0
+    looks: float = 0.0
+    start: float = 0.0
+    timed: bool = False
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What a loop comes to.
+
+    w           the point, in float64
+    c, u, h     the centres, the estimates (None of a loop without) and the settings at the end
+    eta         the first step size
+    history     one entry a stage: steps, oracle calls, step size, objective, violation, merit, seconds
+    iterations  the steps made
+    seconds     by the clock
+    reason      why the run ended, in words
+    status      ``converged``, ``interrupted`` or ``stopped``
+    broken      the step by which iterates were not finite, or None
+    exact       the data in float64, for a report or a finish
+    first       the first iterate
+    timed       whether the clock ended the run
+    worked      the work done, in counted seconds
+    planned     the number of steps that repeats the run, None where the steps themselves plan
+    epsilon     the bound of hscg-2020, Lemma 3.1, on the KKT residual, where there is one
+    scarce      whether less than a hundred passes fit into the budget of the finish
+    """
+
+    w: Any
+    c: Any
+    u: Any = None
+    h: Any
+    eta: float
+    history: list
+    iterations: int
+    seconds: float
+    reason: str
+    status: str
+    broken: int | None
+    exact: Any
+    first: Any
+    timed: bool
+    worked: float
+    planned: float | None
+    epsilon: float | None = None
+    scarce: bool = False
 
 
 def opened(solver: Solver, data, device, dtype, exact=None):
@@ -36,6 +100,7 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
     where it is the clock that ends it."""
 
     def ended(count, calls=0):
+        """Why the run ends after ``count`` steps, or nothing."""
         if stop is not None and stop():
             return "interrupted"
         spent = (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
@@ -47,13 +112,6 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
         return ""
 
     return ended
-
-
-def pricing(look=0.0, step=0.0):
-    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a
-    ``look`` at the exact values, of all looks so far, and before the first step (``start``);
-    ``timed``: the clock ended it."""
-    return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, start=0.0, timed=False)
 
 
 def spare(h: LoopSettings, few, price, seconds):
@@ -164,6 +222,7 @@ def starting_value(solver: Solver, data, w, G, rng, most=40):
     points are tried."""
 
     def scattered():
+        """A standard normal point."""
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
 
     value = value_at(solver, data, w)

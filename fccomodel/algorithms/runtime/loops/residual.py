@@ -6,7 +6,8 @@ the slopes at their exact arguments, which are subgradients at arguments shifted
 centre|. With them the gradient G of the smoothed objective is that of the Lagrangian. The residual
 is the largest of
 
-    |w - prox(w - s G)| / s,      the violation of the constraints,      |slope(c + y) - y| of the penalties,      the shifts
+    |w - prox(w - s G)| / s,    the violation of the constraints,
+    |slope(c + y) - y| of the penalties,    the shifts
 
 G comes from a pass over all rows; of pairs that are too many, from passes over random rows; else
 from minibatches, where no expectation under a nonlinear function is sampled, which would bias their
@@ -19,6 +20,7 @@ The emitter copies it.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,17 +31,52 @@ from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
 
 
-def watching(tol, look, step, z=1.96, few=8):
-    """What ``observe`` keeps, by the counted seconds of a ``look`` at the exact values and of a
-    ``step``; ``cost``: those that an estimate takes, at first a guess. Without ``tol`` none is
-    made.
+@dataclass(kw_only=True)
+class Watch:
+    """What ``observe`` keeps from stage to stage; its costs are counted seconds.
 
-    ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
+    tol     the residual to end at; None: no estimate is made
+    look    cost of an evaluation of the exact problem
+    step    cost of a step
+    cost    cost of the last estimate, at first a guess
+    spent   cost of all estimates
+    z       standard errors that a mean may miss by, with 95% probability
+    few     samples that a standard error takes
+    kkt     the last estimate of the residual, and ``error``, by how much it may be off
+    held    stages running in which the residual was at most ``tol``
     """
-    cost = few * max(look, step)
-    return SimpleNamespace(
-        tol=tol, z=z, few=few, spent=0.0, cost=cost, look=look, step=step, held=0, kkt=None, error=None
-    )
+
+    tol: float | None
+    look: float
+    step: float
+    cost: float
+    spent: float = 0.0
+    z: float = 1.96
+    few: int = 8
+    kkt: float | None = None
+    error: float | None = None
+    held: int = 0
+
+
+@dataclass(kw_only=True)
+class Estimate:
+    """An estimate of the KKT residual.
+
+    residual   the estimate
+    error      how far it may be off, 0 if it is exact
+    enough     whether its samples are enough to tell the error
+    count      the number of samples
+    """
+
+    residual: float
+    error: float
+    enough: bool
+    count: int
+
+
+def watching(tol, look, step, few=8):
+    """A new watch over the residual, by the counted seconds of a ``look`` and of a ``step``."""
+    return Watch(tol=tol, look=look, step=step, cost=few * max(look, step), few=few)
 
 
 def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, worked, minibatches):
@@ -137,7 +174,7 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
     else:
         size = math.inf
     enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
-    return SimpleNamespace(
+    return Estimate(
         residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough, count=count
     )
 

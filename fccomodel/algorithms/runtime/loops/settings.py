@@ -11,27 +11,30 @@ from typing import Self
 
 @dataclass(kw_only=True)
 class LoopSettings:
-    """What all steps and loops go by. A program adds the hyper-parameters of its algorithm and, for
-    each function that it smooths, ``lam_`` with the name of the function's centre.
+    """The settings of all steps and loops.
 
-    eta        size of a step                                    rho    largest multiplier that
-               penalties allow
-    lam        smoothing to begin with; 0: by the size of arguments        lam_inner    that inside
-               expectations
+    A program adds the hyper-parameters of its algorithm and, for each function that it smooths,
+    ``lam_`` with the name of the function's centre.
+
+    eta        size of a step
+    rho        largest multiplier that penalties allow
+    lam        smoothing to begin with; 0: by the size of the arguments
+    lam_inner  smoothing inside expectations
     tau        weight of a centre in its next value, where steps move it
-    stage      steps of the first stage                          longest    of the longest
-    gain       of a stage that counts as progress, relative      patience   stages without any before the end
-    weight     of violations in the merit of a point
+    stage      steps of the first stage
+    longest    steps of the longest stage
+    gain       relative gain of a stage that counts as progress
+    patience   stages without progress before the end
+    weight     weight of violations in the merit of a point
     steep      length of the penalties' gradients that their smoothing was made for
-    off        by centre: how far its function's argument is off as steps estimate it
-    annealed   steps fall over the budget too, to a tenth
-    once       over the budget alone, to a hundredth, and not within stages, which go on from where
-               the one before ended
-    looking    share of the steps' work that looks at all rows may take; 0: stages have their length
-    kept       smoothing, rho and weight are those that another run ended with
+    off        by centre: error of the function's argument as steps estimate it
+    annealed   whether steps fall over the budget too, to a tenth
+    once       whether steps fall over the budget alone, to a hundredth: a stage goes on from where the
+               one before ended
+    kept       whether smoothing, rho and weight are those that another run ended with
     pass_step  size of a proximal step of full passes, where another run found it
-    powers     gradients that an estimate of curvature takes to begin with        halvings   of a
-               first step, at most
+    powers     gradients that the first estimate of curvature takes
+    halvings   halvings of a first step, at most
     """
 
     eta: float = 0.0
@@ -75,12 +78,13 @@ class LoopSettings:
 
 @dataclass(kw_only=True)
 class BlockSettings(LoopSettings):
-    """Those of the loop over blocks.
+    """The settings of the loop over blocks.
 
-    peak       size of a stage's first step                      together   batches at one w whose
-               mean gradient moves it
-    steady     weights of new inner values stay as they are within a stage
-    gamma      weight of new inner values; 0: estimates have none          gamma_prime    of their difference
+    peak         size of a stage's first step
+    together     batches at one w whose mean gradient moves it
+    steady       whether weights of new inner values stay as they are within a stage
+    gamma        weight of new inner values; 0: there are no estimates
+    gamma_prime  weight of the change of inner values between two iterates
     """
 
     peak: float = 0.0
@@ -92,14 +96,14 @@ class BlockSettings(LoopSettings):
 
 @dataclass(kw_only=True)
 class VectorSettings(LoopSettings):
-    """Those of the loop over all inner expectations as one vector.
+    """The settings of the loop over all inner expectations as one vector.
 
-    growth     of an epoch's length from one to the next         shrink     of the step size where
-               an epoch gains nothing
-    look       steps of an epoch between exact evaluations       probe      samples that the first
-               step size is found by
-    matrix     entries of the largest Jacobian that is kept as a matrix
-    pass_limit samples above which F is not computed exactly, but by algorithms that are made of full passes
+    growth      ratio of an epoch's length to that of the one before
+    shrink      factor of the step size after an epoch without a gain
+    look        steps of an epoch between exact evaluations
+    probe       samples by which the first step size is found
+    matrix      entries of the largest Jacobian that is kept as a matrix
+    pass_limit  samples above which F is computed exactly only by algorithms made of full passes
     """
 
     growth: float = 1.0

@@ -12,42 +12,51 @@ from fccomodel.algorithms.runtime.loops.schedules import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class Solver:
-    """A model on data as its program knows it, and the algorithm. w is one flat vector, ``data`` the
-    arrays, c the centres of smoothed functions by name, h the settings.
+    """A model on data as its program knows it, and the algorithm.
 
-    settings()                 the settings to begin with         schedule   what changes as a run goes
-    as_namespace(tensors, device, dtype), prepare(data), prepare_full(data)     the arrays, with what steps and full passes need
-    start(rng, device, dtype)  the first w                        centres(device, dtype)   the first c
-    draw(data, rng, T)         samples of T steps                 project(w, step)   prox and
-                               projections, in place
-    begin, update              how the algorithm starts, and its update of w
-    evaluate(data, w)          objective, and by label each constraint's kind and values, of the
-                               problem itself
-    blocks(data, w)            by centre: its cells, the exact argument, the slope there, the
-                               largest slope of a penalty
-    whole(data, w, c, h)       the smoothed objective on all rows, for autograd; None where no such
-                               pass is affordable
-    all_blocks(data, w)        ``blocks``, with the functions inside expectations, whose centres
-                               have the shapes ``inside``
-    regulariser(w)             the terms with a prox              constraint_values(data, w)   the
-                               constraints, for autograd
-    solve, finish, restore     the loop, and what may come after it; ``one_pass``: counted seconds
-                               of its passes
-    block      steps whose samples are drawn together             own        entries of w that are
-               the model's own variables
-    centred    some function has a centre                         dual       steps move the centres:
-               they are blocks' own y
-    curved     centres of functions that are smooth
-    thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a
-               full pass takes pairs
-    tol        the KKT residual to end at                         direct    passes may come first:
-               nobody asked for the steps
-    resume     where another run ended: a finish goes on from there, without a step before
-    pairs      pairs(device): by which its quasi-Newton method knew the curvature there
-    attained   the objective is known to have a minimum: it does not fall for ever
-    biased     gradients of minibatches are, whatever their number, and there is no ``whole``:
-               nothing tells the KKT residual
-    nonconvex  where steps come to rest may be far from the best: the finish tries the first iterate too
+    w is one flat vector, ``data`` the arrays, c the centres of smoothed functions by name, h the settings.
+
+    The model and its data
+        as_namespace(tensors, device, dtype)   the arrays on a device
+        prepare(data), prepare_full(data)      the same, with what steps and full passes need
+        start(rng, device, dtype)              the first w
+        centres(device, dtype)                 the first c
+        draw(data, rng, T)                     the samples of T steps
+        project(w, step)                       proximal maps and projections, in place
+        evaluate(data, w)                      the problem itself: the objective, and by label the kind
+                                               and the values of each constraint
+        constraint_values(data, w)             the constraints, for autograd
+        regulariser(w)                         the terms with a prox
+        blocks(data, w)                        by centre: its cells, the exact argument, the slope, and
+                                               the largest slope of a penalty (0 of another function)
+        whole(data, w, c, h)                   the smoothed objective on all rows, for autograd; None if
+                                               such a pass is not affordable
+        all_blocks(data, w)                    ``blocks``, with the functions inside expectations
+        inside                                 the shapes of the centres of these functions
+
+    The algorithm
+        settings(), schedule                   the settings to begin with, and what changes in a run
+        begin, update                          how the algorithm starts, and its update of w
+        solve                                  the loop
+        finish, one_pass                       full passes after it, and what one costs in counted seconds
+        restore                                a return to the constraints after it
+        resume                                 where another run ended, for a finish without steps before
+        pairs(device)                          the curvature that the finish of that run knew
+
+    Facts
+        block      steps whose samples are drawn together
+        own        entries of w that are variables of the model
+        centred    whether some function has a centre
+        dual       whether steps move the centres: they are the y of blocks
+        curved     the centres of functions that are smooth
+        thin       rows that evaluations between stages take, by the name of their array
+        heavy      whether a full pass takes pairs of rows
+        direct     whether passes may come first, because nobody asked for the steps
+        attained   whether the objective is known to have a minimum
+        biased     whether means of minibatch gradients are biased and there is no ``whole``: nothing
+                   tells the KKT residual
+        nonconvex  whether steps may rest far from the best point: the finish tries the first w too
+        tol        the KKT residual to end at
     """
 
     settings: Callable
@@ -90,18 +99,19 @@ class Solver:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockSolver(Solver):
-    """With a gradient by estimates u of inner expectations, one per block.
+    """A solver whose gradient is by estimates u of inner expectations, one per block.
 
-    gradient(data, w, w_prev, u, c, batch, h)        buffers(device, dtype)   the first u
-    step_sizes(h, inverse), advance(solver, data, state, u, c, batch, h)     the algorithm's: see ``Algorithm``
+    gradient(data, w, w_prev, u, c, batch, h)          the stochastic gradient; it moves u
+    buffers(device, dtype)                             the first u
+    step_sizes(h, inverse)                             the step size, if the settings have none
+    advance(solver, data, state, u, c, batch, h)       one step: see ``Algorithm``
     oracles       values g_i(w; xi) that a step asks for
-    surrogate     steps descend another problem, whose values do not judge theirs
-    inequalities  centres that are multipliers of inequalities, moved by the steps
-    leap          takes several steps in one call where it can, in the place of ``one_step``; None: one by one
-    leaping       ``leaping(solver, step, share)``: the solver with a leap where this pays in so
-                  many counted seconds of steps,
-                  each of which takes ``step`` of them; what a step takes then, and the leap to
-                  begin with; None: there is none
+    surrogate     whether steps descend another problem, whose values do not judge theirs
+    inequalities  the centres that are multipliers of inequalities, moved by the steps
+    leap          takes several steps in one call, in the place of ``one_step``; None: one by one
+    leaping       leaping(solver, step, share), or None: the solver with a leap if that pays in ``share``
+                  counted seconds of steps of ``step`` seconds each; what a step takes then, and what
+                  the leap takes to begin with
     """
 
     gradient: Callable
@@ -117,13 +127,16 @@ class BlockSolver(Solver):
 
 @dataclass(frozen=True, kw_only=True)
 class VectorSolver(Solver):
-    """With all inner expectations as one vector F(w): ``inner(data, w, batch, h)``, exactly
-    ``inner_full(data, w, h)``, and ``outer(data, w, u, c, h)`` = phi(u), of w as well.
+    """A solver with all inner expectations as one vector F(w).
 
-    outer_part    phi by the samples of a batch: ``outer_part(data, w, u, c, batch, h)``; None where
-                  steps have all of it
-    components    length of F(w)           samples, rows   oracle calls of ``inner`` and of ``inner_full``
-    squares       phi is smoothed by half squares, which bound the residual of a pair (x, y)
+    inner(data, w, batch, h)              F(w) by a minibatch
+    inner_full(data, w, h)                F(w), exactly
+    outer(data, w, u, c, h)               phi(u), which may depend on w too
+    outer_part(data, w, u, c, batch, h)   phi by the samples of a batch; None if steps take all of it
+    components   length of F(w)
+    samples      oracle calls of ``inner``
+    rows         oracle calls of ``inner_full``
+    squares      whether phi is smoothed by half squares, which bound the residual of a pair (x, y)
     """
 
     inner: Callable

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 from fccomodel.algorithms.runtime.loops.progress import (
+    Outcome,
+    Work,
     centre_at,
     ending,
     least,
     merit,
     move_centres,
     opened,
-    pricing,
     record,
     scale_smoothing,
     smoothness,
@@ -54,6 +57,49 @@ DEFAULTS = {
 }
 #: of algorithms whose noise does not vanish at a fixed step: steps fall like (1 + t / warm)^-power
 NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100.0}
+
+
+@dataclass(kw_only=True)
+class VectorRun:
+    """Where a run over the vector F(w) stands: everything that changes, so that a checkpoint is all of it.
+
+    state    the algorithm's own: w, oracle calls, steps t and epochs so far, and what its update keeps
+    c, h     the centres of the smoothing, and the settings
+    rng      the random numbers; ``waiting`` is what is left of passes over the data
+    ahead    minibatches drawn for the next steps
+    count    steps so far, and ``broken``, the step by which iterates were not finite, or None
+    length   steps of an epoch, ``left`` of them in this one, and ``pause``, those left at the next look
+    average  the mean of the iterates in the second half of the epoch
+    held     the merit that the epoch began with, and ``first`` that of the first iterate
+    best     the best point so far, and its ``value``
+    eta      the first step size
+    calm     epochs running without a gain
+    worst    the largest violation after the last look
+    watch    the estimates of the KKT residual; ``work`` what the run has cost; ``history`` its looks
+    """
+
+    state: Any
+    c: Any
+    h: Any
+    rng: Any
+    waiting: dict
+    ahead: list
+    work: Any
+    length: int
+    left: int = 0
+    pause: int = 0
+    count: int = 0
+    broken: int | None = None
+    average: Any = None
+    held: float = 0.0
+    first: float = 0.0
+    best: Any = None
+    value: tuple = ()
+    eta: float = 0.0
+    calm: int = 0
+    worst: float = 0.0
+    watch: Any = None
+    history: list = field(default_factory=list)
 
 
 def first_step(G, F, w, powers=8, halvings=40):
@@ -202,27 +248,24 @@ def solve(
 
     ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
     ``keep``: as of the loop over blocks.
-
-    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, and
-    at the next look (``pause``), its average and the merit that it began with (``held``); the best
-    point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
     began, dtype = started(keep), dtype or torch.float32
-    work = pricing()
+    work = Work()
     ended = ending(began, stop, seconds, iterations, oracles, share, work)
     exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
     state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
-    run = SimpleNamespace(state=state, left=0, length=h.stage, count=0, calm=0, broken=None)
+    run = VectorRun(state=state, c=c, h=h, rng=rng, waiting=data.waiting, ahead=[], work=work, length=h.stage)
     F = oracle_of(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
-    run.c, run.h, run.rng, run.waiting, run.ahead, run.work = c, h, rng, data.waiting, F.ahead, work
+    run.ahead = F.ahead
     if solver.rows > h.probe:
         few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))]
     else:
         few = []
 
     def G(x):
+        """The gradient at x, from a few minibatches or from all rows."""
         if few:
             at = F.pooled(x, few)
         else:
@@ -231,6 +274,7 @@ def solve(
         return at.pull(s) + direct
 
     def minibatches(x, y, held):
+        """Gradients of fresh minibatches at x."""
         return gradients(
             solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
         )
@@ -291,7 +335,7 @@ def solve(
         centre_at(solver, exact, run.best.double(), c, h)
     w = run.best.double()
     solver.project(w, 0.0)  # to double precision
-    return SimpleNamespace(
+    return Outcome(
         w=w,
         c=c,
         h=h,

@@ -24,10 +24,12 @@ def linearised(f, w):
             value = value + 0 * x.sum()
 
     def pull(s):
+        """J's."""
         with torch.enable_grad():
             return torch.autograd.grad((value * s).sum(), x, retain_graph=True)[0]
 
     def matrix():
+        """J, row by row."""
         rows = torch.eye(len(value), dtype=w.dtype, device=w.device)
         if len(rows) <= 8:  # fewer than it pays to batch
             return torch.stack([pull(s) for s in rows])
@@ -37,6 +39,7 @@ def linearised(f, w):
         )
 
     def push(d):
+        """J d."""
         with torch.enable_grad():
             s = torch.zeros_like(value).requires_grad_()
             back = torch.autograd.grad((value * s).sum(), x, create_graph=True)[0]
@@ -68,6 +71,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
     ahead: list = []
 
     def batch():
+        """The next minibatch."""
         if not ahead:
             parts = solver.draw(data, rng, solver.block)
             ahead.extend(
@@ -76,33 +80,40 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         return ahead.pop(0)
 
     def sample(w, chosen):
+        """The linearisation of a minibatch's mean at w."""
         state.oracles += solver.samples
         return linearised(lambda x: solver.inner(data, x, chosen, h), w)
 
     def pooled(w, batches):
+        """The linearisation of the mean over several minibatches at w."""
         state.oracles += solver.samples * len(batches)
         return linearised(
             lambda x: sum(solver.inner(data, x, chosen, h) for chosen in batches) / len(batches), w
         )
 
     def mean(w, batches):
+        """The mean over several minibatches at w, without derivatives."""
         state.oracles += solver.samples * len(batches)
         return sum(solver.inner(data, w, chosen, h) for chosen in batches) / len(batches)
 
     def whole(w):
+        """The linearisation of the expectation over all rows at w."""
         state.oracles += solver.rows
         return linearised(lambda x: solver.inner_full(data, x, h), w)
 
     def many(w):
+        """The linearisation over all rows, or over many minibatches if rows are too many."""
         if solver.rows <= h.pass_limit:
             return whole(w)
         return pooled(w, [batch() for _ in range(min(100, math.ceil(h.pass_limit / solver.samples)))])
 
     def value(w):
+        """The expectation over all rows at w, without derivatives."""
         state.oracles += solver.rows
         return solver.inner_full(data, w, h)
 
     def slope(w, u, gamma=1.0, chosen=None):
+        """The derivative of phi in u, and the direct derivative in w; smoothing times gamma."""
         if gamma == 1:
             scaled = h
         else:
@@ -117,9 +128,11 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         return torch.autograd.grad(taped, (y, x), allow_unused=True, materialize_grads=True)
 
     def phi(w, u):
+        """The outer function at (w, u)."""
         return solver.outer(data, w, u, c, h)
 
     def prox(w, step):
+        """Project w in place, with a proximal step."""
         solver.project(w, step)
         return w
 

@@ -18,11 +18,18 @@ from fccomodel.data.bound import Bound
 from fccomodel.library import regularisers
 from fccomodel.normal_form import Prox, normalise
 
-#: Weights tried at most until zero is optimal, each so many times the one before.
-MOST, TIMES = 40, 10.0
-#: How exactly the least is found, relative; by how much a path begins above it, in spite of
-#: rounding; what counts as zero.
-EXACT, ABOVE, NEAR, TINY = 1e-13, 1e-9, 1e-6, 1e-200
+#: Largest number of weights tried until zero is optimal.
+WEIGHTS_TRIED = 40
+#: Each weight tried is the one before times this.
+WEIGHT_FACTOR = 10.0
+#: Relative accuracy of the smallest weight for which zero is optimal.
+WEIGHT_ACCURACY = 1e-13
+#: How far above that weight a path begins, relative: rounding stays below it.
+PATH_MARGIN = 1e-9
+#: Size of an entry that counts as zero.
+ZERO_ENTRY = 1e-6
+#: Size of a weight that counts as zero.
+ZERO_WEIGHT = 1e-200
 
 
 def path(
@@ -115,19 +122,19 @@ class Weight:
     def least(self, gradient: np.ndarray) -> float:
         """The least weight with ``zero``, which holds from there on; F0805 where none is found."""
         low, high = 0.0, self.here
-        for _ in range(MOST):
+        for _ in range(WEIGHTS_TRIED):
             if self.zero(gradient, high):
                 break
-            low, high = high, TIMES * high
+            low, high = high, WEIGHT_FACTOR * high
         else:
             refuse(errors.never_zero(self.param, self.variable))
-        while high - low > EXACT * high and high > TINY:
+        while high - low > WEIGHT_ACCURACY * high and high > ZERO_WEIGHT:
             middle = 0.5 * (low + high)
             if self.zero(gradient, middle):
                 low, high = (low, middle)
             else:
                 low, high = (middle, high)
-        return high * (1 + ABOVE)
+        return high * (1 + PATH_MARGIN)
 
 
 def _proxes(bound: Bound, param: str, value: float) -> tuple[Prox, ...]:
@@ -150,15 +157,15 @@ def _least(
     at = weight.least(gradient_at_zero(bound, weight.variable, {}, {}))
     if len(bound.problem.variables) == 1 and not bound.problem.constraints:
         return at
-    for _ in range(MOST):
+    for _ in range(WEIGHTS_TRIED):
         given, again = pipeline.rebind(compiled, binding, bound, {weight.param: at})
         outcome = pipeline.solve(pipeline.plan(compiled, given, chosen, bound=again))
         multipliers = {label: row.multiplier for label, row in outcome.report.constraints.items()}
         point = outcome.solution.variables
         needed = weight.least(gradient_at_zero(again, weight.variable, point, multipliers))
-        if np.abs(point[weight.variable]).max() <= NEAR:
+        if np.abs(point[weight.variable]).max() <= ZERO_ENTRY:
             return needed
-        at = max(TIMES * at, needed)
+        at = max(WEIGHT_FACTOR * at, needed)
     refuse(errors.never_zero(weight.param, weight.variable))
 
 
@@ -183,7 +190,10 @@ def gradient_at_zero(
     values[variable] = torch.zeros(shapes[variable], dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         objective, constraints, labels, _ = functions(Evaluator(bound, values))
-        total = objective if bound.problem.objective.sense == "minimize" else -objective
+        if bound.problem.objective.sense == "minimize":
+            total = objective
+        else:
+            total = -objective
         nu = torch.tensor([multipliers.get(label, 0.0) for label in labels], dtype=torch.float64)
         total = total + (nu * constraints)[nu != 0].sum()
         (found,) = torch.autograd.grad(total, values[variable], allow_unused=True)

@@ -20,9 +20,11 @@ from fccomodel.core.files import make_folder, write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fccomodel.app.python.session import Result
+    from fccomodel.app.python.solved import Result
 
-TABLE, RECORD = "sweep.csv", "sweep.json"
+# Files of a saved sweep.
+TABLE = "sweep.csv"
+RECORD = "sweep.json"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,7 +96,7 @@ class Sweep(Shown):
     @cached_property
     def results(self) -> list[Result | None]:
         """A ``Result`` for each point."""
-        from fccomodel.app.python.session import Result
+        from fccomodel.app.python.solved import Result
 
         return [None if p.outcome is None else Result(outcome=p.outcome) for p in self.points]
 

@@ -19,9 +19,10 @@ from fccomodel.data.bound import Bound
 from fccomodel.pipeline import starts
 from fccomodel.plan.start import Start
 
-#: A curve through answers is continued for at most so many times the distance of the last two;
-#: through so many at most.
-FARTHEST, KNOWN = 2.0, 4
+#: A curve through answers is continued for at most this many times the distance of the last two.
+FARTHEST_STEP = 2.0
+#: Largest number of answers that a curve goes through.
+CURVE_ANSWERS = 4
 
 #: What is told of a sweep as it goes: the point solved last, how many there are, of how many.
 Told = Callable[[Point, int, int], None]
@@ -140,7 +141,7 @@ def _before(
     """The neighbour's answer; where there are others on its other side, on the curve through them."""
     last = starts.after(planned, done[near].planned, done[near].solution)
     k = next(k for k in range(len(cell)) if cell[k] != near[k])
-    row = [(*near[:k], near[k] - back, *near[k + 1 :]) for back in range(KNOWN)]
+    row = [(*near[:k], near[k] - back, *near[k + 1 :]) for back in range(CURVE_ANSWERS)]
     known = [other for other in itertools.takewhile(done.__contains__, row)]
     try:
         now, *places = (float(lists[k][other[k]]) for other in (cell, *known))
@@ -151,7 +152,7 @@ def _before(
         sum(
             1
             for _ in itertools.takewhile(
-                lambda pair: 0 < pair[0] <= FARTHEST * pair[1], itertools.pairwise(steps)
+                lambda pair: 0 < pair[0] <= FARTHEST_STEP * pair[1], itertools.pairwise(steps)
             )
         )
         + 1

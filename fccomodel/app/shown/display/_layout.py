@@ -65,11 +65,13 @@ class Safe(Console):
     escape code."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render a text with its control characters made visible."""
         if isinstance(renderable, Text) and (plain := visible(renderable.plain, "\n\t")) != renderable.plain:
             renderable = renderable.blank_copy(plain)
         return super().render(renderable, options)
 
     def render_str(self, text: str, **options: Any) -> Text:
+        """Render a string with its control characters made visible."""
         return super().render_str(visible(text, "\n\t"), **options)
 
 

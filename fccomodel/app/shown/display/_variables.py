@@ -12,14 +12,20 @@ from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets.coordinates import coordinates
 
-#: Variables that get a line, entries that are shown whole, and the largest that are shown of more.
-MOST, WHOLE, LARGEST = 6, 5, 4
+#: Variables that get a line.
+SHOWN_VARIABLES = 6
+#: A variable of at most this many entries is shown whole.
+WHOLE_ENTRIES = 5
+#: Of a longer one this many entries are shown, the largest.
+LARGEST_ENTRIES = 4
 
 
 def variable_lines(bound: Bound, point: Mapping[str, np.ndarray]) -> list[Text]:
     """One line a variable."""
     lines = [_line(bound, name, np.asarray(point[name])) for name in bound.problem.variables if name in point]
-    return lines[:MOST] + ([Text(f"{len(lines) - MOST} more")] if len(lines) > MOST else [])
+    return lines[:SHOWN_VARIABLES] + (
+        [Text(f"{len(lines) - SHOWN_VARIABLES} more")] if len(lines) > SHOWN_VARIABLES else []
+    )
 
 
 def _line(bound: Bound, name: str, value: np.ndarray) -> Text:
@@ -33,12 +39,12 @@ def _line(bound: Bound, name: str, value: np.ndarray) -> Text:
         return head.append(number(float(value), 4))
     names = _names(bound, variable.shape, value.shape)
     flat = value.ravel()
-    if flat.size <= WHOLE:
+    if flat.size <= WHOLE_ENTRIES:
         shown = range(flat.size)
     else:
-        shown = np.argsort(-np.abs(flat), kind="stable")[:LARGEST].tolist()
+        shown = np.argsort(-np.abs(flat), kind="stable")[:LARGEST_ENTRIES].tolist()
     said = ", ".join(f"{names(k)} {number(float(flat[k]), 4)}".strip() for k in shown)
-    if flat.size <= WHOLE:
+    if flat.size <= WHOLE_ENTRIES:
         return head.append(said)
     zeros = int((flat == 0).sum())
     if zeros:
@@ -53,6 +59,7 @@ def _names(bound: Bound, dims: ir.Shape, shape: tuple[int, ...]) -> Callable[[in
     axes = [coordinates(bound, dim) for dim in dims]
 
     def name(k: int) -> str:
+        """The name of entry k."""
         at = np.unravel_index(k, shape)
         if len(at) == 1 and axes[0] is None:
             return f"[{at[0] + 1}]"

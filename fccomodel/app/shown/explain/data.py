@@ -177,7 +177,9 @@ def _node_json(analysis: Analysis, node: ir.Expr) -> dict[str, Any]:
 def _number(value: Amount) -> float | str | None:
     if not value.finite:
         return None
-    return value.value if value.known else "finite"
+    if value.known:
+        return value.value
+    return "finite"
 
 
 def _term_json(term: Any) -> dict[str, Any]:

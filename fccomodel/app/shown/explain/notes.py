@@ -65,7 +65,7 @@ def _large(analysis: Analysis) -> list[str]:
     from fccomodel.report.new_rows import subsample
 
     said = _in_files(analysis.bound)
-    if (whole := subsample.amount(analysis.bound)) <= subsample.MANY or not subsample.thinnable(
+    if (whole := subsample.amount(analysis.bound)) <= subsample.LARGE_ELEMENTS or not subsample.thinnable(
         analysis.bound
     ):
         return said

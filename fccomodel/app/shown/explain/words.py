@@ -71,9 +71,11 @@ def _part(
     analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, maximised: bool = False
 ) -> list[str]:
     """One expression: its headline, its text, and its facts with reasons."""
-    head = f.curvature + (
-        ", smooth" if f.smooth and not f.constant else ", not smooth" if not f.smooth else ""
-    )
+    head = f.curvature
+    if not f.smooth:
+        head += ", not smooth"
+    elif not f.constant:
+        head += ", smooth"
     lines = [f"{name}{head.rjust(max(width - len(name), len(head) + 2))}"]
     lines += wrap(analysis.problem.text(expr), width, "  | ")
     entries: list[tuple[str, Fact | None, str]] = [
@@ -133,6 +135,7 @@ def _constant(value: Amount) -> str:
 
 
 def verdict(analysis: Analysis, width: int) -> list[str]:
+    """What the curvature of the problem lets an answer claim."""
     if analysis.convex:
         return ["A convex problem: every point that meets the KKT conditions is a global minimum."]
     objective = analysis.minimised

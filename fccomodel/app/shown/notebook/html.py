@@ -22,17 +22,27 @@ if TYPE_CHECKING:
 
 RESIDUALS = ("stationarity", "feasibility", "complementarity")
 STYLE = """<style>
-.fcco { --line: color-mix(in srgb, currentColor 22%, transparent); max-width: 54rem; line-height: 1.45; overflow-wrap: anywhere; }
-.fcco .scroll { overflow-x: auto; } .fcco .soft { opacity: .68; } .fcco .good { color: #2b9348; } .fcco .bad { color: #d6453d; }
-.fcco table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4rem 0; background: none; }
-.fcco th, .fcco td { text-align: left !important; vertical-align: top; padding: .15rem .8rem .15rem 0; background: none; }
-.fcco th { font-weight: 500; opacity: .68; } .fcco .rows th, .fcco .rows td { border-bottom: 1px solid var(--line); }
+.fcco { --line: color-mix(in srgb, currentColor 22%, transparent);
+  max-width: 54rem; line-height: 1.45; overflow-wrap: anywhere; }
+.fcco .scroll { overflow-x: auto; }
+.fcco .soft { opacity: .68; }
+.fcco .good { color: #2b9348; }
+.fcco .bad { color: #d6453d; }
+.fcco table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4rem 0;
+  background: none; }
+.fcco th, .fcco td { text-align: left !important; vertical-align: top;
+  padding: .15rem .8rem .15rem 0; background: none; }
+.fcco th { font-weight: 500; opacity: .68; }
+.fcco .rows th, .fcco .rows td { border-bottom: 1px solid var(--line); }
 .fcco .n { text-align: right !important; white-space: nowrap; }
 .fcco .mathematics td { padding: .1rem .3rem; white-space: nowrap; }
 .fcco .verdict { border-left: .3rem solid; padding-left: .6rem; margin: .4rem 0; font-weight: 600; }
 .fcco details > details, .fcco details > .inside { margin-left: 1.1rem; } .fcco summary { cursor: pointer; }
-.fcco math { font-size: 1.2em; } .fcco tr { background: none !important; } .fcco .rows td { overflow-wrap: normal; }
-.fcco pre { white-space: pre; overflow-x: auto; font-size: .85em; } .fcco code { background: none !important; padding: 0; }
+.fcco math { font-size: 1.2em; }
+.fcco tr { background: none !important; }
+.fcco .rows td { overflow-wrap: normal; }
+.fcco pre { white-space: pre; overflow-x: auto; font-size: .85em; }
+.fcco code { background: none !important; padding: 0; }
 </style>"""
 
 
@@ -55,6 +65,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[
     """A table of cells of HTML; ``numbers`` are the columns that stand to the right."""
 
     def row(cells: Sequence[str], tag: str) -> str:
+        """A row of cells."""
         return "".join(
             f"<{tag}{' class=n' if k in numbers else ''}>{cell}</{tag}>" for k, cell in enumerate(cells)
         )
@@ -236,7 +247,10 @@ def result(outcome: Outcome, whole: str) -> str:
 
 
 def _constraint(label: str, row: Any, holds: bool) -> tuple[str, ...]:
-    mark = '<span class="good">✓</span>' if holds else '<span class="bad">✗</span>'
+    if holds:
+        mark = '<span class="good">✓</span>'
+    else:
+        mark = '<span class="bad">✗</span>'
     if row.left is None:
         sides = ""
     else:

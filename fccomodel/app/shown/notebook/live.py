@@ -16,8 +16,14 @@ from fccomodel.app.shown.notebook import html
 if TYPE_CHECKING:
     from fccomodel.execution.run import Progress
 
-#: Seconds between two pictures, points of a curve, and the size of a picture.
-EVERY, MOST, WIDE, HIGH = 0.5, 200, 220, 64
+#: Seconds between two pictures.
+PICTURE_SECONDS = 0.5
+#: Largest number of points of a curve.
+CURVE_POINTS = 200
+#: Width of a picture, in pixels.
+PICTURE_WIDTH = 220
+#: Height of a picture, in pixels.
+PICTURE_HEIGHT = 64
 #: The least value on a logarithmic axis.
 LEAST = 1e-12
 
@@ -53,6 +59,7 @@ def _output() -> Callable[[str], None] | None:
     shown: list[Any] = []
 
     def show(text: str) -> None:
+        """Show a text in the cell's output, in place of the one before."""
         if shown:
             shown[0].update(HTML(text))
         elif text:
@@ -72,10 +79,10 @@ class Watch:
     def __call__(self, now: Progress) -> None:
         elapsed = self.clock() - self.began
         self.points.append((elapsed, now))
-        if len(self.points) > 2 * MOST:
+        if len(self.points) > 2 * CURVE_POINTS:
             self.points = self.points[::2] + self.points[-1:]
         if elapsed >= self.due:
-            self.due, self.shown = elapsed + EVERY, True
+            self.due, self.shown = elapsed + PICTURE_SECONDS, True
             self.show(picture(self.points))
 
 
@@ -116,14 +123,15 @@ def _curve(name: str, points: Sequence[tuple[float, float]], write: Callable[...
     """One quantity: its name, its last value, its course; of residuals the logarithm."""
     at = [(t, math.log10(max(value, LEAST)) if log else value) for t, value in points]
     (first, last), (low, high) = (at[0][0], at[-1][0]), (min(y for _, y in at), max(y for _, y in at))
-    x = [WIDE * (t - first) / (last - first or 1) for t, _ in at]
-    y = [4 + (HIGH - 8) * (high - value) / (high - low or 1) for _, value in at]
+    x = [PICTURE_WIDTH * (t - first) / (last - first or 1) for t, _ in at]
+    y = [4 + (PICTURE_HEIGHT - 8) * (high - value) / (high - low or 1) for _, value in at]
     line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
     value = html.text(write(points[-1][1]))
     return (
         f'<figure style="display:inline-block;margin:.3rem 1.2rem .3rem 0"><figcaption>{name} '
         f"<b>{value}</b></figcaption>"
-        f'<svg width="{WIDE}" height="{HIGH}" viewBox="-3 0 {WIDE + 6} {HIGH}" role="img" '
+        f'<svg width="{PICTURE_WIDTH}" height="{PICTURE_HEIGHT}" '
+        f'viewBox="-3 0 {PICTURE_WIDTH + 6} {PICTURE_HEIGHT}" role="img" '
         f'aria-label="{name}">'
         f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
         f'<circle cx="{x[-1]:.1f}" cy="{y[-1]:.1f}" r="2.5" fill="currentColor"/></svg></figure>'

@@ -22,7 +22,7 @@ from fccomodel.app.shown import explain as explaining
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.quoting import visible
-from fccomodel.language import latex
+from fccomodel.language import statements
 
 if TYPE_CHECKING:
     from fccomodel.app.stored.results import Stored
@@ -106,7 +106,7 @@ def _params(record: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
 
 def mathematics(problem: ir.Problem) -> list[list[str]]:
     """A problem as rows of cells of MathML."""
-    return [mathml(line) for line in _rows(latex.problem(problem))]
+    return [mathml(line) for line in _rows(statements.latex(problem))]
 
 
 def _rows(block: str) -> list[list[str]]:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from fccomodel.pipeline import Outcome
 
-#: Groups that a picture has room for, and letters of a label.
-MOST, LETTERS = 24, 22
+#: Groups that a picture has room for.
+SHOWN_GROUPS = 24
+#: Letters of a label.
+LABEL_LETTERS = 22
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def _bar(label: str, row: Mapping[str, Any]) -> Bar:
 
 def draw(axes: Axes, says: str, bars: Sequence[Bar]) -> None:
     """A bar for each group, the tightest first, red where its bound is broken, which is a mark across it."""
-    shown = sorted(bars, key=lambda bar: -_strain(bar))[:MOST]
+    shown = sorted(bars, key=lambda bar: -_strain(bar))[:SHOWN_GROUPS]
     axes.figure.set_figheight(max(2.2, 0.9 + 0.27 * len(shown)))  # type: ignore[union-attr]
     colours = ["0.65" if bar.holds else "tab:red" for bar in shown]
     places = range(len(shown))
@@ -91,7 +93,10 @@ def draw(axes: Axes, says: str, bars: Sequence[Bar]) -> None:
             x, [k - 0.42 for k in y], [k + 0.42 for k in y], color="black", linewidth=2, label="bound"
         )
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
-    labels = [bar.label if len(bar.label) <= LETTERS else f"{bar.label[: LETTERS - 1]}…" for bar in shown]
+    labels = [
+        bar.label if len(bar.label) <= LABEL_LETTERS else f"{bar.label[: LABEL_LETTERS - 1]}…"
+        for bar in shown
+    ]
     axes.set_yticks(places, labels)
     axes.set_ylim(max(len(shown), 3) - 0.5, -0.5)
     axes.axvline(0, color="black", linewidth=0.8)

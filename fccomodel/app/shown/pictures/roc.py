@@ -41,6 +41,7 @@ class Curve:
 
     @property
     def area(self) -> float:
+        """The area under the curve."""
         return float(np.trapezoid(self.true_positive, self.false_positive))
 
 

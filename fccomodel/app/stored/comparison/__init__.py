@@ -1,5 +1,7 @@
-"""Algorithms side by side: the same model, data, oracle budget and seeds; hyper-parameters as given or
-tuned on held-out rows."""
+"""Algorithms side by side on the same model, data, budget and seeds.
+
+Hyper-parameters are as given, or tuned on held-out rows.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Step", "compare"]
 
+#: The budget of each run, by default.
 BUDGET = "1e6oracles"
+#: The violation up to which a run counts as feasible, by default.
 TOLERANCE = 1e-3
 
 
@@ -66,12 +70,14 @@ def compare(
     Ctrl-C ends it with the runs that are done.
     """
     from fccomodel.evaluation.values import lets
-    from fccomodel.execution.run import company
+    from fccomodel.execution import ranks
 
     named, seeds = variants.read(algorithms), _seeds(seeds)
     names = tuple(named)
     if validation is not None and not tuning:
         refuse(errors.validation_without_tuning())
+    if tuning and validation is None:
+        validation = SHARE
     if not names or not seeds:
         refuse(errors.nothing_to_compare())
     for name in options.ABOUT_NEW_ROWS:
@@ -85,7 +91,7 @@ def compare(
         chosen=_of_all(chosen or {}),
         show=tuple(show),
         test=test,
-        validation=(SHARE if validation is None else validation) if tuning else None,
+        validation=validation,
         split_seed=seeds[0],
     )
     bench = Bench(task, compiled, bound)
@@ -103,13 +109,12 @@ def compare(
     able = [name for name in names if name not in refused]
     sense = compiled.problem.objective.sense
     rounds = Rounds(bench, able, seeds, progress)
-    if task.ranks:
-        processes = 1
-    else:
+    processes = 1
+    if not task.ranks:
         processes = max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
     with (
         process.terminable() if checkpoints is not None else nullcontext(),
-        company.assisted(bench.part) if task.ranks else nullcontext(),
+        ranks.assisted(bench.part) if task.ranks else nullcontext(),
     ):
         interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
     order = sorted(rounds.runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
@@ -133,7 +138,7 @@ def compare(
 
 
 def _seeds(given: int | Sequence[int]) -> tuple[int, ...]:
-    """The seeds: as many as a number says, or those of a list. F0805, F0808 for anything else."""
+    """The seeds 0, 1, ... of a number, or those of a list. Raises F0805 or F0808 for anything else."""
     if isinstance(given, str) or isinstance(given, bool) or not isinstance(given, int | Sequence | range):
         refuse(errors.not_seeds(str(given)))
     listed = range(given) if isinstance(given, int) else given
@@ -141,9 +146,11 @@ def _seeds(given: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _of_all(chosen: options.Origins) -> options.Origins:
-    """The options that all runs share: those given, a budget of oracle calls, and no finish, which is
-    no part of an algorithm. F0805 for one that a comparison sets itself, unless the model or the
-    user's own defaults have it."""
+    """The options that all runs share: those given, a budget of oracle calls, and no finish.
+
+    A finish is not part of an algorithm. Raises F0805 for an option that a comparison sets itself,
+    unless it comes from the model or the user's own defaults.
+    """
     for name in ("algorithm", "seed", "polish"):
         value, origin = chosen.get(name, (None, ""))
         if origin in (options.COMMAND, options.KEYWORD) and value is not False:
@@ -157,15 +164,17 @@ def _of_all(chosen: options.Origins) -> options.Origins:
 
 
 def _processes(chosen: options.Origins) -> int:
-    """As many as there are processors; an accelerator serves one run at a time."""
+    """The number of processes: one for each processor, or one alone with an accelerator."""
     if options.pick_device(chosen.get("device", ("auto", ""))[0]) == "cpu":
         return cores()
     return 1
 
 
 def _lacking(bench: Bench, names: Sequence[str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
-    """What algorithms lack on this model, by name: those refused for it, and those run all the same.
-    Other errors are raised."""
+    """What algorithms lack on this model, by name: of those refused for it, and of those that run.
+
+    Other errors are raised.
+    """
     refused: dict[str, str] = {}
     unverified: dict[str, str] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""What a person sees of a comparison: progress run by run, and the tables, at 80 columns."""
+"""A comparison on the screen: progress run by run, and the tables, at 80 columns."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from rich.table import Table
 from rich.text import Text
 
 from fccomodel.app.shown.display import duration, number, page, residual, section, title, watched
+from fccomodel.pipeline.endings import SPENT
 
 if TYPE_CHECKING:
     from fccomodel.app.stored.comparison import Comparison, Step
     from fccomodel.app.stored.comparison.record import Mean
     from fccomodel.app.stored.comparison.runs import Run
 
-#: columns that fit beside the names with space between them
-BESIDE = 5
-#: the widest label in one line
-WIDEST = 16
+#: Columns that fit beside the names with space between them.
+MOST_COLUMNS = 5
+#: The longest label in one line, in letters.
+LONGEST_LABEL = 16
+#: How numbers of each column are written.
 FIGURES = dict.fromkeys(("gap", "violation", "KKT", "oracles"), residual) | {"seconds": "{:.3g}".format}
-#: what a run takes
+#: The columns of what a run uses, in which no algorithm is marked as the best.
 USED = ("oracles", "seconds")
-#: steps below which a run says little about an algorithm
-FEW = 100
-SPENT = ("the budget is used up", "the time is used up")
+#: Steps below which a run says little about an algorithm.
+TELLING_STEPS = 100
 
 
 # ----------------------------------------------------------------------------------------- progress
@@ -39,12 +40,14 @@ def progress(
     """A callback for each run that ends: a bar on a terminal, a line elsewhere, None when quiet."""
 
     def line(step: Step) -> None:
+        """Print a line for the last run."""
         console.print(f"{step.done}/{step.total}  {_last(step.run)}", markup=False, soft_wrap=True)
 
     return watched(console, _bar, line, quiet=quiet)
 
 
 def _bar(step: Step, elapsed: float) -> RenderableType:
+    """A progress bar with the last run below it."""
     line = Table.grid(padding=(0, 2), expand=False)
     bar = ProgressBar(total=step.total, completed=step.done, width=24)
     left = duration(elapsed * (step.total - step.done) / step.done)
@@ -54,8 +57,9 @@ def _bar(step: Step, elapsed: float) -> RenderableType:
 
 
 def _last(run: Run) -> str:
+    """A run in one line."""
     if run.job.trial:
-        what = "trial " + settings(run.job.hyper)
+        what = f"trial {settings(run.job.hyper)}"
     else:
         what = f"seed {run.job.seed}"
     said = run.error or f"objective {number(run.objective)}, violation {residual(run.violation)}"
@@ -63,13 +67,13 @@ def _last(run: Run) -> str:
 
 
 def settings(hyper: Sequence[tuple[str, float]]) -> str:
-    """``eta 0.01, gamma 0.5``; defaults where nothing was set."""
+    """``eta 0.01, gamma 0.5``; ``defaults`` if nothing is set."""
     return ", ".join(f"{name} {value:g}" for name, value in hyper) or "defaults"
 
 
 # ------------------------------------------------------------------------------------------- tables
 def comparison(record: Comparison) -> RenderableType:
-    """The whole record: the table, what was refused, the test rows, what was tuned."""
+    """The whole record: table, test rows, refused algorithms, tuned values, failures, notes."""
     if len(record.seeds) > 1:
         seeds = f"{len(record.seeds)} seeds"
     else:
@@ -79,12 +83,12 @@ def comparison(record: Comparison) -> RenderableType:
     parts.append(_table(record, record.columns, best))
     parts += [Text(""), Text(_legend(record), style="dim")]
     further = list(record.further.items())
-    for start in range(0, len(further), BESIDE):
+    for start in range(0, len(further), MOST_COLUMNS):
         if record.test is None:
             where = "on the rows solved on"
         else:
             where = f"where {record.test}"
-        columns = dict(further[start : start + BESIDE])
+        columns = dict(further[start : start + MOST_COLUMNS])
         parts += [Text(""), Text(where, style="dim"), _table(record, columns, {})]
     parts.append(Text(""))
     parts.append(section("refused", [f"{name} {what}" for name, what in record.refused.items()]))
@@ -96,7 +100,7 @@ def comparison(record: Comparison) -> RenderableType:
 
 
 def _chosen(record: Comparison, name: str) -> str:
-    """What tuning chose for an algorithm, and the objective on held-out rows by which it did."""
+    """The values that tuning chose for an algorithm, with their objective on held-out rows."""
     held = {run.job.hyper: run.objective for run in record.trials if run.job.algorithm == name}
     hyper = record.chosen[name]
     if hyper in held:
@@ -121,7 +125,7 @@ def _failed(record: Comparison) -> list[str]:
 
 
 def _notes(record: Comparison) -> list[str]:
-    """What a reader of the table must know of how the runs ended."""
+    """Notes on how the runs ended, for the reader of the table."""
     notes = []
     if record.interrupted and record.runs:
         notes.append("Interrupted: the runs that were done are shown.")
@@ -138,7 +142,7 @@ def _notes(record: Comparison) -> list[str]:
     short = {
         run.job.algorithm: run.iterations
         for run in record.runs
-        if run.iterations < FEW and run.stopped in SPENT
+        if run.iterations < TELLING_STEPS and run.stopped in SPENT
     }
     if short:
         counts = ", ".join(f"{steps} steps of {name}" for name, steps in short.items())
@@ -152,8 +156,8 @@ def _notes(record: Comparison) -> list[str]:
 def _table(
     record: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]
 ) -> Table:
-    """Means over the seeds with their deviations beneath."""
-    padding = (0, 1 if len(columns) <= BESIDE else 0)
+    """A table of means over the seeds, with their deviations below."""
+    padding = (0, 1 if len(columns) <= MOST_COLUMNS else 0)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=padding)
     table.add_column("algorithm", overflow="fold")
     for name in columns:
@@ -176,14 +180,15 @@ def _table(
 
 
 def _folded(label: str) -> list[str]:
-    """A label with its options in lines that leave the figures their room."""
+    """The lines of a label: one, or for a long one a line for each option."""
     name, inside, options = label.partition("(")
-    if len(label) > WIDEST:
+    if len(label) > LONGEST_LABEL:
         return [name + inside, *(f"  {part}" for part in options.split(" "))]
     return [label]
 
 
 def _cell(column: str, mean: Mean | None, best: bool) -> Text:
+    """A mean in the table, with a star if it is the best; a dash if there is none."""
     if mean is None or not math.isfinite(mean.mean):
         return Text("-")
     shown = FIGURES.get(column, number)(mean.mean)
@@ -191,13 +196,17 @@ def _cell(column: str, mean: Mean | None, best: bool) -> Text:
 
 
 def _deviation(mean: Mean | None) -> str:
+    """A standard deviation, or an empty text."""
     if mean is not None and math.isfinite(mean.sd):
         return f"±{residual(mean.sd)} "
     return ""
 
 
 def _legend(record: Comparison) -> str:
+    """The line below the table."""
     mean = "mean ±sd, " if len(record.seeds) > 1 else ""
-    return f"{mean}* best" + (
-        f" (objective: where violation <= {record.tolerance:g})" if record.constrained else ""
-    )
+    if record.constrained:
+        within = f" (objective: where violation <= {record.tolerance:g})"
+    else:
+        within = ""
+    return f"{mean}* best{within}"

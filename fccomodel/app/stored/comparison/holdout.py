@@ -1,10 +1,11 @@
-"""A share of the rows held out: those left to solve on, and those to judge by, in the same groups."""
+"""A share of the rows held out: rows to solve on, and rows to judge by, in the same groups."""
 
 from __future__ import annotations
 
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 
+#: The share of the rows that is held out, by default.
 SHARE = 0.2
 
 

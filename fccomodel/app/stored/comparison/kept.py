@@ -1,8 +1,7 @@
-"""The runs of a comparison that are done, kept on disk: a killed comparison goes on with those that
-are not.
+"""The finished runs of a comparison on disk: a killed comparison goes on with the other runs.
 
-``comparison.json`` says what the runs are of; each has a folder with the checkpoints of its steps,
-and once it is judged with ``run.json`` in their place.
+``comparison.json`` has what all runs share. Each run has a folder with the checkpoints of its steps;
+once it is judged, ``run.json`` replaces them.
 """
 
 from __future__ import annotations
@@ -23,10 +22,13 @@ from fccomodel.data.bound import Bound
 from fccomodel.execution import errors
 from fccomodel.execution.checkpoints import digest, remove
 from fccomodel.execution.run import Checkpoints
-from fccomodel.pipeline import kept as identities
+from fccomodel.pipeline import checkpoints as identities
 
-COMPARISON, RUN = "comparison.json", "run.json"
-#: of a hash, that name the folder of a run
+#: The file with the identity of the comparison.
+COMPARISON = "comparison.json"
+#: The file of a finished run.
+RUN = "run.json"
+#: The digits of a hash that name the folder of a run.
 DIGITS = 16
 
 
@@ -37,11 +39,11 @@ class Kept:
     at: Checkpoints
 
     def place(self, job: Job) -> Checkpoints:
-        """Where a run keeps its state."""
+        """The folder where a run keeps its state."""
         return self.at.part(hashlib.sha256(repr(job).encode()).hexdigest()[:DIGITS])
 
     def read(self, job: Job) -> Run | None:
-        """The run, if it is done; one whose record is damaged is done again, and that is said."""
+        """The run if it is finished, else None. A run with a damaged record is done again, with a message."""
         path = self.place(job).folder / RUN
         if not path.is_file():
             return None
@@ -56,11 +58,9 @@ class Kept:
             return None
 
     def write(self, run: Run) -> None:
-        """A run that is done, in the place of its checkpoints."""
-        place, content = (
-            self.place(run.job),
-            json.dumps(plain({**vars(run), "job": dataclasses.asdict(run.job)})),
-        )
+        """Write a finished run in place of its checkpoints."""
+        place = self.place(run.job)
+        content = json.dumps(plain({**vars(run), "job": dataclasses.asdict(run.job)}))
         record = {"run": content, "sha256": hashlib.sha256(content.encode()).hexdigest()}
         write_text(place.folder / RUN, json.dumps(record) + "\n")
         for part in [p for p in place.folder.iterdir() if p.is_dir()]:
@@ -68,7 +68,7 @@ class Kept:
 
 
 def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
-    """The folder of this comparison; F0817 where it has another's runs."""
+    """The folder of this comparison. Raises F0817 if it has the runs of another one."""
     path, known = at.folder / COMPARISON, identity(task, bound, model)
     if path.is_file():
         try:
@@ -84,7 +84,7 @@ def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
 
 
 def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:
-    """What all runs of a comparison share, by name."""
+    """Everything that all runs of a comparison share, by name."""
     known: dict[str, Any] = {"fccomodel": __version__, "model": model, **identities.parameters(bound)}
     known |= {f"option {name}": entry[0] for name, entry in sorted(task.chosen.items()) if name != "ranks"}
     variants = {label: [one.algorithm, dict(one.options)] for label, one in task.variants.items()}

@@ -1,5 +1,5 @@
 """Curves of a comparison: distance of the objective, violation and KKT residual against oracle calls
-and against time."""
+and seconds."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ if TYPE_CHECKING:
     from fccomodel.app.stored.comparison.record import Comparison
     from fccomodel.app.stored.comparison.runs import Run
 
+#: Points of a curve.
 POINTS = 400
-#: The least and the widest of what a logarithmic axis shows.
-LEAST, DECADES = 1e-12, 8
-#: Letters of a caption's line.
+#: The least value that a logarithmic axis shows.
+LEAST_SHOWN = 1e-12
+#: The largest number of decades of a logarithmic axis.
+DECADES = 8
+#: Letters in a line of the caption.
 CAPTION = 116
-#: Lines and marks by which algorithms differ in grey as well.
-LINES, MARKS = ("-", "--", "-.", ":"), "osD^vP*X"
+#: Line styles, by which algorithms differ in grey as well.
+LINES = ("-", "--", "-.", ":")
+#: Markers, by which algorithms differ in grey as well.
+MARKS = "osD^vP*X"
 Points = tuple[np.ndarray, np.ndarray]
 
 
@@ -38,8 +43,10 @@ def save(record: Comparison, folder: Path) -> None:
 
 
 def figure(record: Comparison) -> Figure:
-    """A row of panels for each quantity, a column for oracle calls and one for seconds; the caption
-    says what lines mean."""
+    """A row of panels for each quantity, with a column for oracle calls and one for seconds.
+
+    The caption explains the lines.
+    """
     require()
     import matplotlib
     from matplotlib.figure import Figure
@@ -70,7 +77,7 @@ def figure(record: Comparison) -> Figure:
 
 
 def _heights(record: Comparison) -> dict[str, Callable[[Mapping[str, Any]], float | None]]:
-    """What is drawn, by the names of its axes, and how each is read from a stage's entry."""
+    """The quantities on the vertical axes, and how each is read from a stage's entry."""
     best, word = best_value(record)
     heights: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
         f"|objective - {word}|": lambda entry: abs(entry["objective"] - best),
@@ -81,8 +88,7 @@ def _heights(record: Comparison) -> dict[str, Callable[[Mapping[str, Any]], floa
 
 
 def best_value(record: Comparison) -> tuple[float, str]:
-    """The optimal value where it is known, else the best that any run found within the tolerance; and
-    its name."""
+    """The optimal value if it is known, else the best of all runs within the tolerance; and its name."""
     if record.reference is not None:
         return record.reference, "optimum"
     stages = [entry for run in record.runs for entry in run.history]
@@ -97,7 +103,7 @@ def best_value(record: Comparison) -> tuple[float, str]:
 def _draw(
     axes: Axes, record: Comparison, read: Callable[[Mapping[str, Any]], float | None], along: str
 ) -> None:
-    """The median over the seeds, and a band from the least to the largest."""
+    """Draw the median over the seeds, and a band from the least to the largest."""
     styles = itertools.cycle(zip(itertools.cycle(LINES), MARKS, strict=False))
     for number, (name, (line, mark)) in enumerate(zip(record.algorithms, styles, strict=False)):
         curves = [_curve([*run.history, _end(run)], read, along) for run in record.of(name)]
@@ -119,13 +125,15 @@ def _draw(
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """What the report says of the answer, as the run's last entry."""
+    """The report's values for the answer, as the run's last entry."""
     return {name: getattr(run, name) for name in ("oracles", "seconds", "objective", "violation", "kkt")}
 
 
 def _scale(row: Sequence[Axes], record: Comparison, height: str) -> None:
-    """A logarithmic axis down to the least value above zero, of so many decades at most; zero has its
-    place at the bottom."""
+    """Set a logarithmic axis down to the least value above zero, over at most ``DECADES``.
+
+    Zero is shown at the bottom.
+    """
     axes = row[0]
     values = np.concatenate(
         [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines] or [np.zeros(0)]
@@ -135,7 +143,7 @@ def _scale(row: Sequence[Axes], record: Comparison, height: str) -> None:
     if not len(above):
         return
     top = float(above.max())
-    least = max(float(above.min()), top * 10.0**-DECADES, LEAST)
+    least = max(float(above.min()), top * 10.0**-DECADES, LEAST_SHOWN)
     floor = 10.0 ** np.floor(np.log10(least))
     axes.set_yscale("symlog", linthresh=floor, linscale=0.3)
     axes.set_ylim(0, 2 * top)
@@ -145,10 +153,9 @@ def _scale(row: Sequence[Axes], record: Comparison, height: str) -> None:
 
 
 def _caption(record: Comparison) -> str:
-    """What lines, bands and marks are."""
+    """The caption, which explains lines, bands and marks."""
     best, word = best_value(record)
-    many = len(record.seeds) > 1
-    if many:
+    if len(record.seeds) > 1:
         lines = f"{record.model}: median of {len(record.seeds)} seeds, band from the least to the largest"
     else:
         lines = record.model
@@ -171,7 +178,7 @@ def _caption(record: Comparison) -> str:
 def _curve(
     history: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], float | None], along: str
 ) -> Points:
-    """Finite points of one run."""
+    """The finite points of one run's curve."""
     pairs = [(entry.get(along) or 0.0, value) for entry in history if (value := read(entry)) is not None]
     points = np.array(pairs, dtype=float).reshape(-1, 2)
     points = points[np.isfinite(points).all(axis=1)]
@@ -179,5 +186,5 @@ def _curve(
 
 
 def _steps(at: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The last value known at each place; before the first, that one."""
+    """The last value known at each place; the first value before it."""
     return y[np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(y) - 1)]

@@ -21,7 +21,10 @@ from fccomodel.core.files import make_folder, write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TABLE, RECORD = "compare.csv", "compare.json"
+#: The file with a row for each run.
+TABLE = "compare.csv"
+#: The file with everything.
+RECORD = "compare.json"
 
 
 class Mean(NamedTuple):
@@ -67,7 +70,7 @@ class Comparison(Shown):
         return sorted(runs, key=lambda run: run.job.seed)
 
     def gap(self, objective: float) -> float:
-        """How far an objective is from the reference, above zero where it is worse."""
+        """How far an objective is from the reference; positive if it is worse."""
         assert self.reference is not None
         if self.sense == "minimize":
             return objective - self.reference
@@ -89,7 +92,7 @@ class Comparison(Shown):
 
     @property
     def further(self) -> dict[str, Callable[[Run], float]]:
-        """The columns of the second table: what holds on the test rows, and the lets that are one number."""
+        """The columns of the second table: values on the test rows, and lets that are one number."""
         columns: dict[str, Callable[[Run], float]] = {}
         shown = next((run.values for run in self.runs if not run.error), {})
         if self.test is not None:
@@ -103,16 +106,19 @@ class Comparison(Shown):
         return columns
 
     def mean(self, algorithm: str, read: Callable[[Run], float]) -> Mean | None:
-        """A column's mean over the seeds, None where there is no run."""
+        """A column's mean over the seeds, or None without a run."""
         values = [read(run) for run in self.of(algorithm)]
         if values:
             return Mean(fmean(values), stdev(values) if len(values) > 1 else 0.0)
         return None
 
     def best(self, column: str) -> set[str]:
-        """The algorithms with the least mean, none where all are alike; by objective, of those whose
-        violation is within the tolerance."""
-        read, sign = self.columns[column], -1.0 if column == "objective" and self.sense == "maximize" else 1.0
+        """The algorithms with the best mean of a column; none if all are alike.
+
+        By objective or gap, only those count whose violation is within the tolerance.
+        """
+        read = self.columns[column]
+        sign = -1.0 if column == "objective" and self.sense == "maximize" else 1.0
         means = {
             name: sign * mean.mean for name in self.algorithms if (mean := self.mean(name, read)) is not None
         }
@@ -142,11 +148,11 @@ class Comparison(Shown):
     # ---------------------------------------------------------------------------------------- files
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row per run: its values, those on the test rows, the lets member by member, the tuned
-        hyper-parameters."""
+        """A row per run: its values, those on the test rows, lets by member, tuned hyper-parameters."""
         return [self._row(run) for run in self.runs]
 
     def _row(self, run: Run) -> dict[str, Any]:
+        """The row of one run."""
         row: dict[str, Any] = {"algorithm": run.job.algorithm, "seed": run.job.seed}
         row |= {name: None if run.error else read(run) for name, read in self.columns.items()}
         row |= {"iterations": run.iterations, "stopped": run.stopped, "error": run.error} | _members(

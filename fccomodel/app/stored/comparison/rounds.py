@@ -1,5 +1,4 @@
-"""All runs of a comparison: the trials of the tuning, round by round, then every algorithm from every
-seed."""
+"""All runs of a comparison: the rounds of tuning, then every algorithm from every seed."""
 
 from __future__ import annotations
 
@@ -14,8 +13,12 @@ from fccomodel.app.stored.comparison.variants import Variant
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """How far a comparison is: runs done, how many there will be (at most, while it tunes), and the
-    last one."""
+    """How far a comparison is.
+
+    done   runs that are finished
+    total  how many there will be; at most, while it tunes
+    run    the last one
+    """
 
     done: int
     total: int
@@ -37,7 +40,7 @@ class Rounds:
         self.chosen: dict[str, Hyper] = {}
 
     def run(self, processes: int, score: Callable[[Run], tuple[float, float]] | None = None) -> bool:
-        """Runs all, tuned first by ``score`` where there is one; whether Ctrl-C ended it."""
+        """Run all, after tuning by ``score`` if there is one. Returns whether Ctrl-C ended it."""
         try:
             with Workers(self.bench, processes) as workers:
                 if score is not None:
@@ -50,8 +53,10 @@ class Rounds:
         return False
 
     def tune(self, workers: Workers, score: Callable[[Run], tuple[float, float]]) -> None:
-        """Chooses hyper-parameters from the grids of the papers, at the first seed; those that a
-        variant sets stay."""
+        """Choose hyper-parameters from the grids of the papers, at the first seed.
+
+        Those that a variant sets stay.
+        """
         grids = {name: self.grid(self.bench.task.variants[name]) for name in self.algorithms}
         last = len(self.seeds) * len(self.algorithms)
         tune(
@@ -63,14 +68,16 @@ class Rounds:
         )
 
     def grid(self, variant: Variant) -> dict[str, Sequence[float]]:
+        """The grid of the algorithm's paper, without the options that the variant sets."""
         own = registry.all()[variant.algorithm].grid
         return {name: values for name, values in own.items() if name not in dict(variant.options)}
 
     def job(self, name: str, seed: int) -> Job:
+        """The run of an algorithm from a seed, with its chosen hyper-parameters."""
         return Job(algorithm=name, seed=seed, hyper=self.chosen.get(name, ()))
 
     def execute(self, workers: Workers, wanted: Sequence[Job], later: int = 0) -> list[Run]:
-        """The runs of these jobs; so many more may follow."""
+        """The runs of these jobs. ``later``: how many more may follow."""
         total = len(self.runs) + len(wanted) + later
         for run in workers.each(wanted):
             self.runs[run.job] = run

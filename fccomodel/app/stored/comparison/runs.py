@@ -1,4 +1,4 @@
-"""One run of one algorithm from one seed, and many of them: here, or in processes of their own."""
+"""One run of one algorithm from one seed, and many of them, in this process or in others."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ from fccomodel.data.bound import Bound
 if TYPE_CHECKING:
     from fccomodel.execution.run import Checkpoints, Solution
 
+#: The origin of options that tuning chose.
 TUNED = "tuned"
-#: hyper-parameters by name, as pairs
+#: Hyper-parameters as pairs of a name and a value.
 Hyper = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to run, the algorithm by its label. A trial solves on the rows not held out, and is judged
-    by those that are."""
+    """A run to make, with the algorithm by its label.
+
+    A trial solves on the rows that are not held out, and is judged by those that are.
+    """
 
     algorithm: str
     seed: int
@@ -45,8 +48,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What came of a job; every value is computed from the problem as written, over all its rows, in
-    float64.
+    """The outcome of a job. Every value is of the problem as written, over all its rows, in float64.
 
     objective, violation   on the rows solved on (of a trial: the objective on the rows held out)
     kkt                    the ε of the KKT report       oracles, seconds, iterations   what the solver used
@@ -71,18 +73,21 @@ class Run:
 
 
 class Records(Protocol):
-    """Runs that are done, by their jobs, and where others keep their state."""
+    """Finished runs by their jobs, and where the others keep their state."""
 
-    def read(self, job: Job) -> Run | None: ...
+    def read(self, job: Job) -> Run | None:
+        """The run if it is finished, else None."""
 
-    def write(self, run: Run) -> None: ...
+    def write(self, run: Run) -> None:
+        """Keep a finished run."""
 
-    def place(self, job: Job) -> Checkpoints: ...
+    def place(self, job: Job) -> Checkpoints:
+        """Where a run keeps its state."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What all runs share; a worker gets it once.
+    """Everything that all runs share. A worker gets it once.
 
     variants     algorithms by their labels          show         names of lets
     chosen       options with their origins
@@ -103,12 +108,12 @@ class Task:
 
     @property
     def ranks(self) -> bool:
-        """Every run is one of all ranks."""
+        """Whether every run is one of several ranks."""
         return bool(self.chosen.get("ranks", (False, ""))[0])
 
 
 class Bench:
-    """The model compiled, and its data bound once for each choice of rows."""
+    """The compiled model, with its data bound once for each choice of rows."""
 
     def __init__(self, task: Task, compiled: pipeline.Compiled | None = None, bound: Bound | None = None):
         self.task = task
@@ -118,8 +123,10 @@ class Bench:
             self.parts[0, False] = bound, None
 
     def bound(self, job: Job) -> tuple[Bound, Bound | None]:
-        """The rows to solve on, and those held out. A net's first weights come from the seed, so it
-        binds anew for each."""
+        """The rows to solve on, and those held out.
+
+        A net's first weights come from the seed, so a model with nets is bound for each seed.
+        """
         seed = job.seed if self.compiled.problem.nets else 0
         if (seed, job.trial) not in self.parts:
             self.parts = {key: part for key, part in self.parts.items() if key[0] == seed}
@@ -142,20 +149,21 @@ class Bench:
         return pipeline.bind(self.compiled, self.task.binding, encoding=encoding, where=where)
 
     def bind_all(self) -> None:
-        """Binds the rows of tests and trials: what is wrong with their conditions is an error before
-        the first run."""
+        """Bind the rows of tests and trials, so that errors in their conditions come before the first run."""
         if self.task.validation is not None:
             self.bound(Job(algorithm="", seed=self.task.split_seed, trial=True))
         _ = self.test
 
     @cached_property
     def test(self) -> Bound | None:
+        """The rows to evaluate every answer on, or None."""
         where = self.task.test
         if where is None:
             return None
         return self.elsewhere(self.bound(Job(algorithm="", seed=0))[0], where)
 
     def plan(self, job: Job) -> pipeline.Planned:
+        """The plan of a job."""
         chosen: Origins = {**self.task.chosen, "seed": (job.seed, TUNED if job.trial else "compare")}
         variant = self.task.variants.get(job.algorithm) or Variant(algorithm=job.algorithm)
         chosen |= {"algorithm": (variant.algorithm, "compare")} | {
@@ -165,15 +173,15 @@ class Bench:
         return pipeline.plan(self.compiled, self.task.binding, chosen, bound=self.bound(job)[0])
 
     def run(self, job: Job) -> Run | None:
-        """Solve and judge; None where Ctrl-C cut it short. Raises F0713 where a rank is lost."""
+        """Solve and judge; None if Ctrl-C cut it short. Raises F0713 if a rank is lost."""
+        from fccomodel.execution import ranks
         from fccomodel.execution.errors import RANK_LOST
-        from fccomodel.execution.run import company
 
         kept = self.task.kept
         if kept is not None and (done := kept.read(job)) is not None:
             return done
         try:
-            with company.taken(job, self.bound(job)[0]) if self.task.ranks else nullcontext():
+            with ranks.taken(job) if self.task.ranks else nullcontext():
                 solution = self.solution(job)
                 if solution.interrupted:
                     return None
@@ -188,24 +196,22 @@ class Bench:
             return Run(job=job, error=f"{first.code}: {first.message}")
 
     def solution(self, job: Job) -> Solution:
-        """The job's run."""
+        """The end of the job's run."""
         kept = self.task.kept
-        if kept is None:
-            planned = self.plan(job)
-        else:
-            planned = replace(self.plan(job), checkpoints=kept.place(job))
+        planned = self.plan(job)
+        if kept is not None:
+            planned = replace(planned, checkpoints=kept.place(job))
         return pipeline.run(planned, watched=not job.trial)[2]
 
-    def part(self, job: Job) -> Bound:
-        """This rank's part in a run that the first rank judges, by the rows that it is on."""
+    def part(self, job: Job) -> None:
+        """This rank's part in a run that rank 0 judges."""
         from fccomodel.execution import ranks
 
         with suppress(FccoError, ranks.Done):
             self.solution(job)
-        return self.bound(job)[0]
 
     def judge(self, job: Job, solution: Any) -> Run:
-        """The answer's values, from the problem and the data alone."""
+        """The values of the answer, computed from the problem and the data alone."""
         from fccomodel import report as kkt
         from fccomodel.evaluation.values import lets, level, values
 
@@ -250,7 +256,7 @@ _bench: Bench | None = None
 
 
 def _start(task: bytes) -> None:
-    """A worker's beginning: Ctrl-C is the parent's business, and one thread is enough."""
+    """Start a worker: it ignores Ctrl-C, which its parent handles, and uses one thread."""
     import torch
 
     global _bench
@@ -260,13 +266,13 @@ def _start(task: bytes) -> None:
 
 
 def _work(job: Job) -> Run | None:
+    """A run in a worker."""
     assert _bench is not None
     return _bench.run(job)
 
 
 class Workers:
-    """Runs jobs one after the other (``count`` 1), or in as many processes; the numbers are the same.
-    A context manager."""
+    """Runs jobs one after the other, or in ``count`` processes, with the same numbers. A context manager."""
 
     def __init__(self, bench: Bench, count: int):
         self.bench, self.pool = bench, None
@@ -290,7 +296,7 @@ class Workers:
             child.terminate()
 
     def each(self, jobs: Sequence[Job]) -> Iterator[Run]:
-        """The runs as they end; KeyboardInterrupt where one was cut short."""
+        """The runs as they end. Raises KeyboardInterrupt if one was cut short."""
         if self.pool is None:
             for job in jobs:
                 yield _whole(self.bench.run(job))
@@ -306,7 +312,7 @@ class Workers:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Processes begun in here keep their linear algebra to one thread each, as ``_start`` does for torch."""
+    """Processes that start in this block use one thread each for linear algebra (see ``_start``)."""
     before = dict(os.environ)
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     try:
@@ -317,21 +323,25 @@ def one_thread() -> Iterator[None]:
 
 
 def _whole(run: Run | None) -> Run:
+    """The run. Raises KeyboardInterrupt if it was cut short."""
     if run is None:
         raise KeyboardInterrupt
     return run
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def score(run: Run, sense: str, tolerance: float) -> tuple[float, float]:
-    """Lower is better: points whose violation is within the tolerance, by objective; then all others,
-    by violation."""
+    """The score of a run; lower is better.
+
+    Points whose violation is within the tolerance are ordered by objective, before all others, which
+    are ordered by violation.
+    """
     if run.error or run.objective != run.objective:
         return inf, inf
     objective = run.objective if sense == "minimize" else -run.objective

@@ -1,5 +1,4 @@
-"""Hyper-parameters from the grids of the papers: all combinations where they are few, otherwise one
-name after the other."""
+"""Hyper-parameters from the grids of the papers: all combinations of a small grid, else name by name."""
 
 from __future__ import annotations
 
@@ -9,27 +8,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fccomodel.app.stored.comparison.runs import Hyper, Job, Run
 
-#: Combinations up to which all are tried.
-MOST = 64
+#: The largest number of combinations that are all tried.
+LARGEST_WHOLE_GRID = 64
 
 
 class Search:
-    """The search of one algorithm. The values that it has by default always compete; ``chosen`` is the
-    best so far."""
+    """The search for one algorithm. Its default values always compete.
+
+    ``chosen`` is the best so far.
+    """
 
     def __init__(self, grid: Mapping[str, Sequence[float]]):
-        whole = math.prod(map(len, grid.values())) <= MOST
-        self.rounds: list[Mapping[str, Sequence[float]]]
+        whole = math.prod(map(len, grid.values())) <= LARGEST_WHOLE_GRID
+        by_name: list[Mapping[str, Sequence[float]]] = [{name: values} for name, values in grid.items()]
         if whole:
             self.rounds = [grid]
         else:
-            self.rounds = [{name: values} for name, values in grid.items()]
+            self.rounds = by_name
         self.chosen: Hyper = ()
         self.best = (math.inf, math.inf)
         self.tried: set[Hyper] = set()
 
     def ask(self) -> list[Hyper]:
-        """The candidates of the next round, none where the search is over."""
+        """The candidates of the next round; none once the search is over."""
         if not self.rounds:
             return []
         names = self.rounds.pop(0)
@@ -44,11 +45,11 @@ class Search:
 
     @property
     def later(self) -> int:
-        """How many candidates the rounds to come ask for, at most."""
+        """The largest number of candidates that later rounds ask for."""
         return sum(math.prod(map(len, names.values())) for names in self.rounds)
 
     def tell(self, results: Iterable[tuple[Hyper, tuple[float, float]]]) -> None:
-        """Scores of candidates, lower is better; of equals the first asked for stays."""
+        """Take the scores of candidates: lower is better, and of equal ones the first stays."""
         for point, score in results:
             if score < self.best:
                 self.best, self.chosen = score, point
@@ -61,9 +62,11 @@ def tune(
     score: Callable[[Run], tuple[float, float]],
     chosen: dict[str, Hyper],
 ) -> None:
-    """Puts the values chosen for each algorithm into ``chosen``, the best so far after every round; a
-    round runs the candidates of all algorithms together, ``execute(jobs, later)``, which hears how
-    many trials may follow."""
+    """Put the values chosen for each algorithm into ``chosen``, the best so far after every round.
+
+    A round runs the candidates of all algorithms together by ``execute(jobs, later)``, where
+    ``later`` is how many trials may follow.
+    """
     searches = {name: Search(grid) for name, grid in grids.items()}
     while True:
         jobs = [

@@ -1,5 +1,4 @@
-"""Algorithms as they are named in a comparison: ``sox``, or with options of its own, ``sox(gamma=0.1,
-inner_batch=4)``."""
+"""Algorithms as a comparison names them: ``sox``, or with options ``sox(gamma=0.1, inner_batch=4)``."""
 
 from __future__ import annotations
 
@@ -13,21 +12,22 @@ from fccomodel.app.stored.comparison import errors
 from fccomodel.core import options
 from fccomodel.core.diagnostics import refuse
 
-#: What all runs of a comparison share, or what it sets itself.
+#: Options that all runs of a comparison share, or that it sets itself.
 OF_ALL = ("algorithm", "seed", "budget", "device", *options.ABOUT_NEW_ROWS)
+#: A variant as text: a name, and perhaps options in parentheses.
 WRITTEN = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """An algorithm with the options that hold for it alone; its label tells it from others in tables
-    and curves."""
+    """An algorithm with the options that hold for it alone."""
 
     algorithm: str
     options: tuple[tuple[str, Any], ...] = ()
 
     @property
     def label(self) -> str:
+        """The name of the variant in tables and curves."""
         inside = ", ".join(f"{name}={_written(value)}" for name, value in self.options)
         if inside:
             return f"{self.algorithm}({inside})"
@@ -35,19 +35,19 @@ class Variant:
 
 
 def split(text: str) -> list[str]:
-    """The parts between commas outside parentheses, without those that are empty."""
+    """The nonempty parts between commas that are outside parentheses."""
     parts = re.split(r",(?![^()]*\))", text)
     return [part.strip() for part in parts if part.strip()]
 
 
 def read(names: Iterable[str]) -> dict[str, Variant]:
-    """Variants by their labels, each once; an argument error for what is not of the form
-    ``name(option=value, ..)``."""
+    """Variants by their labels, each once. Refuses a text not of the form ``name(option=value, ..)``."""
     variants = [_read(name) for name in names]
     return {variant.label: variant for variant in variants}
 
 
 def _read(text: str) -> Variant:
+    """The variant that a text names."""
     match = WRITTEN.fullmatch(text)
     if match is None:
         refuse(errors.not_a_variant(text))
@@ -63,6 +63,7 @@ def _read(text: str) -> Variant:
 
 
 def _written(value: Any) -> str:
+    """An option's value as text."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""A stored answer judged on rows of choice."""
+"""A stored answer evaluated on chosen rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors
 from fccomodel.app.shown.notebook.shown import Shown
+from fccomodel.app.stored import errors
 from fccomodel.app.stored.results.reading import Stored
 from fccomodel.app.stored.results.record import VARIABLES, plain, report_json, without_encoding
 from fccomodel.core import ir
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fccomodel.report.cautions import Warned
     from fccomodel.report.new_rows.intervals import Intervals
 
-#: cautions that are about any rows, not about those that an answer is found on
+#: Cautions about any rows, not only those that an answer was found on.
 OF_OTHER_ROWS = ("other units", "rows left out")
 
 
@@ -39,7 +39,7 @@ class Evaluation(Shown):
 
     @property
     def cautions(self) -> tuple[Warned, ...]:
-        """What a reader should know of these rows."""
+        """Warnings about these rows."""
         from fccomodel.report import cautions
 
         return tuple(
@@ -63,7 +63,7 @@ class Evaluation(Shown):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The keys of ``result.json`` that a report decides, and what it was evaluated on."""
+        """The keys of ``result.json`` that a report decides, and the rows that it was evaluated on."""
         head = {"model": self.stored.record["model"], "algorithm": self.stored.record["algorithm"]}
         rows = {name: table.n for name, table in self.bound.tables.items()}
         notes = [*self.bound.notes, *self.report.notes]
@@ -88,8 +88,7 @@ def evaluate(
     allow_python: bool = False,
     show: Iterable[str] = (),
 ) -> Evaluation:
-    """The report of a stored answer on other rows, with the scaling and the categories that it was
-    solved with."""
+    """The report of a stored answer on other rows, with the scaling and categories of the solve."""
     from fccomodel import report as kkt
     from fccomodel.evaluation.values import lets, values
     from fccomodel.report.new_rows import subsample
@@ -113,13 +112,13 @@ def evaluate(
     report = kkt.report(
         bound, stored.variables, multipliers=stored.solvers_multipliers, seed=seed, judging=True
     )
-    sure = subsample.sure(bound, stored.variables, seed=seed, afford=pipeline.HELD_S)
+    sure = subsample.sure(bound, stored.variables, seed=seed, afford=pipeline.HELD_OUT_SECONDS)
     shown = values(bound, stored.variables, wanted, seed=seed)
     return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=shown)
 
 
 def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bound) -> None:
-    """A stored variable must have the size that the data now asks for."""
+    """Refuse a stored variable whose size differs from what the data ask for."""
     shape = [bound.dims.get(size) if isinstance(size, str) else size for size in variable.shape]
     if None in shape or variable.net is not None:
         return

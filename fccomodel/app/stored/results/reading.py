@@ -1,4 +1,4 @@
-"""A solved problem from files: as it was written, with its model compiled again."""
+"""A solved problem read back from files, with its model compiled again."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors
 from fccomodel.app.scoring import scoring
 from fccomodel.app.scoring.answers import Answer
 from fccomodel.app.shown import labelled
 from fccomodel.app.shown.history import History
-from fccomodel.app.stored import store
+from fccomodel.app.stored import errors, store
 from fccomodel.app.stored.results.record import ARRAYS, FORMAT, RESULT, VARIABLES, to_json
 from fccomodel.app.stored.results.schema import ENTRIES, LATER
 from fccomodel.core import arrays, ir
@@ -60,6 +59,7 @@ class Stored(Answer):
         return History(self.record["history"])
 
     def fitted(self) -> scoring.Fitted:
+        """The answer without its data, from the record."""
         problem, record = self.compiled.problem, self.record
         return scoring.Fitted(
             compiled=self.compiled,
@@ -100,23 +100,19 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
         refuse(errors.no_result_folder(folder))
 
     def parsed(record: Any) -> tuple[Any, Source, pipeline.Binding]:
+        """The record, its model's text and its binding."""
         if record.get("format") != FORMAT:
             refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
         if wrong := misfits(record, ENTRIES, LATER):
             raise ValueError(f"its entry `{wrong[0]}` is not as a solve writes it")
-        return (
-            record,
-            Source(text=record["source"]["text"], name=record["source"]["name"]),
-            _binding(record["binding"]),
-        )
+        source = Source(text=record["source"]["text"], name=record["source"]["name"])
+        return record, source, _binding(record["binding"])
 
     (record, source, binding), files = store.read(folder, RESULT, parsed)
     variables = _arrays(files.get(VARIABLES, folder / VARIABLES))
     numbers = {name: np.asarray(value, float) for name, value in record["params"].items()}
     if ARRAYS in files:
         numbers |= _arrays(files[ARRAYS])
-    else:
-        numbers |= {}
     compiled = pipeline.compile_model(source)
     if compiled.hash != record["model_hash"]:
         refuse(
@@ -145,17 +141,14 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
 def _demand_variables(
     problem: ir.Problem, sizes: Mapping[str, int], variables: Mapping[str, np.ndarray], path: Path
 ) -> None:
-    """F0810 where a variable of the model is missing, has another shape than the sizes say, or is not
-    of finite numbers."""
+    """Raise F0810 if a variable is missing, has a wrong shape, or has numbers that are not finite."""
     for name, variable in problem.variables.items():
         if name not in variables:
             refuse(errors.variable_not_stored(path, name))
         value = variables[name]
-        shape = (
-            (None,)
-            if variable.net
-            else tuple(sizes.get(n) if isinstance(n, str) else n for n in variable.shape)
-        )
+        shape: tuple[int | None, ...] = (None,)  # a net's weights have no declared size
+        if not variable.net:
+            shape = tuple(sizes.get(n) if isinstance(n, str) else n for n in variable.shape)
         if len(shape) != value.ndim or any(
             n not in (None, m) for n, m in zip(shape, value.shape, strict=True)
         ):
@@ -164,21 +157,20 @@ def _demand_variables(
 
 
 def _has_axes(value: np.ndarray, axes: Sequence[tuple[str, Sequence[Any] | None]]) -> bool:
-    """Whether an array has one axis for each that is named, as long as the list of its names; without
-    axes it is as it is."""
+    """Whether an array has the named axes, each as long as the list of its names. True without axes."""
     lengths = [n if names is None else len(names) for n, (_, names) in zip(value.shape, axes, strict=False)]
     return not axes or len(axes) == value.ndim and tuple(lengths) == value.shape
 
 
 def _demand_numbers(arrays: Mapping[str, np.ndarray], path: Path) -> None:
-    """F0810 where an array is not of finite real numbers."""
+    """Raise F0810 if an array has numbers that are not real and finite."""
     for name, value in arrays.items():
         if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
             refuse(errors.stored_not_numbers(path, name))
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an npz file; F0810 where it cannot be read."""
+    """The arrays of an npz file. Raises F0810 if it cannot be read."""
     try:
         return arrays.read(path)
     except arrays.NotArrays as error:
@@ -186,7 +178,7 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def _binding(stored: Mapping[str, Any]) -> pipeline.Binding:
-    """What ``binding_json`` could keep."""
+    """The binding that ``binding_json`` could keep."""
     return pipeline.Binding(
         spec=stored["spec"],
         data={name: value for name, value in stored["data"].items() if value is not None},

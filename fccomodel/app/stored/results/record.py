@@ -1,4 +1,4 @@
-"""``result.json``: everything about a solved problem but its arrays, as plain values."""
+"""``result.json``: everything about a solved problem except its arrays, as plain values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,26 @@ if TYPE_CHECKING:
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
 
+#: The version of the format.
 FORMAT = 3
-RESULT, VARIABLES, SOLVER, DATA, SCORES = "result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"
-HELD, ARRAYS = "heldout.npz", "arrays.npz"
+#: The file with everything except arrays.
+RESULT = "result.json"
+#: The file with the variables.
+VARIABLES = "variables.npz"
+#: The file with the program.
+SOLVER = "solver.py"
+#: The file with the program's data.
+DATA = "data.pt"
+#: The file with the nets' scores of all rows.
+SCORES = "scores.npz"
+#: The file with the numbers of rows held out.
+HELD = "heldout.npz"
+#: The file with the arrays of the model.
+ARRAYS = "arrays.npz"
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it: arrays as lists, records as objects, and what is not finite as null."""
+    """The value as JSON: arrays become lists, records become objects, numbers that are not finite null."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.generic):
@@ -39,7 +52,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        if math.isfinite(value):
+            return value
+        return None
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Mapping):
@@ -54,7 +69,7 @@ def plain(value: Any) -> Any:
 
 
 def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
-    """Everything about a solved problem but its arrays."""
+    """The record of a solved problem: everything except its arrays."""
     planned, solution = outcome.planned, outcome.solution
     compiled, options = planned.compiled, planned.options
     record = {
@@ -123,8 +138,10 @@ def report_json(report: KKTReport) -> dict[str, Any]:
 
 
 def holdout_json(planned: pipeline.Planned) -> dict[str, Any] | None:
-    """What was held out: as given, and of rows chosen at random the seed and their count; ``save``
-    writes their numbers."""
+    """The rows held out: the option, and for random rows the seed and their count by table.
+
+    ``save`` writes their numbers.
+    """
     if planned.holdout is None:
         return None
     rows = {name: len(numbers) for name, numbers in planned.held.items()}
@@ -132,15 +149,14 @@ def holdout_json(planned: pipeline.Planned) -> dict[str, Any] | None:
 
 
 def without_encoding(bound: Bound) -> dict[str, Any]:
-    """What was bound; the statistics have an entry of their own."""
+    """The sources of the data, without the statistics, which have their own entry."""
     return {
         name: {k: v for k, v in source.items() if k != "encoding"} for name, source in bound.sources.items()
     }
 
 
 def binding_json(binding: pipeline.Binding) -> dict[str, Any]:
-    """What was bound, so far as it can be bound again: files by absolute path; tables and modules of a
-    Python session by kind."""
+    """The binding, as far as it can be bound again: files by absolute path, None for Python objects."""
     spec, folder = binding.spec, binding.data_dir
     if isinstance(spec, Path):
         folder = folder or spec.parent
@@ -155,7 +171,7 @@ def binding_json(binding: pipeline.Binding) -> dict[str, Any]:
 
 
 def _origin(value: Any, *, path: bool = True) -> Any:
-    """A file or a net's text as it is, or None for an object that lives in Python alone."""
+    """A file by its absolute path or a net's text; None for a Python object."""
     if isinstance(value, str | Path):
         text = str(value)
         if path and ":" not in text:
@@ -165,7 +181,7 @@ def _origin(value: Any, *, path: bool = True) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Of what decided the numbers."""
+    """The versions of the software that decided the numbers."""
     import torch
 
     return {

@@ -1,4 +1,4 @@
-"""What the entries of ``result.json`` look like that are read back."""
+"""The types of the entries of ``result.json`` that are read back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BINDING = record(
     }
 )
 
-#: By entry what is needed of it.
+#: The type of each entry.
 ENTRIES = {
     "model": text,
     "model_hash": text,
@@ -83,5 +83,5 @@ ENTRIES = {
     "history": several(by_name(maybe(either(number, flag, text)))),
     "files": by_name(text),
 }
-#: The same of entries that an earlier version did not write.
+#: The types of entries that earlier versions did not write.
 LATER = {"answered_by": record({"method": text})}

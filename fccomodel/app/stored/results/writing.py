@@ -1,4 +1,4 @@
-"""A solved problem to files: the record, the variables, the program with its data, the nets' scores."""
+"""Writes a solved problem to files: record, variables, program with its data, scores of the nets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
-    """Write all files of a result, which replace those of a former one as a whole; what
-    ``result.json`` says."""
+    """Write all files of a result in one go, in place of an earlier result. Returns its record."""
     from fccomodel.program.errors import NOT_EMITTED
 
     record = to_json(outcome)
@@ -62,7 +61,7 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
 
 
 def _copied(bound: Bound, data: Path) -> list[str]:
-    """That a program's data repeat those of tables in files, and how large they are."""
+    """A note if the program's data repeat tables in files, with their size."""
     from fccomodel.data.bound import mapped
 
     names = [name for name, table in bound.tables.items() if any(map(mapped, table.columns.values()))]
@@ -75,7 +74,7 @@ def _copied(bound: Bound, data: Path) -> list[str]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """An npz file. ``np.savez`` would take a variable named ``file`` for its own argument."""
+    """Write an npz file. ``np.savez`` would take a variable named ``file`` for its own argument."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, value in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -83,8 +82,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def repeating(program: Program, solution: Solution) -> Program:
-    """The program with the numbers of steps and passes that a run took as its own: started anew, it
-    goes the same way."""
+    """The program with the numbers of steps and passes of a run, so that it repeats the run."""
     given: dict[str, Any] = {
         "SECONDS": None,
         "CALLS": None,
@@ -98,7 +96,7 @@ def repeating(program: Program, solution: Solution) -> Program:
 
 
 def emitted(planned: pipeline.Planned) -> Program:
-    """The program of a plan; F0805 for margins and intervals of new rows, which take a solve to find."""
+    """The program of a plan. Raises F0805 for margins and intervals of new rows, which need a solve."""
     for name in ("margin", "population"):
         value, origin = planned.options.get(name, (None, options.USER))
         if value not in (None, False) and origin != options.USER:
@@ -112,8 +110,10 @@ def emitted(planned: pipeline.Planned) -> Program:
 
 
 def write_program(program: Program, path: Path) -> Path:
-    """The solver's text, and beside it, under a name of its own, the data that it reads; the path of
-    the latter. F0608 where neither a text nor torch.export can write a net."""
+    """Write the solver's text, and beside it its data. Returns the path of the data.
+
+    Raises F0608 if neither a text nor ``torch.export`` can write a net.
+    """
     import torch
 
     from fccomodel.program.emit.modules import exported
@@ -131,7 +131,7 @@ def write_program(program: Program, path: Path) -> Path:
 
 
 def with_constants(text: str, given: Mapping[str, Any], comment: str = "") -> str:
-    """A program's text with other values of some of its constants."""
+    """A program's text with other values for some constants."""
     lines = {name: f"{name} = {literal(value)}{comment}" for name, value in given.items()}
     return re.sub(rf"^({'|'.join(lines)}) = .*$", lambda found: lines[found[1]], text, flags=re.M)
 
@@ -139,7 +139,7 @@ def with_constants(text: str, given: Mapping[str, Any], comment: str = "") -> st
 def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
     """Each net's output on every bound row of the column it is applied to, in the rows' order.
 
-    The key is the net's name; where a net is applied to several columns, ``NET_TABLE_COLUMN``.
+    The key is the net's name, or ``NET_TABLE_COLUMN`` if it is applied to several columns.
     """
     uses: dict[str, dict[tuple[str, str], ir.NetCall]] = {}
     for call in bound.problem.expressions(ir.NetCall):
@@ -161,7 +161,7 @@ def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tu
 def _outputs(
     bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray], rows: np.ndarray
 ) -> np.ndarray:
-    """The net at every row, (n, *output), in float64; a few thousand rows at a time."""
+    """The net's output at every row, (n, *output), in float64, computed in chunks of rows."""
     import torch
 
     from fccomodel.evaluation.interpret import net_apply

@@ -88,7 +88,10 @@ def unknown_section(name: str, value: Any, sections: Sequence[str], data: Sequen
 
 def not_a_section(name: str, *, table: bool) -> Diagnostic:
     """Sections have settings; a table's may be a path."""
-    what = 'section with `source = "..."`, or a path' if table else "TOML section"
+    if table:
+        what = 'section with `source = "..."`, or a path'
+    else:
+        what = "TOML section"
     return VALUE.error(f"{name} must be a {what}", fix=f"write [{name}] on a line of its own")
 
 

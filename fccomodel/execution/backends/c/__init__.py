@@ -1,7 +1,7 @@
 """A graph of torch's operations on arrays of fixed sizes as loops of C, one after another.
 
-Views are strides into what they look at; entrywise operations that one other uses stand inside its
-loop. An operation without a line here is refused: ``Unfit``.
+Views are strides into their arrays. An entrywise operation with one user stands inside the loop of
+that user. An operation that is unknown here raises ``Unfit``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from fccomodel.execution.backends.c.operations import added, arange, full, joine
 from fccomodel.execution.backends.c.places import gathered, ordered, picked, put, rows
 from fccomodel.execution.backends.c.values import Buffer, Entry, Node, View, flat, key, kind, literal, span
 
-#: bytes between the beginnings of arrays are a multiple of this
+#: Arrays begin at multiples of so many bytes: a line of the cache.
 LINE = 64
-
+#: Operations that are not entrywise, by their names in torch.
 OTHERS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(("sum", "mean", "amax", "amin"), reduced),
     **dict.fromkeys(("mm", "mv", "bmm", "addmm", "addmv", "dot", "baddbmm"), multiplied),
@@ -54,13 +54,15 @@ OTHERS: dict[str, Callable[..., None]] = {
     "cumsum": added,
     "sort": ordered,
 }
-#: those that change an argument and are no entrywise operations; its shape alone
-WRITES, SHAPES = {"index_put"}, {"squeeze", "unsqueeze", "transpose", "t"}
+#: Operations that are not entrywise and may change an argument.
+WRITES = {"index_put"}
+#: Operations that may change the shape of an argument.
+SHAPES = {"squeeze", "unsqueeze", "transpose", "t"}
 
 
 @dataclass
 class Loops:
-    """The lines of a function of arrays; ``room``: bytes for those of its own."""
+    """The lines of a C function. ``room``: bytes for its intermediate arrays."""
 
     lines: list[str] = field(default_factory=list)
     values: dict[Any, Any] = field(default_factory=dict)
@@ -71,11 +73,11 @@ class Loops:
 
     # --------------------------------------------------------------------------------------- arrays
     def own(self, shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> View:
-        """A new array."""
-        if strides is not None:
-            strides = tuple(strides)
-        else:
+        """A new intermediate array."""
+        if strides is None:
             strides = flat(shape)
+        else:
+            strides = tuple(strides)
         self.count += 1
         buffer = Buffer(f"t{self.count}", dtype, span(shape, strides))
         size = buffer.length * torch.empty((), dtype=dtype).element_size()
@@ -84,7 +86,7 @@ class Loops:
         return View(buffer, tuple(shape), strides)
 
     def view(self, value: Any) -> Any:
-        """An argument as an array: what waits is computed now."""
+        """An argument as an array; an operation that waits is computed now."""
         if not isinstance(value, torch.fx.Node):
             return value
         if value in self.waiting:
@@ -93,21 +95,21 @@ class Loops:
         return self.values[value]
 
     def stored(self, entry: Entry, like: torch.Tensor) -> View:
-        """An entrywise operation, computed."""
+        """The result of an entrywise operation in an array of its own."""
         out = self.own(entry.shape, entry.dtype, like.stride())
         self.fill(out, entry)
         return out
 
     def fill(self, out: View, entry: Entry) -> None:
-        """The loop that puts an entrywise operation into an array."""
+        """Add the loop that puts an entrywise operation into an array."""
         self.loop([out, *entry.leaves()], out.shape, lambda at: f"{at(out)} = {entry.printed(at)};", True)
 
     def copied(self, into: View, x: View) -> None:
-        """One array put into another."""
+        """Add the loop that copies an array into another."""
         self.loop([into, x], x.shape, lambda at: f"{at(into)} = {at(x)};", True)
 
     def written(self, buffer: Buffer) -> None:
-        """Before an array changes: what waits for its numbers is computed."""
+        """Compute the operations that wait for an array, before it changes."""
         for node in [n for n, e in self.waiting.items() if any(leaf.buffer is buffer for leaf in e.leaves())]:
             self.view(node)
 
@@ -119,8 +121,10 @@ class Loops:
         body: Callable[[Callable[[View], str]], str],
         many: bool,
     ) -> None:
-        """One inside another over a shape; dims without gaps between them are one. ``many``: numbers
-        do not wait for others."""
+        """Add nested loops over a shape. Dims without gaps between them are merged.
+
+        ``many``: entries do not depend on each other, so the innermost loop is vectorised.
+        """
         dims = [(n, [v.strides[k] for v in views]) for k, n in enumerate(shape) if n != 1]
         if any(n == 0 for n, _ in dims):
             return
@@ -134,9 +138,14 @@ class Loops:
         keys = {key(v): k for v, k in ((v, places[id(v)]) for v in views)}
 
         def at(view: View) -> str:
+            """The entry of a view in the innermost loop."""
             k = keys[key(view)]
             terms = [f"{s[k]} * i{d}" if s[k] != 1 else f"i{d}" for d, (_, s) in enumerate(merged) if s[k]]
-            return f"{view.buffer.name}[{' + '.join([*([str(view.start)] if view.start or not terms else []), *terms])}]"
+            if view.start or not terms:
+                start = [str(view.start)]
+            else:
+                start = []
+            return f"{view.buffer.name}[{' + '.join([*start, *terms])}]"
 
         for d, (n, _) in enumerate(merged):
             if many and d == len(merged) - 1:
@@ -146,7 +155,7 @@ class Loops:
 
     # ----------------------------------------------------------------------------------- operations
     def run(self, node: Node) -> None:
-        """One operation."""
+        """Add one operation."""
         if node.target is operator.getitem:
             self.values[node] = self.values[node.args[0]][node.args[1]]
             return
@@ -161,10 +170,11 @@ class Loops:
             raise Unfit(f"no loops for {node.target}")
 
     def look(self, node: Node, write: bool) -> None:
-        """A view, where torch says it lies."""
+        """Add a view, at the place that torch gives."""
         source = self.view(node.args[0])
         found, base = node.meta["val"], node.args[0].meta["val"]
-        if isinstance(found, tuple | list):
+        several = isinstance(found, tuple | list)
+        if several:
             many = found
         else:
             many = [found]
@@ -172,7 +182,7 @@ class Loops:
         made = [
             View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many
         ]
-        if isinstance(found, tuple | list):
+        if several:
             self.values[node] = made
         else:
             self.values[node] = made[0]
@@ -180,8 +190,7 @@ class Loops:
             self.values[node.args[0]] = made[0]
 
     def entrywise(self, node: Node, name: str, write: bool) -> None:
-        """An operation entry by entry: it waits for the only place where it is used, or has an array
-        of its own."""
+        """Add an entrywise operation: it waits for its only user, or gets an array of its own."""
         like, target = node.meta["val"], self.view(node.args[0]) if write else None
         entry = self.entry(node, name, like)
         if target is not None:
@@ -215,7 +224,7 @@ class Loops:
         at = dtype
         if name in TRUTHS:
             if len(args) > 1:
-                at = torch.result_type(*(value(a) for a in args))
+                at = torch.result_type(*map(value, args))
             else:
                 at = value(args[0]).dtype
         kinds = [torch.bool if name == "where" and k == 0 else at for k in range(len(args))]
@@ -228,19 +237,13 @@ class Loops:
         alpha = given.get("alpha", 1)
         if alpha != 1:
             args[1] = Scaled(args[1], alpha)
-        if at == torch.float32:
-            size = "float"
-        elif at == torch.float64:
-            size = "double"
-        else:
-            size = kind(at)
-        text = text.replace("{S}", size).replace("{F}", "f" if at == torch.float32 else "")
+        text = text.replace("{S}", kind(at)).replace("{F}", "f" if at == torch.float32 else "")
         guarded = name == "where"
         parts = tuple(self.operand(a, k, guarded) for a, k in zip(args, kinds, strict=False))
         return Entry(text, parts, tuple(like.shape), dtype)
 
     def operand(self, arg: Any, dtype: torch.dtype, guarded: bool = False) -> Any:
-        """An argument inside a loop; behind a condition no function is called."""
+        """An argument inside a loop. ``guarded``: behind a condition, where no function is called."""
         if isinstance(arg, Scaled):
             inside = self.operand(arg.node, dtype)
             return Entry(f"({literal(arg.by, dtype)} * {{a}})", (inside,), shape_of(arg.node), dtype)
@@ -261,8 +264,7 @@ class Loops:
 
 
 def way_of(target: Any) -> tuple[str, str, bool]:
-    """How an operation of torch is made, "" where it is not; its name, and whether it changes its
-    argument."""
+    """The way an operation is written in C ("" if it is not), its name, and whether it writes in place."""
     name = target._schema.name.split("::")[1]
     write = name.endswith("_") and not name.endswith("__")
     if write:
@@ -276,7 +278,7 @@ def way_of(target: Any) -> tuple[str, str, bool]:
 
 
 def part_of(operation: Any) -> Callable | None:
-    """How an operation without loops is made of others; None of one that has some."""
+    """The formula of an operation without loops; None for one that has some."""
     return parts.part_of(operation, lambda one: way_of(one)[0] != "")
 
 
@@ -289,21 +291,21 @@ class Scaled:
 
 
 def value(arg: Any) -> Any:
-    """What an argument is, without its numbers."""
+    """An argument's recorded value, or the number that it is."""
     if isinstance(arg, torch.fx.Node):
         return arg.meta["val"]
     return arg
 
 
 def shape_of(arg: Any) -> tuple[int, ...]:
-    """That of an argument, which may be a number."""
+    """The shape of an argument; () for a number."""
     if isinstance(arg, torch.fx.Node):
         return tuple(arg.meta["val"].shape)
     return ()
 
 
 def shaped(node: Node) -> tuple[int, ...]:
-    """That of a result, () of several."""
+    """The shape of a result; () for several."""
     found = node.meta.get("val")
     if isinstance(found, torch.Tensor):
         return tuple(found.shape)

@@ -1,4 +1,4 @@
-"""Operations entry by entry: expressions of C."""
+"""Entrywise operations as expressions of C."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fccomodel.execution.backends.c.values import Entry, Node, kind, literal, na
 if TYPE_CHECKING:
     from fccomodel.execution.backends.c import Loops
 
-#: Entrywise operations by their names in torch, for arguments a, b, c; ``S`` ends a function's name
-#: by its type.
+#: Entrywise operations by their names in torch, for arguments a, b, c. ``S`` and ``F`` stand for the
+#: ending of a function's name for its type.
 ENTRIES = {
     "add": "({a} + {b})",
     "sub": "({a} - {b})",
@@ -62,20 +62,22 @@ ENTRIES = {
     "elu": "elu_{S}({a}, {b})",
     "copy": "{a}",
 }
-#: those whose result is a truth value: arguments are compared in their own type
+#: Operations whose result is a truth value: arguments are compared in their own type.
 TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "signbit", "logical_and", "logical_or", "logical_not"}
-#: functions that loops take many numbers at a time through only where no condition stands before them
+#: Functions that are vectorised only without a condition before them.
 CALLS = ("exp", "log", "tanh", "sin(", "cos(", "erf", "atan", "pow")
+#: Operations that copy their argument.
 COPIES = {"clone", "_to_copy", "copy", "contiguous", "alias_copy"}
 
 
 def inner(node: Node) -> bool:
-    """It takes entries of its arguments inside its own loop."""
+    """Whether a node reads entries of its arguments inside its own loop."""
     name = named(node)
     return name in ENTRIES or name in EXTRA or name in COPIES
 
 
 def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+    """x between bounds, either of which may be missing."""
     x, *bounds = node.args
     low, high = [*bounds, None, None][:2]
     low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)
@@ -92,6 +94,7 @@ def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
 
 
 def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+    """x to a power; common exponents without ``pow``."""
     x, exponent = node.args
     at, f = like.dtype, "f" if like.dtype == torch.float32 else ""
     whole = {2: f"square_{kind(at)}({{a}})", 1: "{a}", 0.5: f"sqrt{f}({{a}})", -1: "(1 / {a})"}
@@ -103,9 +106,10 @@ def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
 
 
 def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
-    """x + value a b, or a / b."""
+    """The operation x + value a b, or x + value a / b."""
 
     def made(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+        """The expression for a node."""
         x, a, b = (loops.operand(arg, like.dtype) for arg in node.args)
         by = literal(node.kwargs.get("value", 1), like.dtype)
         return Entry(f"({{a}} + {by} * ({{b}} {sign} {{c}}))", (x, a, b), tuple(like.shape), like.dtype)
@@ -114,6 +118,7 @@ def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
 
 
 def filled(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+    """One number everywhere, 0 unless given."""
     if len(node.args) > 1:
         number = node.args[1]
     else:
@@ -121,6 +126,7 @@ def filled(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     return Entry("{a}", (loops.operand(number, like.dtype),), tuple(like.shape), like.dtype)
 
 
+#: Operations with their own functions, by their names in torch.
 EXTRA: dict[str, Callable[[Loops, Node, torch.Tensor], Entry]] = {
     "fill": filled,
     "zero": filled,

@@ -1,5 +1,4 @@
-"""What the C of every step begins with: functions of numbers, many at a time where the system has
-them, and matrix products."""
+"""The beginning of every C text: functions of numbers, vectorised if the system can, and matrix products."""
 
 HEAD = """
 #include <stddef.h>
@@ -22,31 +21,37 @@ static inline T relu_##S(T a) { return a < 0 ? 0 : a; } \\
 static inline T square_##S(T a) { return a * a; } \\
 static inline T maximum_##S(T a, T b) { return a > b || a != a ? a : b; } \\
 static inline T minimum_##S(T a, T b) { return a < b || a != a ? a : b; } \\
-static inline T lerp_##S(T a, T b, T c) { return (c < (T)0.5 && c > (T)-0.5) ? a + c * (b - a) : b - (b - a) * (1 - c); }
+static inline T lerp_##S(T a, T b, T c) { return (c < (T)0.5 && c > (T)-0.5) ? a + c * (b - a) \\
+    : b - (b - a) * (1 - c); }
 EACH(float, float, f) EACH(double, double, ) EACH(long, long, ) EACH(int, int, )
 static inline long placed(long i, long n) { return i < 0 ? i + n : i; }
 static inline float elu_float(float a, float b) { return relu_float(a) + b * expm1f(minimum_float(a, 0)); }
-static inline double elu_double(double a, double b) { return relu_double(a) + b * expm1(minimum_double(a, 0)); }
+static inline double elu_double(double a, double b) { return relu_double(a) \\
+    + b * expm1(minimum_double(a, 0)); }
 
 /* C = A B: rows of A four at a time, columns of B in panels of WIDE, which lie one behind the other */
 #define WIDE(T) (128 / sizeof(T))
 #define PRODUCT(T) \\
 typedef T lane_##T __attribute__((vector_size(64), aligned(8), may_alias)); \\
-static void tile_##T(long rows, long K, const T *restrict A, long a0, long a1, const T *restrict P, T *restrict out) { \\
+static void tile_##T(long rows, long K, const T *restrict A, long a0, long a1, const T *restrict P, \\
+    T *restrict out) { \\
     lane_##T s[4][2] = {{{0}}}; \\
     for (long k = 0; k < K; k++) { \\
         const lane_##T *p = (const lane_##T *)(P + k * WIDE(T)); \\
-        for (long r = 0; r < 4; r++) { T a = A[(r < rows ? r : 0) * a0 + k * a1]; s[r][0] += a * p[0]; s[r][1] += a * p[1]; } \\
+        for (long r = 0; r < 4; r++) { T a = A[(r < rows ? r : 0) * a0 + k * a1]; s[r][0] += a * p[0]; \\
+            s[r][1] += a * p[1]; } \\
     } \\
     memcpy(out, s, sizeof(s)); \\
 } \\
-static void product_##T(long M, long N, long K, const T *A, long a0, long a1, const T *B, long b0, long b1, T *C, T *pack) { \\
+static void product_##T(long M, long N, long K, const T *A, long a0, long a1, const T *B, long b0, \\
+    long b1, T *C, T *pack) { \\
     T out[4 * WIDE(T)]; \\
     if (N == 1) { \\
         for (long i = 0; i < M; i++) { \\
             T s = 0; \\
             const T *row = A + i * a0; \\
-            if (a1 == 1 && b0 == 1) { _Pragma("omp simd reduction(+:s)") for (long k = 0; k < K; k++) s += row[k] * B[k]; } \\
+            if (a1 == 1 && b0 == 1) { _Pragma("omp simd reduction(+:s)") for (long k = 0; k < K; k++) \\
+                s += row[k] * B[k]; } \\
             else for (long k = 0; k < K; k++) s += A[i * a0 + k * a1] * B[k * b0]; \\
             C[i] = s; \\
         } \\

@@ -1,4 +1,4 @@
-"""Reductions, products of matrices, and arrays that are made or put together, as loops of C."""
+"""Reductions, matrix products, and arrays that are created or joined, as loops of C."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ def reduced(loops: Loops, node: Node) -> None:
     else:
         given = node.kwargs.get("dim")
     rank = len(x.shape)
+    along: list[int] = []
     if rank:
         along = [d % rank for d in ([given] if isinstance(given, int) else given or range(rank))]
-    else:
-        along = []
     out = loops.own([1 if k in along else n for k, n in enumerate(x.shape)], like.dtype)
     whole = out.spread(x.shape)
     number = kind(like.dtype)
@@ -41,10 +40,8 @@ def reduced(loops: Loops, node: Node) -> None:
     inside = rank and along == [rank - 1] and x.strides[-1] == 1
     if inside:
         rest = x.shape[:-1]
-        head, into = (
-            replace(x, shape=rest, strides=x.strides[:-1]),
-            replace(out, shape=rest, strides=out.strides[:-1]),
-        )
+        head = replace(x, shape=rest, strides=x.strides[:-1])
+        into = replace(out, shape=rest, strides=out.strides[:-1])
         n = x.shape[-1]
         if sums:
             sign = "+"
@@ -54,6 +51,7 @@ def reduced(loops: Loops, node: Node) -> None:
             sign = "min"
 
         def line(at: Callable[[View], str]) -> str:
+            """The reduction of one row."""
             place = at(head)
             if sums:
                 step = "s += p[k];"
@@ -69,18 +67,13 @@ def reduced(loops: Loops, node: Node) -> None:
 
         loops.loop([into, head], rest, line, False)
     else:
-        order = sorted(
-            range(rank), key=lambda k: k not in along
-        )  # what is added up outside, so that rows are taken whole
+        order = sorted(range(rank), key=lambda k: k not in along)  # reduced dims outside: whole rows inside
         moved = [v.turned(order) for v in (whole, x)]
         if sums:
             form = "{0} += {1};"
         else:
             form = f"{{0}} = {'maximum' if name == 'amax' else 'minimum'}_{number}({{0}}, {{1}});"
-        if order:
-            last = order[-1] not in along
-        else:
-            last = False
+        last = bool(order) and order[-1] not in along
         loops.loop(moved, moved[1].shape, lambda at: form.format(*map(at, moved)), last)
     if name == "mean":
         count = literal(math.prod(x.shape[k] for k in along), like.dtype)
@@ -89,7 +82,7 @@ def reduced(loops: Loops, node: Node) -> None:
 
 
 def multiplied(loops: Loops, node: Node) -> None:
-    """Products of matrices and vectors; with another array added."""
+    """Products of matrices and vectors, and such products with an array added."""
     name, like = named(node), node.meta["val"]
     plus, (a, b) = (node.args[0] if name.startswith("add") else None), map(loops.view, node.args[-2:])
     if any(x.dtype not in (torch.float32, torch.float64) for x in (a, b)) or node.kwargs:
@@ -100,22 +93,12 @@ def multiplied(loops: Loops, node: Node) -> None:
         batch = 1
     out = loops.own(like.shape, like.dtype)
     number = kind(like.dtype)
+    left, a_by = (1, *a.shape), (0, *a.strides)
     if len(a.shape) > 1:
-        left = a.shape[-2:]
-    else:
-        left = (1, *a.shape)
+        left, a_by = a.shape[-2:], a.strides[-2:]
+    right, b_by = (*b.shape, 1), (*b.strides, 0)
     if len(b.shape) > 1:
-        right = b.shape[-2:]
-    else:
-        right = (*b.shape, 1)
-    if len(a.shape) > 1:
-        a_by = a.strides[-2:]
-    else:
-        a_by = (0, *a.strides)
-    if len(b.shape) > 1:
-        b_by = b.strides[-2:]
-    else:
-        b_by = (*b.strides, 0)
+        right, b_by = b.shape[-2:], b.strides[-2:]
     (m, k), n = left, right[1]
     loops.products += batch * m * n * k
     pack = loops.own((k * 128,), torch.bool)
@@ -132,7 +115,7 @@ def multiplied(loops: Loops, node: Node) -> None:
 
 
 def full(loops: Loops, node: Node) -> None:
-    """Arrays of one number."""
+    """Arrays filled with one number."""
     name, like = named(node), node.meta["val"]
     numbers = {"full": 1, "new_full": 2, "full_like": 1, "scalar_tensor": 0}
     if name in numbers:
@@ -149,7 +132,7 @@ def full(loops: Loops, node: Node) -> None:
 
 
 def arange(loops: Loops, node: Node) -> None:
-    """Numbers one after another."""
+    """``arange``: numbers with a constant step."""
     like, args = node.meta["val"], list(node.args)
     start, step = (args[0] if len(args) > 1 else 0), (args[2] if len(args) > 2 else 1)
     out = loops.own(like.shape, like.dtype)
@@ -162,7 +145,7 @@ def arange(loops: Loops, node: Node) -> None:
 
 
 def joined(loops: Loops, node: Node) -> None:
-    """Arrays one behind the other."""
+    """``cat``: arrays one after another along a dim."""
     parts, dim = [loops.view(a) for a in node.args[0]], node.args[1] if len(node.args) > 1 else 0
     like = node.meta["val"]
     out, place = loops.own(like.shape, like.dtype), 0
@@ -194,7 +177,7 @@ def padded(loops: Loops, node: Node) -> None:
 
 
 def added(loops: Loops, node: Node) -> None:
-    """Sums along one dim: each entry those up to it."""
+    """``cumsum``: running sums along one dim."""
     x, dim, like = loops.view(node.args[0]), int(node.args[1]), node.meta["val"]
     if x.dtype != like.dtype or not x.shape:
         raise Unfit("no loops for running counts")

@@ -1,5 +1,7 @@
-"""Operations that have no loop of their own, made of those that have: the formulas that steps need
-here, torch's for all else."""
+"""Operations without a loop of their own, written with operations that have one.
+
+The formulas that steps need are here; torch has the others.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +16,24 @@ aten = torch.ops.aten
 
 
 def stacked(arrays: list[torch.Tensor], dim: int = 0) -> torch.Tensor:
-    """Side by side along a new dim."""
+    """The arrays side by side along a new dim."""
     return torch.cat([x.unsqueeze(dim) for x in arrays], dim)
 
 
 def softmax(x: torch.Tensor, dim: int, _: bool) -> torch.Tensor:
-    """exp(x) over its sum."""
+    """exp(x) divided by its sum."""
     raised = (x - x.amax(dim, keepdim=True)).exp()
     return raised / raised.sum(dim, keepdim=True)
 
 
 def log_softmax(x: torch.Tensor, dim: int, _: bool) -> torch.Tensor:
-    """Its logarithm."""
+    """The logarithm of ``softmax``."""
     below = x - x.amax(dim, keepdim=True)
     return below - below.exp().sum(dim, keepdim=True).log()
 
 
 def logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """log(e^x + e^y); where both are the same infinity, that."""
+    """log(e^x + e^y); an infinity if both are the same one."""
     top, low = torch.maximum(x, y), torch.minimum(x, y)
     return torch.where((top == low) & (top.abs() == math.inf), top, top + (low - top).exp().log1p())
 
@@ -39,31 +41,31 @@ def logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def index_add(
     x: torch.Tensor, dim: int, index: torch.Tensor, y: torch.Tensor, alpha: float = 1
 ) -> torch.Tensor:
-    """Rows added where places say, in place."""
+    """Add rows of y to the rows of x that ``index`` names, in place."""
     if dim:
-        moved = (x.transpose(0, dim), y.transpose(0, dim))
+        into, rows = (x.transpose(0, dim), y.transpose(0, dim))
     else:
-        moved = (x, y)
-    moved[0].index_put_((index,), moved[1] * alpha if alpha != 1 else moved[1], accumulate=True)
+        into, rows = (x, y)
+    into.index_put_((index,), rows * alpha if alpha != 1 else rows, accumulate=True)
     return x
 
 
 def layer_norm(
     x: torch.Tensor, shape: list[int], weight: Any, bias: Any, eps: float
 ) -> tuple[torch.Tensor, ...]:
-    """Less the mean and over the deviation of the last dims, with both."""
+    """x less the mean and divided by the deviation of the last dims; mean and inverse deviation."""
     dims = list(range(-len(shape), 0))
     mean = x.mean(dims, keepdim=True)
     apart = x - mean
     over = (apart.square().mean(dims, keepdim=True) + eps).rsqrt()
     if weight is None:
-        found = apart * over
+        scaled = apart * over
     else:
-        found = apart * over * weight
-    return found if bias is None else found + bias, mean, over
+        scaled = apart * over * weight
+    return scaled if bias is None else scaled + bias, mean, over
 
 
-#: By the operation.
+#: The formulas, by the operation.
 OWN: Mapping[Any, Callable] = {
     aten._unsafe_view.default: lambda x, size: x.view(size),
     aten.sum.default: lambda x, dtype=None: aten.sum.dim_IntList(x, list(range(x.dim())), dtype=dtype),
@@ -80,14 +82,14 @@ OWN: Mapping[Any, Callable] = {
 
 @cache
 def torchs() -> Mapping[Any, Callable]:
-    """Torch's tables; that its formulas load its compiler, a second, is why there are others here."""
+    """Torch's formulas. They load its compiler, which takes a second; so the common ones are in ``OWN``."""
     from torch import _decomp
 
     return {**_decomp.decomposition_table, **_decomp.core_aten_decompositions()}
 
 
 def part_of(operation: Any, has_loop: Callable[[Any], bool]) -> Callable | None:
-    """How an operation is made of others; None where it is not."""
+    """The formula of an operation by others, or None to keep it."""
     if operation in OWN:
         return OWN[operation]
     if has_loop(operation):

@@ -1,4 +1,4 @@
-"""Entries of arrays by their places, and numbers in order, as loops of C."""
+"""Indexing and sorting as loops of C."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fccomodel.execution.backends.c.values import Node, View, kind, named
 if TYPE_CHECKING:
     from fccomodel.execution.backends.c import Loops
 
-#: numbers that are sorted by insertion
-SORTED = 256
+#: The largest number of entries that are sorted, by insertion.
+LARGEST_SORT = 256
 
 
 def rows(loops: Loops, node: Node) -> None:
-    """Entries of an array along one dim, by their places."""
+    """``index_select``: entries along one dim, by their indices."""
     x, dim, index = loops.view(node.args[0]), int(node.args[1]), loops.view(node.args[2])
     out = loops.own(node.meta["val"].shape, node.meta["val"].dtype)
     dim %= len(x.shape)
@@ -40,8 +40,10 @@ def rows(loops: Loops, node: Node) -> None:
 
 
 def places(loops: Loops, node: Node) -> tuple[View, list[tuple[View, int, int]], tuple[int, ...]]:
-    """What several arrays of places, for the first dims, pick: the array, each with its dim's size and
-    stride, their shape."""
+    """The operands of an index by several arrays for the first dims.
+
+    They are the indexed array, each index array with its dim's size and stride, and their shape.
+    """
     x, given = loops.view(node.args[0]), list(node.args[1])
     if any(g is None for g in given):
         raise Unfit("no loops for places of later dims alone")
@@ -53,7 +55,7 @@ def places(loops: Loops, node: Node) -> tuple[View, list[tuple[View, int, int]],
 
 
 def picked(loops: Loops, node: Node) -> None:
-    """Entries of an array by places along its first dims."""
+    """``index``: entries by indices along the first dims."""
     x, index, shape = places(loops, node)
     like = node.meta["val"]
     out, line = loops.own(like.shape, like.dtype), scattered(x, index, shape)
@@ -64,25 +66,28 @@ def picked(loops: Loops, node: Node) -> None:
 
 @dataclass(frozen=True)
 class Scattered:
+    """An indexed entry inside a loop: the views that it reads, and its text."""
+
     views: list[View]
     text: Callable[[Callable[[View], str]], str]
 
 
 def scattered(x: View, index: list[tuple[View, int, int]], shape: tuple[int, ...]) -> Scattered:
-    """An entry of an array by places for its first dims, within loops over their shape and the other dims."""
+    """An entry by indices for the first dims, within loops over the indices' shape and the other dims."""
     tail = x.shape[len(index) :]
     whole = (*shape, *tail)
     rest = replace(x, shape=whole, strides=(*[0] * len(shape), *x.strides[len(index) :]))
     spread = [(replace(f, shape=whole, strides=(*f.strides, *[0] * len(tail))), n, s) for f, n, s in index]
 
     def text(at: Callable[[View], str]) -> str:
+        """The entry in C."""
         return f"(&{at(rest)})[{' + '.join(f'{s} * placed({at(f)}, {n})' for f, n, s in spread)}]"
 
     return Scattered([rest, *(f for f, _, _ in spread)], text)
 
 
 def put(loops: Loops, node: Node) -> None:
-    """Entries of an array by places along its first dims, changed."""
+    """``index_put``: set or add entries by indices along the first dims."""
     x, index, shape = places(loops, node)
     loops.written(x.buffer)
     new, adds = loops.view(node.args[2]), len(node.args) > 3 and bool(node.args[3])
@@ -101,7 +106,7 @@ def put(loops: Loops, node: Node) -> None:
 
 
 def gathered(loops: Loops, node: Node) -> None:
-    """Entries by places of their own along one dim."""
+    """``gather``: entries along one dim, each by its own index."""
     x, dim, index = loops.view(node.args[0]), int(node.args[1]), loops.view(node.args[2])
     if not x.shape:
         raise Unfit("no loops for entries of a number")
@@ -119,8 +124,10 @@ def gathered(loops: Loops, node: Node) -> None:
 
 
 def ordered(loops: Loops, node: Node) -> None:
-    """A few numbers in order, with their places, by insertion; what is equal stays in its order, NaN
-    is the largest."""
+    """``sort`` of a few numbers, with their places, by insertion.
+
+    Equal numbers stay in their order; NaN is the largest.
+    """
     given = {
         "dim": -1,
         "descending": False,
@@ -128,20 +135,16 @@ def ordered(loops: Loops, node: Node) -> None:
         **node.kwargs,
     }
     x, values = loops.view(node.args[0]), node.meta["val"][0]
-    if not x.shape or x.shape[given["dim"]] > SORTED:
+    if not x.shape or x.shape[given["dim"]] > LARGEST_SORT:
         raise Unfit("no loops for orders of many numbers")
     dim = given["dim"] % len(x.shape)
     made = [loops.own(values.shape, dtype) for dtype in (x.dtype, torch.int64)]
     order = [*(k for k in range(len(x.shape)) if k != dim), dim]
     turned = [v.turned(order) for v in (x, *made)]
-    heads, (s, r, _) = (
-        [replace(v, shape=v.shape[:-1], strides=v.strides[:-1]) for v in turned],
-        [v.strides[-1] for v in turned],
-    )
+    heads = [replace(v, shape=v.shape[:-1], strides=v.strides[:-1]) for v in turned]
+    s, r, _ = (v.strides[-1] for v in turned)
     before = "v > q[(j - 1) * R] || (v != v && q[(j - 1) * R] == q[(j - 1) * R])"
-    if given["descending"]:
-        before = before
-    else:
+    if not given["descending"]:
         before = "q[(j - 1) * R] > v || (q[(j - 1) * R] != q[(j - 1) * R] && v == v)"
     text = (
         "const {t} *p = &{0}; {t} *q = &{1}; long *o = &{2}; for (long k = 0; k < {n}; k++) {{ {t} v = "

@@ -1,4 +1,4 @@
-"""Arrays as loops of C see them: where numbers lie, by which strides, and expressions of them."""
+"""Arrays in loops of C: buffers, strided views, and expressions of entries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from fccomodel.execution.backends._base import Unfit
 
-#: torch's types in C
+#: The C type of each of torch's types.
 TYPES = {
     torch.float32: "float",
     torch.float64: "double",
@@ -20,13 +20,13 @@ TYPES = {
     torch.int32: "int",
 }
 
-#: one of a graph of torch
+#: A node of a graph of torch.
 Node = Any
 
 
 @dataclass(eq=False)
 class Buffer:
-    """Where numbers lie: an argument of the function, or room of its own."""
+    """Memory of an array: an argument of the function, or part of its own memory."""
 
     name: str
     dtype: torch.dtype
@@ -36,7 +36,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Numbers of a buffer, by strides."""
+    """Entries of a buffer, by strides."""
 
     buffer: Buffer
     shape: tuple[int, ...]
@@ -45,16 +45,17 @@ class View:
 
     @property
     def dtype(self) -> torch.dtype:
+        """The type of the entries."""
         return self.buffer.dtype
 
     def turned(self, order: Sequence[int]) -> View:
-        """The same with its dims in another order."""
+        """The view with its dims in another order."""
         return replace(
             self, shape=tuple(self.shape[k] for k in order), strides=tuple(self.strides[k] for k in order)
         )
 
     def spread(self, shape: tuple[int, ...]) -> View:
-        """The same on more dims, repeated along them."""
+        """The view broadcast to a shape."""
         extra = len(shape) - len(self.shape)
         kept = [
             0 if n == 1 and m != 1 else s
@@ -73,26 +74,28 @@ class Entry:
     dtype: torch.dtype
 
     def leaves(self) -> list[View]:
-        """The arrays that it reads, spread over its shape."""
+        """The views that it reads, broadcast to its shape."""
         return [view.spread(self.shape) for view in self.views()]
 
     def views(self) -> list[View]:
-        """The same as they are."""
+        """The views that it reads."""
         inner = [a.views() if isinstance(a, Entry) else [a] for a in self.args if isinstance(a, Entry | View)]
         return [view for part in inner for view in part]
 
     def printed(self, at: Callable[[View], str], shape: tuple[int, ...] | None = None) -> str:
-        """Its C, ``at(leaf)`` of the arrays."""
+        """The expression in C, with ``at(leaf)`` for each view."""
         shape = self.shape if shape is None else shape
-        texts = [
-            arg.printed(at, shape)
-            if isinstance(arg, Entry)
-            else at(arg.spread(shape))
-            if isinstance(arg, View)
-            else str(arg)
-            for arg in self.args
-        ]
+        texts = [_printed(arg, at, shape) for arg in self.args]
         return self.text.format(**dict(zip("abc", texts, strict=False)))
+
+
+def _printed(arg: Any, at: Callable[[View], str], shape: tuple[int, ...]) -> str:
+    """An argument of an expression in C."""
+    if isinstance(arg, Entry):
+        return arg.printed(at, shape)
+    if isinstance(arg, View):
+        return at(arg.spread(shape))
+    return str(arg)
 
 
 def literal(value: Any, dtype: torch.dtype) -> str:
@@ -114,7 +117,7 @@ def literal(value: Any, dtype: torch.dtype) -> str:
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Numbers from the first to the last of a view."""
+    """The number of entries from the first to the last of a view."""
     if math.prod(shape):
         return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     return 1
@@ -126,17 +129,19 @@ def flat(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def kind(dtype: torch.dtype) -> str:
-    """A type in C."""
+    """The C type of one of torch's types. Raises ``Unfit`` if there is none."""
     if dtype not in TYPES:
         raise Unfit(f"no loops for {dtype}")
     return TYPES[dtype]
 
 
 def named(node: Node) -> str:
+    """The name of a node's operation in torch, without the underscore of writing in place."""
     if hasattr(node.target, "_schema"):
         return node.target._schema.name.split("::")[1].rstrip("_")
     return ""
 
 
 def key(view: View) -> tuple:
+    """A key that is the same for views of the same entries."""
     return (view.buffer.name, view.start, view.strides, view.shape)

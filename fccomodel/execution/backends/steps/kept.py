@@ -1,4 +1,4 @@
-"""Libraries of steps on disk: where they lie, and by what they are known."""
+"""Libraries of steps on disk: their folder and their keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder() -> Path:
 
 
 def key(several: Several, *more: str) -> str:
-    """What a library is made of: the text of the steps, sizes, torch, the processor, and ``more``."""
+    """The key of a library: a hash of the steps' text, sizes, torch, the processor, and ``more``."""
     shapes = [(tuple(x.shape), x.stride(), str(x.dtype)) for x in several.example()]
     apart = {"device", "waiting"}
     values = {name: repr(x) for name, x in sorted(numbers(several.data).items()) if name not in apart}
@@ -40,7 +40,7 @@ def key(several: Several, *more: str) -> str:
 
 @cache
 def instructions() -> str:
-    """What the processor can do, as Linux tells it: a folder may be shared by machines that differ."""
+    """The instruction sets of the processor: machines that share a folder may differ in them."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -51,7 +51,7 @@ def instructions() -> str:
 
 
 def steps_of(several: Several) -> str:
-    """The parts of a program's text that its steps are made of, without comments."""
+    """The parts of a program's text that its steps use, without comments."""
     solver, found = several.module.SOLVER, {}
     body = ast.parse(several.text).body
     waiting = [part.__name__ for part in (solver.gradient, solver.advance, solver.update, solver.project)]

@@ -1,4 +1,4 @@
-"""Several steps of the loop in one call, with what the loop keeps beside them."""
+"""Several steps of the loop in one call, with everything that the loop updates beside them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ import torch
 
 from fccomodel.execution.backends.steps.several import STEPS, Several, counts, holding, tensors
 
-#: the moved arguments, those changed in place, and the numbers beside them
+#: The moved arguments, those changed in place, and the numbers after the steps.
 Results = tuple[list[torch.Tensor], list[torch.Tensor], Mapping[str, Any]]
-#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)``: from these numbers; several
-#: batches move w together
+#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)``: steps that begin with the
+#: numbers ``before``; ``pooled``: several batches move w together.
 Call = Callable[..., Results]
 
 
 class Leap:
-    """In the place of ``one_step``: so many steps of those drawn ahead as a call takes, ``least`` to
-    ``most``; where fewer are left before settings change or the budget ends, or arrays are still to
-    be made, one as the loop itself takes it."""
+    """Takes the place of ``one_step``: from ``least`` to ``most`` steps of those drawn ahead in one call.
+
+    If fewer are left before settings change or the budget ends, or if arrays are still to be made,
+    the loop itself takes one step.
+    """
 
     def __init__(self, several: Several, call: Call, least: int = STEPS, most: int = STEPS):
         self.several, self.call, self.one = several, call, several.module.one_step
@@ -32,7 +34,7 @@ class Leap:
         self.made: dict[Any, torch.Tensor] = {}
 
     def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
-        """The next steps of a run."""
+        """Take the next steps of a run."""
         count = int(min(self.most, len(run.ahead), (iterations or math.inf) - run.count))
         if count < self.least or not self.several.takes(run.state):
             self.one(run, solver, data, h, now, iterations)
@@ -59,7 +61,7 @@ class Leap:
     def rows(
         self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, count: int
     ) -> torch.Tensor:
-        """The numbers that steps go by: of all settings a schedule moves the step size alone."""
+        """The settings of each step, a row each. A schedule moves the step size alone."""
         sizes, together = [], now.together
         for k in range(run.count, run.count + count):
             solver.schedule.move(h, h.peak, k / iterations if iterations else 0.0)
@@ -67,6 +69,7 @@ class Leap:
         met, settings, place = run.state.met, self.settings(vars(now)), self.several.settings.index("eta")
 
         def made() -> list[tuple[float, ...]]:
+            """The rows: settings, and whether a step begins or ends a group of batches."""
             places = ((met + k) % together for k in range(count))
             flags = ((float(at == 0), float(at + 1 == together), float(together)) for at in places)
             return [
@@ -77,7 +80,7 @@ class Leap:
         return self.array((settings, tuple(sizes), met, together), made)
 
     def weights(self, run: Any, solver: Any, count: int) -> torch.Tensor:
-        """Of the iterates in the average."""
+        """The weights of the iterates in the average."""
         averages, length, kept = solver.schedule.averages, run.length, run.kept
         taken = [averages(done, length) for done in range(run.done, run.done + count)]
         run.kept += sum(taken)
@@ -87,7 +90,7 @@ class Leap:
         return self.array(numbers, lambda: numbers)
 
     def array(self, key: Any, numbers: Callable[[], Sequence[Any]]) -> torch.Tensor:
-        """On the device; the last ones are kept."""
+        """Numbers as an array on the device, kept by their key."""
         if key not in self.made:
             if len(self.made) > 64:
                 self.made.clear()

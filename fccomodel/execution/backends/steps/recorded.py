@@ -1,5 +1,4 @@
-"""The operations of torch that work takes, derivatives included, recorded once and made again with
-other arrays."""
+"""Torch's operations in some work, derivatives included, recorded once and repeated on other arrays."""
 
 from __future__ import annotations
 
@@ -15,23 +14,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from fccomodel.execution.backends._base import Unfit
 
 aten = torch.ops.aten
-#: the same array under another name
+#: Operations that return the same array under another name.
 SAME = ("aten::detach", "aten::alias")
-#: their results have sizes that masks decide, and places do not
+#: Operations whose results have sizes that depend on data only if they are given masks.
 PLACES = (aten.index.Tensor,)
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Stands for the array that was met as the so many-th."""
+    """A stand-in for an array, by its number in the order in which arrays were met."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A function of torch, its arguments with slots for arrays, the slots of its results, and these as
-    they were then."""
+    """A function of torch: its arguments and results with slots for arrays, and the recorded results."""
 
     function: Any
     args: tuple[Any, ...]
@@ -40,21 +38,21 @@ class Operation:
     result: Any
 
     def part(self, k: int) -> Operation:
-        """One of the parts that ``unbind`` gives."""
+        """The operation that gives one of the parts of ``unbind``."""
         source, dim = self.args[0], next(iter(self.args[1:]), self.named.get("dim", 0))
         return Operation(aten.select.int, (source, dim, k), {}, [self.made[k]], self.result[k])
 
 
 @dataclass
 class Recorded:
-    """Operations one after another, of the ``given`` arrays."""
+    """A sequence of operations on ``given`` arrays."""
 
     given: list[torch.Tensor]
     operations: list[Operation] = field(default_factory=list)
     results: list[Slot] = field(default_factory=list)
 
     def __call__(self, *arrays: torch.Tensor) -> list[torch.Tensor]:
-        """The results with these arrays; those that the work changed in place are changed."""
+        """The results for these arrays. Arrays that the work changed in place are changed."""
         held = dict(enumerate(arrays))
         for one in self.operations:
             found = one.function(*filled(one.args, held), **filled(one.named, held))
@@ -62,23 +60,24 @@ class Recorded:
         return [held[slot.number] for slot in self.results]
 
     def lean(self) -> None:
-        """Without operations whose results nothing asks for, and that change nothing; of many parts,
-        those asked for."""
+        """Remove operations whose results are not used and that change nothing.
+
+        ``unbind`` of which few parts are used becomes a selection of these.
+        """
         asked, kept = {slot.number for slot in self.results} | set(range(len(self.given))), list[Operation]()
         for one in reversed(self.operations):
             wanted = [k for k, slot in enumerate(one.made) if slot.number in asked]
             if one.function._schema.is_mutable or wanted:
                 asked |= {slot.number for slot in slots_in((one.args, one.named))}
-                apart = one.function is aten.unbind.int and 2 * len(wanted) < len(one.made)
-                if apart:
+                few_parts = one.function is aten.unbind.int and 2 * len(wanted) < len(one.made)
+                if few_parts:
                     kept += [one.part(k) for k in wanted]
                 else:
                     kept += [one]
         self.operations = kept[::-1]
 
     def in_place(self, moved: Collection[int]) -> None:
-        """Given arrays that nothing but a copy reads are changed themselves, of those that may be
-        ``moved``."""
+        """Let given arrays change in place if only a copy reads them, among those that may be ``moved``."""
         uses = Counter(slot.number for one in self.operations for slot in slots_in((one.args, one.named)))
         uses.update(slot.number for slot in self.results)
         same: dict[int, Any] = {}
@@ -106,7 +105,7 @@ class Recorded:
         self.results = [slots[slot.number] for slot in self.results]
 
     def graph(self) -> torch.fx.Graph:
-        """The same as a graph of torch; ``val`` of a node's ``meta`` is what it gave."""
+        """The operations as a graph of torch; ``val`` in a node's ``meta`` is its recorded result."""
         graph = torch.fx.Graph()
         held: dict[int, Any] = {}
         for k, x in enumerate(self.given):
@@ -126,7 +125,7 @@ class Recorded:
 
 
 class Recording(TorchDispatchMode):
-    """Keeps what is met; arrays live as long as it does, so that each has an identity of its own."""
+    """Records operations. It keeps all arrays alive, so that each has its own identity."""
 
     def __init__(self, arrays: Sequence[torch.Tensor], part_of: Callable[[Any], Callable | None]):
         super().__init__()
@@ -138,14 +137,14 @@ class Recording(TorchDispatchMode):
         return False
 
     def slot(self, x: torch.Tensor) -> Slot:
-        """The slot of an array, a new one where it was not met."""
+        """The slot of an array; a new one for a new array."""
         if id(x) not in self.numbers:
             self.numbers[id(x)] = len(self.alive)
             self.alive.append(x)
         return Slot(self.numbers[id(x)])
 
     def argument(self, x: Any) -> Any:
-        """With slots for arrays. One of a single number that nothing here made is that number."""
+        """An argument with slots for arrays. An unknown array of one entry is taken as a constant."""
         if isinstance(x, torch.Tensor):
             if id(x) not in self.numbers and x.numel() > 1:
                 raise Unfit("its steps hold arrays that are no arguments")
@@ -187,10 +186,10 @@ def recorded(
     arrays: Sequence[torch.Tensor],
     part_of: Callable[[Any], Callable | None] = lambda operation: None,
 ) -> Recorded:
-    """What ``work(*arrays)`` does; it is done. ``part_of(operation)``: how one is made of others, None
-    where it is to stay.
+    """The operations of ``work(*arrays)``, which is carried out once.
 
-    Raises ``Unfit`` where it reads numbers from arrays, draws, or holds other arrays.
+    ``part_of(operation)`` gives the operation as a function of others, or None to keep it. Raises
+    ``Unfit`` if the work reads numbers from arrays, draws random numbers, or holds other arrays.
     """
     with torch.inference_mode(False), torch.no_grad(), Recording(arrays, part_of) as mode:
         results = work(*arrays)
@@ -200,7 +199,7 @@ def recorded(
 
 
 def as_now(held: Any) -> Any:
-    """Arrays whose shapes stay as they are."""
+    """The arrays detached, so that their shapes stay."""
     if isinstance(held, torch.Tensor):
         return held.detach()
     if isinstance(held, list | tuple):
@@ -209,7 +208,7 @@ def as_now(held: Any) -> Any:
 
 
 def arrays_in(held: Any) -> Iterator[torch.Tensor]:
-    """Arrays, in order."""
+    """The arrays in nested lists, in order."""
     if isinstance(held, torch.Tensor):
         yield held
     elif isinstance(held, list | tuple):
@@ -218,7 +217,7 @@ def arrays_in(held: Any) -> Iterator[torch.Tensor]:
 
 
 def slots_in(held: Any) -> Iterator[Slot]:
-    """Slots, in order."""
+    """The slots in nested lists and mappings, in order."""
     if isinstance(held, Slot):
         yield held
     elif isinstance(held, list | tuple | dict):
@@ -227,7 +226,7 @@ def slots_in(held: Any) -> Iterator[Slot]:
 
 
 def filled(held: Any, arrays: Mapping[int, Any]) -> Any:
-    """Arrays in the place of slots."""
+    """The value with arrays in place of slots."""
     if isinstance(held, Slot):
         return arrays[held.number]
     if isinstance(held, list | tuple):

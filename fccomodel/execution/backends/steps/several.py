@@ -1,8 +1,8 @@
-"""Some steps of a program's loop as one pure function of arrays: what backends compile or capture.
+"""Several steps of a program's loop as one pure function of arrays, which backends compile or capture.
 
-The function is the program's own ``advance``, so often as steps are taken together. Numbers that
-change from step to step (step sizes, weights of estimates, smoothing) become entries of an array,
-and what steps do with numbers alone is done with arrays.
+The function calls the program's own ``advance`` once per step. Numbers that change from step to
+step (step sizes, weights of estimates, smoothing) become entries of an array, and functions of
+numbers take arrays of one entry.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from fccomodel.algorithms.runtime.loops.steps import adam_step, swept_adam_step
 from fccomodel.core.work import Rates, priced
 from fccomodel.execution.backends._base import Unfit
 
-#: steps of one call
+#: Steps of one call.
 STEPS = 4
-#: beside the settings, the entries of a step's row: it is the first or the last of the batches at
-#: one w, and their number
+#: The entries of a step's row after the settings: whether it is the first or the last of the
+#: batches at one w, and the number of these batches.
 FLAGS = ("first", "last", "together")
-#: arrays of a state that move with each of the batches at one w
+#: Arrays of a state that move with each of the batches at one w.
 APART = {"w_prev", "sum"}
-#: of a round of steps that differ by the numbers beside their arrays
-PHASES = 12
+#: The largest number of phases: steps that differ by the numbers beside their arrays.
+LARGEST_ROUND = 12
 Tensors = dict[str, torch.Tensor]
 
 
 def tensors(space: SimpleNamespace) -> Tensors:
-    """Those of a namespace, sorted by name, and of the namespaces in it as ``outer.inner``."""
+    """The tensors of a namespace, sorted by name; those of inner namespaces as ``outer.inner``."""
     found: Tensors = {}
     for name, x in sorted(vars(space).items()):
         if isinstance(x, torch.Tensor):
@@ -47,7 +47,7 @@ def tensors(space: SimpleNamespace) -> Tensors:
 
 
 def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> SimpleNamespace:
-    """The same with these in the place of its own, named as by ``tensors``."""
+    """The namespace with other tensors in place of its own, named as by ``tensors``."""
     made = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
     for outer, inside in ((name, x) for name, x in vars(space).items() if isinstance(x, SimpleNamespace)):
         parts = {
@@ -58,20 +58,23 @@ def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> Simpl
 
 
 def numbers(space: SimpleNamespace) -> dict[str, Any]:
-    """All else that it has."""
+    """The entries of a namespace that are neither tensors nor namespaces."""
     return {name: x for name, x in vars(space).items() if not isinstance(x, torch.Tensor | SimpleNamespace)}
 
 
 def counts(space: SimpleNamespace) -> dict[str, Any]:
-    """The numbers of a state, but for the batches met at one w."""
+    """The numbers of a state, without the count of batches met at one w."""
     return {name: x for name, x in sorted(numbers(space).items()) if name != "met"}
 
 
 @dataclass(eq=False, kw_only=True)
 class Several:
-    """The steps of a program (``module``) on arrays as a run has them: ``data``, ``state``, estimates
-    ``u``, centres ``c``, settings ``h``, and so many minibatches as there are steps. ``after``:
-    what its numbers are then, where they may change."""
+    """The steps of a program (``module``) on the arrays of a run.
+
+    data, state  as in the run's loop, with estimates ``u``, centres ``c`` and settings ``h``
+    batches      a minibatch for each step
+    after        the state's numbers after the steps; None if they must not change
+    """
 
     module: ModuleType
     text: str
@@ -90,7 +93,7 @@ class Several:
 
     @classmethod
     def of(cls, module: ModuleType, program: Any, device: str, dtype: torch.dtype) -> Several:
-        """As a run begins; raises ``Unfit`` where the steps of a program are no function of arrays."""
+        """The steps at the beginning of a run. Raises ``Unfit`` if they are not a function of arrays."""
         solver = module.SOLVER
         if not hasattr(solver, "advance"):
             raise Unfit("its loop estimates all inner expectations as one vector")
@@ -131,7 +134,7 @@ class Several:
 
     @property
     def solver(self) -> Any:
-        """The record of its steps, Adam's made of operations that take arrays for numbers."""
+        """The record of the program's steps; Adam's with operations that take arrays for numbers."""
         record = self.module.SOLVER
         if record.update.__name__ == swept_adam_step.__name__:
             return replace(record, update=adam_step)
@@ -139,22 +142,22 @@ class Several:
 
     @property
     def settings(self) -> list[str]:
-        """The numbers that steps go by."""
+        """The names of the numeric settings of the steps."""
         return [name for name, value in vars(self.h).items() if isinstance(value, float)]
 
     @property
     def numbers(self) -> int:
-        """So many numbers a step's row has."""
+        """The number of entries in a step's row."""
         return len(self.settings) + len(FLAGS)
 
     @property
     def pooled(self) -> bool:
-        """Several batches may move w together."""
+        """Whether several batches may move w together."""
         return "together" in self.module.SOLVER.advance.__code__.co_names
 
     @property
     def nets(self) -> list[tuple[dict[str, Any], str]]:
-        """Where the buffers of its nets lie: arrays that are no parameters."""
+        """The places of the nets' buffers: arrays that are not parameters."""
         held = [
             net.module
             for net in vars(self.module).values()
@@ -165,19 +168,20 @@ class Several:
 
     @property
     def sets(self) -> list[str]:
-        """The arrays of sets and proximal maps, by their names: those that the start was projected by."""
+        """The names of the arrays of sets and proximal maps that the start was projected by."""
         w = self.state.w
         found = (key for key in getattr(self.module, "INITIAL", ()) if isinstance(key, tuple))
         return sorted(name for name, device, dtype in found if (device, dtype) == (w.device, w.dtype))
 
     def calls(self) -> float:
-        """Counted seconds of the calls of one step; Unfit where it fails, which the loop says in the
-        model's terms."""
+        """Counted seconds of the calls of one step. Raises ``Unfit`` if the step fails."""
         return priced(self.after_one)[1] - priced(self.after_one, Rates(call=0.0))[1]
 
     def after_one(self) -> SimpleNamespace:
-        """The state after a step of the loop, by copies; Unfit where it fails, which the loop says in
-        the model's terms."""
+        """The state after a step of the loop, on copies. Raises ``Unfit`` if the step fails.
+
+        The loop itself then reports the failure in the model's terms.
+        """
         state, u, c = map(self.module.copy_state, (self.state, self.u, self.c))
         try:
             with self.module.no_grad():
@@ -190,35 +194,35 @@ class Several:
 
     @cached_property
     def arrays(self) -> set[str]:
-        """Those that steps find in a state."""
+        """The names of the arrays that steps find in a state."""
         return tensors(self.state).keys() - APART
 
     def takes(self, state: SimpleNamespace) -> bool:
-        """Whether it has the arrays that steps find; a run's first step makes some of them."""
+        """Whether a state has the arrays that steps find; a run's first step makes some of them."""
         return tensors(state).keys() - APART == self.arrays
 
     def equipped(self, leap: Any) -> Any:
-        """The record that the loop takes, with what takes several steps at once."""
+        """The record for the loop, with the function that takes several steps at once."""
         return replace(self.module.SOLVER, leap=leap)
 
     # -------------------------------------------------------------------------------- its arguments
     def fixed(self, data: SimpleNamespace) -> list[torch.Tensor]:
-        """Arguments that stay throughout a run."""
+        """The arguments that stay the same throughout a run."""
         sets = [self.module.alike(self.module.INITIAL, key, self.state.w) for key in self.sets]
         return [*tensors(data).values(), *(held[name] for held, name in self.nets), *sets]
 
     def moving(self, state: SimpleNamespace, average: torch.Tensor) -> list[torch.Tensor]:
-        """Those that come back as results."""
+        """The arguments that come back as results."""
         if self.pooled and not hasattr(state, "sum"):
             state.sum = torch.zeros_like(state.w)
         return [*tensors(state).values(), average]
 
     def kept(self, u: SimpleNamespace, c: SimpleNamespace) -> list[torch.Tensor]:
-        """Those that change in place."""
+        """The arguments that change in place."""
         return [*tensors(u).values(), *tensors(c).values()]
 
     def example(self) -> list[torch.Tensor]:
-        """Arguments as a run begins."""
+        """The arguments at the beginning of a run."""
         rows = torch.ones(len(self.batches), self.numbers, device=self.device, dtype=self.dtype)
         weights = torch.zeros(len(self.batches), device=self.device, dtype=self.dtype)
         drawn = [part for batch in self.batches for part in batch]
@@ -226,12 +230,14 @@ class Several:
         return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *drawn]
 
     def beginning(self, before: Mapping[str, Any]) -> Several:
-        """The same steps from other numbers beside the arrays; ``after`` is what they are then."""
+        """The same steps from other numbers beside the arrays; ``after`` will hold those after them."""
         return replace(self, state=SimpleNamespace(**{**vars(self.state), **before}), after={})
 
     def phases(self) -> tuple[list[dict[str, Any]], list[int]]:
-        """The numbers that steps begin with, one step after another until they come back, and the
-        place of those after each. ``Unfit`` where they do not soon."""
+        """The phases: the numbers that steps begin with, until they repeat; and the phase after each.
+
+        Raises ``Unfit`` if there are more than ``LARGEST_ROUND``.
+        """
         found, following = [counts(self.state)], list[int]()
         while len(following) < len(found):
             one = replace(self, batches=self.batches[:1]).beginning(found[len(following)])
@@ -240,17 +246,17 @@ class Several:
             if (after := counts(SimpleNamespace(**(one.after or {})))) not in found:
                 found.append(after)
             following.append(found.index(after))
-            if len(found) > PHASES:
+            if len(found) > LARGEST_ROUND:
                 raise Unfit("its steps count rounds that are long")
         return found, following
 
     # --------------------------------------------------------------------------------- the function
     def __call__(self, *given: torch.Tensor, pooled: bool = True) -> list[torch.Tensor]:
-        """The state after the steps, and the average of iterates; estimates and centres have changed
-        in place. Unless ``pooled`` every batch moves w by itself.
+        """The state after the steps, and the average of iterates. Estimates and centres change in place.
 
-        Given are, one after the other, ``fixed``, ``moving``, ``kept``, a row of numbers per step,
-        the weights of the iterates in the average, and the minibatches of one step after another.
+        given   ``fixed``, ``moving``, ``kept``, a row of numbers per step, the weights of the iterates
+                in the average, and the minibatches, step by step
+        pooled  several batches may move w together; otherwise each moves it by itself
         """
         left = list(given)
 
@@ -260,14 +266,11 @@ class Several:
             return found
 
         def space(of: SimpleNamespace) -> SimpleNamespace:
-            """The same names for the next arguments."""
+            """A namespace with the same names for the next arguments."""
             return holding(of, dict(zip(tensors(of), taken(tensors(of)), strict=True)))
 
-        data, buffers, sets = (
-            space(self.data),
-            taken(self.nets),
-            dict(zip(self.sets, taken(self.sets), strict=True)),
-        )
+        data, buffers = space(self.data), taken(self.nets)
+        sets = dict(zip(self.sets, taken(self.sets), strict=True))
         state = space(self.state)
         state = holding(state, {name: x.clone() for name, x in tensors(state).items()})
         (average,), kept = taken(["average"]), list(left)
@@ -294,21 +297,19 @@ class Several:
         row: Sequence[torch.Tensor],
         pooled: bool,
     ) -> None:
-        """One of them: ``advance`` as if w moved after each batch; where more come to the same w, all
-        but their sum is as before.
+        """Take one step: ``advance`` as if w moved after each batch.
 
-        Raises ``Unfit`` where it changes settings, or counts.
+        If more batches are to come at the same w, the state stays as before, except for their sum.
+        Raises ``Unfit`` if the step changes settings, or counts.
         """
-        flags, h, before = (
-            SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True))),
-            self.h.copy(),
-            numbers(state),
-        )
+        flags = SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True)))
+        h, before = self.h.copy(), numbers(state)
         vars(h).update(zip(self.settings, row, strict=False))
-        held, clones = (
-            dict(vars(h)),
-            {name: x.clone() for name, x in tensors(state).items()} if pooled else {},
-        )
+        held = dict(vars(h))
+        if pooled:
+            clones = {name: x.clone() for name, x in tensors(state).items()}
+        else:
+            clones = {}
         expected = [*tensors(state)]
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.solver.advance(self.solver, data, state, u, c, batch, h)
@@ -328,21 +329,22 @@ class Several:
 
 @torch.inference_mode(False)
 def apart(arrays: Sequence[torch.Tensor], fixed: int) -> list[torch.Tensor]:
-    """Each an array of its own, but for the first ones, which no work changes."""
+    """Copies of the arrays, except the ``fixed`` first ones, which nothing changes."""
     return [x if k < fixed else x.clone() for k, x in enumerate(arrays)]
 
 
 def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torch.Tensor:
-    """``together`` without branches: the mean gradient of the batches met so far, of which the last
-    one's is taken."""
+    """``together`` without branches: the mean gradient of the batches met so far; the last one is used."""
     state.sum = torch.where(flags.first > 0, G, state.sum + G)
     return state.sum / flags.together
 
 
 @contextmanager
 def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors) -> Iterator[None]:
-    """What a program does with numbers takes arrays of one entry too; its nets have these buffers, its
-    sets these arrays."""
+    """Within this block a program's functions of numbers take arrays of one entry too.
+
+    Its nets have these buffers, and its sets these arrays.
+    """
     names, own = vars(several.module), [held[name] for held, name in several.nets]
     shims = {**SHIMS, "alike": lambda arrays, key, like: sets[key]}
     before = {name: names.get(name) for name in (*shims, "together")}
@@ -362,28 +364,29 @@ def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors)
 
 
 def number(x: Any) -> bool:
-    """An array that stands for a number."""
+    """Whether a value is an array that stands for a number."""
     return isinstance(x, torch.Tensor) and x.dim() == 0
 
 
 def is_instance(x: Any, kinds: Any) -> bool:
-    """Also an array of one entry is a ``float``."""
+    """``isinstance``, for which an array of one entry is a ``float`` too."""
     if kinds in (float, as_float):
         return number(x) or isinstance(x, float)
     return isinstance(x, kinds)
 
 
 def as_float(x: Any) -> Any:
-    """``float``, but that what is read from an array stays one."""
+    """``float``, which leaves an array of one entry an array."""
     if isinstance(x, torch.Tensor):
         return x.reshape(())
     return float(x)
 
 
 def extreme(of: Callable, clamped: str) -> Callable:
-    """``min`` or ``max``, of two arguments of which one is an array as well."""
+    """``min`` or ``max``, also of two arguments of which one is an array of one entry."""
 
     def found(*args: Any, **given: Any) -> Any:
+        """The smaller or larger argument."""
         if len(args) != 2 or not any(map(number, args)):
             return of(*args, **given)
         if number(args[0]):
@@ -396,7 +399,7 @@ def extreme(of: Callable, clamped: str) -> Callable:
 
 
 def log_weight(x: Any) -> Any:
-    """log x of a weight x >= 0"""
+    """log x of a weight x >= 0; -inf at 0."""
     if isinstance(x, torch.Tensor):
         return x.log()
     if x > 0:
@@ -404,7 +407,7 @@ def log_weight(x: Any) -> Any:
     return -math.inf
 
 
-#: By their names in a program: functions of numbers, for arrays of one entry.
+#: Functions of numbers that take arrays of one entry too, by their names in a program.
 SHIMS: dict[str, Callable] = {
     "isinstance": is_instance,
     "float": as_float,
@@ -415,7 +418,7 @@ SHIMS: dict[str, Callable] = {
 
 
 class Numbers(TorchFunctionMode):
-    """Arguments of torch's functions that are numbers may be arrays of one entry."""
+    """A mode in which number arguments of torch's functions may be arrays of one entry."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = dict(kwargs or {})
@@ -431,7 +434,7 @@ class Numbers(TorchFunctionMode):
 
 
 def bound(x: Any, like: torch.Tensor) -> Any:
-    """A bound of ``clamp``, of which either all are arrays or none is."""
+    """A bound of ``clamp`` as an array: either all bounds are arrays or none is."""
     if isinstance(x, int | float):
         return torch.full((), x, device=like.device, dtype=like.dtype)
     return x

@@ -134,7 +134,9 @@ class Batches:
 
     def how(self, binder: ir.Binder, n: int) -> str:
         """The kind of sampling: that of the options, but for a few inner elements."""
-        return "iid" if binder.kind == "~" and n < PASSES else self.state.sampling
+        if binder.kind == "~" and n < PASSES:
+            return "iid"
+        return self.state.sampling
 
     def complete(self, sel: Selection) -> bool:
         """A small set of values or labels under a condition: all of it, with a mask."""

@@ -88,6 +88,7 @@ class Segments:
         pos = g.make(slices if chunk else arange, axis=axis)
 
         def per_row(key: str, array: np.ndarray) -> Val:
+            """A stored number for each of the rows."""
             return state.take(state.ship(f"{stem}_{key}", array), pos, ())
 
         ids = per_row("rows", here)

@@ -76,7 +76,9 @@ def kept(node: ir.Apply, linear: Linear) -> Linear:
             or node.op == "sub"
             and not sampled[1]
         )
-        return "log" if once else False
+        if once:
+            return "log"
+        return False
     atom = atoms.of(node)
     return linear and atom is not None and atom.linear([random(a) for a in node.args])
 

@@ -84,7 +84,9 @@ def _related(around: Sequence[ir.Binder], env: Slots) -> list[ir.Binder]:
 def _selection(slot: Slot, env: Slots) -> Selection | None:
     """The conditions on a binder, where all that they are about is known."""
     closed = slot.selection is not None and all(b in env for b in slot.selection.parents)
-    return slot.selection if closed else None
+    if closed:
+        return slot.selection
+    return None
 
 
 def taken(bound: Bound, binder: ir.Binder, env: Slots) -> np.ndarray:
@@ -105,6 +107,7 @@ def filled(ranges: Ranges, vacant: np.ndarray) -> Ranges:
     other = np.unravel_index(int(np.argmax(count > 0)), count.shape)
 
     def borrowed(array: np.ndarray) -> np.ndarray:
+        """The array with the entries of vacant places taken from other ones."""
         return np.where(vacant, array[other], array)
 
     return replace(

@@ -24,6 +24,7 @@ class Rows:
         samples of a step."""
 
         def sampled(part: ir.Expr) -> float:
+            """The number of combinations of drawn rows that an expression depends on."""
             axes = {
                 axis for binder in self.state.free(part) if binder in env for axis in env[binder].ids.axes
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from fccomodel.core import ir
-from fccomodel.data.nets.cost import dear
+from fccomodel.data.net_costs import dear
 from fccomodel.program.lower.leaves.leaves import Leaves
 from fccomodel.program.lower.records import Slot
 from fccomodel.program.lower.state import Env, Lower, State

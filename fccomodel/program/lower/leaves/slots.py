@@ -104,4 +104,6 @@ class Slots:
 
 def set_key(domain: ir.Set) -> str:
     """What the array of a set's rows is called."""
-    return domain.name if domain.name.isidentifier() else "set"
+    if domain.name.isidentifier():
+        return domain.name
+    return "set"

@@ -67,17 +67,21 @@ class Logarithms(Numbers):
     by_segment = log_segment
 
     def swept(self, x: Val, axis: Axis) -> None:
+        """None: logarithms are not swept."""
         return None
 
     def times(self, c: Val, x: Val) -> Val:
+        """log(c x) of x given by its logarithm; -inf where c is false."""
         if c.op is number and truth(c.args[0]):
             return self.graph.make(masked, [x, c])
         return self.graph.apply("add", x, self.graph.apply("log", c))
 
     def over(self, x: Val, c: Val) -> Val:
+        """log(x / c) of x given by its logarithm."""
         return self.graph.apply("sub", x, self.graph.apply("log", c))
 
     def average(self, x: Val, axes: Iterable[Axis]) -> Val:
+        """The logarithm of the mean over axes."""
         have = tuple(a for a in x.axes if a in tuple(axes))
         if not have:
             return x
@@ -90,6 +94,7 @@ class Logarithms(Numbers):
         return self.graph.make(log_mean_axes, [x, *by], over=have)
 
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
+        """The logarithm of the sum over axes."""
         axes = tuple(axes)
         return self.times(self.graph.const(math.prod(axis.size for axis in axes)), self.average(x, axes))
 

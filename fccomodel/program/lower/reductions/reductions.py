@@ -100,7 +100,9 @@ class Reductions:
         )
         axes = [axis for axis in value.axes if axis.name.startswith(binder.name) and axis.size == len(first)]
         if len(axes) != 1:
-            return value if not value.axes else None
+            if not value.axes:
+                return value
+            return None
         place = np.zeros(state.total(binder), dtype=np.int64)
         place[slot.members] = which.reshape(-1)
         at = state.cells(state.unique(f"{binder.name}_key"), place, [slot.ids])
@@ -366,7 +368,9 @@ def plain_axes(ranged: Ranged) -> tuple[Axis, ...] | None:
     sliced = any(
         part.axis is None or part.axis.kind == "chunk" or part.segment is not None for part in ranged.parts
     )
-    return None if sliced else ranged.axes
+    if sliced:
+        return None
+    return ranged.axes
 
 
 def combined(ranged: Ranged) -> list[Part]:

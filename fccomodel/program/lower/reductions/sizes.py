@@ -110,7 +110,10 @@ class Sizes:
         """The axes that a node adds."""
         extents: dict[ir.Binder, Extent] = {}
         if isinstance(node, ir.LetRef | PiecewiseMean):
-            binders = node.let.binders if isinstance(node, ir.LetRef) else node.inner.binders
+            if isinstance(node, ir.LetRef):
+                binders = node.let.binders
+            else:
+                binders = node.inner.binders
             rows = [b for b in binders if isinstance(b.domain, ir.RowSet)]
             return {b: Extent(length=len(elements.ids(self.state.bound, b.domain))) for b in rows}
         if not isinstance(node, ir.Reduce) or self.separated.form(node) is not None:

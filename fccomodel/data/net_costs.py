@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import weakref
-
-import torch
+from typing import TYPE_CHECKING
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 
-#: multiply-adds of one pass of the nets over all rows, from which on passes are thrifty: in the
-#: precision of the steps, in small blocks, and few of them
-DEAR = 1e9
-#: a layer uses each of its weights at no more places of one input than this, as a first guess
-PLACES = 1000
-#: rows that a net sees at once in a thrifty pass: what they become fits a processor's cache
-BLOCK = 256
+if TYPE_CHECKING:
+    import torch
+
+#: Multiply-adds of one pass of the nets over all rows above which passes are thrifty: few of them,
+#: in the precision of the steps, in small blocks.
+THRIFTY_PASS = 1e9
+#: Multiply-adds of one pass above which looks between stages see only a sample of the rows.
+SAMPLED_PASS = 1e10
+#: Multiply-adds of a pass over such a sample.
+SAMPLE_PASS = 5e9
+#: First guess of the largest number of places of one input at which a layer uses each of its weights.
+USES_OF_A_WEIGHT = 1000
+#: Rows that a net sees at once in a thrifty pass: its intermediate values fit a processor's cache.
+THRIFTY_ROWS = 256
 
 _known: weakref.WeakKeyDictionary[Bound, float] = weakref.WeakKeyDictionary()
 
 
 def dear(bound: Bound | None) -> bool:
     """Whether a pass of a model's nets over all rows takes a noticeable part of a second."""
-    return bound is not None and bool(bound.nets) and pass_cost(bound) > DEAR
+    return bound is not None and bool(bound.nets) and pass_cost(bound) > THRIFTY_PASS
+
+
+def looked_at(bound: Bound | None) -> float:
+    """The share of the rows that a look between stages evaluates."""
+    if bound is None or not bound.nets or pass_cost(bound) <= SAMPLED_PASS:
+        return 1.0
+    return SAMPLE_PASS / pass_cost(bound)
 
 
 def pass_cost(bound: Bound) -> float:
@@ -33,24 +46,23 @@ def pass_cost(bound: Bound) -> float:
 
 
 def part_of(part: Bound, whole: Bound) -> Bound:
-    """Some of the rows of a problem, which are taken as all of them are: thriftily or not."""
+    """The problem on some of its rows, whose passes are as thrifty as those over all rows."""
     _known[part] = pass_cost(whole)
     return part
 
 
 def _of_net(bound: Bound, name: str) -> float:
-    """Those of one net."""
+    """Multiply-adds of one pass of one net."""
     columns = {
         (node.arg.binder.domain.table, node.arg.name)
-        for node in ir.walk(*bound.problem.roots)
-        if isinstance(node, ir.NetCall)
-        and node.net == name
+        for node in bound.problem.expressions(ir.NetCall)
+        if node.net == name
         and isinstance(node.arg, ir.Column)
         and isinstance(node.arg.binder.domain, ir.RowSet)
     }
     rows = sum(bound.tables[table].n for table, _ in columns)
     module = bound.nets[name]
-    if rows * PLACES * sum(p.numel() for p in module.parameters()) <= DEAR:
+    if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in module.parameters()) <= THRIFTY_PASS:
         return 0.0
     declared = bound.problem.nets[name].input
     shape = tuple(size if isinstance(size, int) else bound.dims[size] for size in declared)
@@ -59,6 +71,7 @@ def _of_net(bound: Bound, name: str) -> float:
 
 def multiply_adds(module: torch.nn.Module, shape: tuple[int, ...]) -> float:
     """Multiply-adds of a net for one input of a shape."""
+    import torch
     from torch.utils.flop_counter import FlopCounterMode
 
     first = next(module.parameters())

@@ -1,0 +1,75 @@
+"""From a plan to an answer with its report: the routes, in the order in which they are tried.
+
+Each route is a file. It takes a request and gives an answer, or None if it does not apply or finds
+none. What follows an answer (a better point beside it, more draws) takes the answer and gives one.
+Answers are compared by ``judging.better``.
+
+Everything is decided by counted work and by what the report finds, so that the same seed takes the
+same way. The clock only ends what has no time left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fccomodel.pipeline import budget
+from fccomodel.pipeline.boundary import quoted
+from fccomodel.pipeline.routes import escape, interior_point, more_draws, race, resume, steps, takeover
+from fccomodel.pipeline.routes.records import Answer, Request
+from fccomodel.pipeline.stages import emit, report
+
+if TYPE_CHECKING:
+    from fccomodel.execution.run import Progress
+    from fccomodel.pipeline.records import Planned
+
+#: Tried in this order until one gives an answer; the last always does, or raises why there is none.
+ROUTES: tuple[Callable[[Request], Answer | None], ...] = (
+    takeover.planned,
+    steps.of_ranks,
+    resume.at_the_answer,
+    steps.alone,
+    interior_point.before_steps,
+    takeover.after_steps,
+)
+#: What goes on from an answer, in this order.
+AFTERWARDS: tuple[Callable[[Request, Answer], Answer], ...] = (
+    escape.from_better_points,
+    more_draws.with_more_draws,
+)
+
+
+@quoted
+def answer(
+    planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False
+) -> Answer:
+    """The answer of a plan, with its report. If the plan asks for a race, its winner gives the answer.
+
+    ``sensitive``: report how the optimum moves with the right sides of the constraints.
+    """
+    if not planned.plan.entrants:
+        return _by_routes(planned, progress, sensitive)
+    held = race.hold(planned, progress)
+    if held.solution is None or not held.race.interrupted:
+        return replace(_by_routes(held.winner, progress, sensitive), race=held.race)
+    return Answer(
+        planned=held.winner,
+        program=emit(held.winner),
+        solution=held.solution,
+        report=report(held.winner, held.solution, sensitive=sensitive),
+        race=held.race,
+    )
+
+
+def _by_routes(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool) -> Answer:
+    """The answer of the first route that gives one, and what goes on from it."""
+    request = Request(
+        planned=planned, progress=progress, sensitive=sensitive, deadlines=budget.deadlines(planned)
+    )
+    found = next(filter(None, (route(request) for route in ROUTES)))
+    if planned.plan.interior or planned.ranks:
+        return found
+    for go_on in AFTERWARDS:
+        found = go_on(request, found)
+    return found

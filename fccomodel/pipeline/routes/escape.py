@@ -1,0 +1,43 @@
+"""A run that goes on from a better point than the one that it ended at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fccomodel.pipeline.routes.judging import better, judged
+from fccomodel.pipeline.routes.records import Answer, Request
+from fccomodel.pipeline.routes.steps import ran
+from fccomodel.pipeline.starts import begun
+from fccomodel.plan.start import Start
+
+#: How often a run may restart from a better point found next to a first-order point.
+MOST_ESCAPES = 5
+#: Failures that a run from a better point may show although the run before did not.
+WITHOUT_OPTIMUM = ("unbounded", "unattained")
+
+
+def from_better_points(request: Request, answer: Answer) -> Answer:
+    """The best answer of runs that go on from better points, while the report knows one.
+
+    First-order conditions also hold at a saddle, at a kink that is bent downwards (two centres that
+    coincide, say), and where gradients are small by scaling alone. If no time is left, the better
+    point itself is judged.
+    """
+    for k in range(MOST_ESCAPES):
+        point, planned, solution = answer.report.better, answer.planned, answer.solution
+        if point is None or not planned.finishes or solution.status != "converged":
+            break
+        if request.deadlines.run_is_over:
+            there = replace(solution, variables={**solution.variables, **point}, timed=True)
+            moved = judged(request, planned, answer.program, there)
+            if better(moved, answer, convex=False):
+                return moved
+            return replace(answer, solution=replace(solution, timed=True))
+        planned = begun(planned, Start(values=point, multipliers=solution.multipliers, found=True))
+        again = judged(request, *ran(request, planned, part=f"escape {k + 1}"))
+        if again.report.failure in WITHOUT_OPTIMUM:
+            return again
+        if not better(again, answer, convex=False):
+            break
+        answer = again
+    return answer
