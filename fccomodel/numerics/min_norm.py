@@ -41,7 +41,10 @@ class Generators:
 def nearest(
     matrix: Array, offset: Array, generators: Generators, start: Array, meter: Meter
 ) -> tuple[Array, bool]:
-    """The nearest z, or the best one so far if no work is left or progress ends; and whether it is nearest."""
+    """The nearest z, and whether it is known to be the nearest.
+
+    If no work is left or progress ends, it is the best z so far.
+    """
     corral = [start]
     images = [matrix @ start + offset]
     is_ray = [False]

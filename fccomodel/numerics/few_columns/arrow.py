@@ -379,7 +379,10 @@ def _curved(P: sparse.csr_matrix, p: int, shape: tuple[int, ...]) -> np.ndarray:
 def _rows(
     A: sparse.csr_matrix, p: int, shape: tuple[int, ...]
 ) -> tuple[torch.Tensor, sparse.csr_matrix, np.ndarray, Local, Free] | None:
-    """U', T, place and the inequalities of an Arrow; None if a t_c needs too many vectors u, or U is empty."""
+    """U', T, place and the inequalities of an Arrow.
+
+    None if a t_c needs too many vectors u, or U is empty.
+    """
     size, count = shape
     m = A.shape[0]
     entries = A.tocoo()
