@@ -1,4 +1,4 @@
-"""A problem with its data: what binding gives to every later stage."""
+"""A problem with its data, the result of binding."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from fccomodel.core import ir
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundTable:
-    """``n`` rows; each column is (n, *shape): float64 numbers (float32 where the source is and the
-    user asked for it), or int64 positions for a label column. A family's table has the hidden
-    column ``__family``: the int64 position of a label, the value of a number. ``rows`` are their
-    numbers in the source, None for all of it in its order. ``indices``: prepared groups and orders
-    of all rows, by what decides each, and its arrays by name, in files."""
+    """The rows of a table.
+
+    n         number of rows
+    columns   arrays (n, *shape): float64 numbers (float32 if the source has them and the user asked
+              for it), or int64 positions of labels. A family's table has the hidden column
+              ``__family``: the position of a label, or the value of a number
+    encoding  for each column, how it was read and scaled
+    rows      numbers of the rows in the source; None for all rows in their order
+    indices   prepared groups and orders of all rows: by the expression that decides them, arrays by
+              name, mapped from files
+    """
 
     name: str
     n: int
@@ -28,25 +34,24 @@ class BoundTable:
 
     @property
     def numbers(self) -> np.ndarray:
-        """The rows' numbers in the source."""
+        """The numbers of the rows in the source."""
         if self.rows is None:
             return np.arange(self.n)
         return self.rows
 
 
 def mapped(values: np.ndarray) -> bool:
-    """Whether a column's vectors stay in a file, which is mapped into memory."""
+    """Whether a column holds vectors that are mapped from a file."""
     return isinstance(values, np.memmap) and values.ndim > 1
 
 
-#: Draws of a distribution that stand for it at first.
+#: Draws that replace a distribution, if nobody gives their number.
 DRAWS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """That a set of rows has as many elements as ``what`` was bound with: decided where the set is,
-    after binding."""
+    """A size that a set of rows must have, because ``what`` was bound with it; checked after binding."""
 
     set: str
     size: int
@@ -55,16 +60,20 @@ class Claim:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bound:
-    """Everything that a problem's names stand for.
+    """A problem, and the values of all its names.
 
-    tables   by name                     arrays, params  float64 arrays by name, () for scalars
-    dims     sizes by name               labels          label sets' members by set name, in position order
-    nets     torch modules by name       samplers        Python samplers of user distributions by name
-    sources  what was bound, for reports and for ``evaluate``: origin, rows read, rows dropped and
-             why, encoding statistics
-    notes    sentences for the report     claims          sizes to compare with the rows that
-             conditions choose
-    draws    of each distribution, in place of an expectation over it
+    tables    tables by name
+    arrays    float64 arrays by name, () for scalars
+    params    float64 values by name, () for scalars
+    dims      sizes by name
+    labels    for each set of labels, its members in the order of their positions
+    nets      torch modules by name
+    samplers  Python samplers of the user's distributions by name
+    sources   records for reports and for ``evaluate``: origin, rows read, rows dropped and why,
+              statistics of encodings
+    notes     sentences for the report
+    claims    sizes to compare with the rows that conditions select
+    draws     number of draws that replace each distribution
     """
 
     problem: ir.Problem

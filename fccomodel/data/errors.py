@@ -1,5 +1,4 @@
-"""F0811: rows that cannot be held out, or taken as a sample; F0806: a folder that cannot take prepared
-tables."""
+"""F0811: rows that cannot be held out or sampled. F0806: a folder that cannot take prepared tables."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ HELD_OUT = Code("F0811", "rows as a sample")
 
 
 def no_rows() -> Diagnostic:
-    """Rows are held out of tables, and sampled into them."""
+    """A problem without rows to hold out or to sample."""
     return HELD_OUT.error(
         "The problem has no rows that it averages over",
         reason="Rows are held out, and taken as a sample, where an expectation, a sum or an extreme "
@@ -21,7 +20,7 @@ def no_rows() -> Diagnostic:
 
 
 def entry_for_each_row(table: str, owner: str) -> Diagnostic:
-    """Other rows than those solved on have no variables and arrays of their own."""
+    """A variable or an array with an entry per row: it says nothing of other rows."""
     return HELD_OUT.error(
         f"Rows of `{table}` are no sample: {owner} has an entry for each of them",
         reason="What is found for these rows says nothing of others.",
@@ -29,7 +28,7 @@ def entry_for_each_row(table: str, owner: str) -> Diagnostic:
 
 
 def not_a_prepared_folder(folder: Path) -> Diagnostic:
-    """Prepared tables are written into a new or an empty folder, or take the place of those before."""
+    """A folder for prepared tables that holds something else."""
     return OUTPUT.error(
         f"{folder} is there already, and holds no prepared tables", fix="name another folder with --out"
     )

@@ -1,4 +1,4 @@
-"""Data of the declared types, drawn at random: a model runs before there is data."""
+"""Random data of the declared types, so that a model can run before there are data."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ import numpy as np
 from fccomodel.core import ir, progressions
 from fccomodel.data.bind.numbers import Values
 
-#: The size of a dim, the labels of a set whose labels come with the data, and the module of a net.
+#: The size of a dim.
 SIZE = 5
+#: The labels of a set whose labels come with the data.
 LABELS = ("a", "b", "c")
+#: The module of a net.
 MODULE = "mlp(16)"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mock:
-    """What ``bind`` takes: tables and arrays by name, numbers, nets, samplers, and as a binding file
-    sizes and labels."""
+    """The arguments of ``bind``: tables and arrays, params, nets, samplers; ``spec`` has sizes and labels."""
 
     data: dict[str, Any] = field(default_factory=dict)
     params: dict[str, float] = field(default_factory=dict)
@@ -31,9 +32,11 @@ class Mock:
 
 
 def mock(problem: ir.Problem, *, rows: int = 200, seed: int = 0, positive: bool = False) -> Mock:
-    """Data for every name: numbers from a normal distribution, or ``positive`` ones from (0.1, 1);
-    labels and values as declared, each of them at least once where there are rows enough; params
-    without default inside their bounds.
+    """Random data for every name of a problem.
+
+    Numbers are from a normal distribution, or from (0.1, 1) if ``positive``. Each label and each
+    listed value occurs at least once if there are rows enough. Params without a default get a number
+    inside their bounds.
     """
     params = {name: _inside(p) for name, p in problem.params.items() if p.default is None}
     draws = _Draws(problem, rows, np.random.default_rng(seed), positive, params)
@@ -66,13 +69,15 @@ def _inside(parameter: ir.Parameter) -> float:
 
 
 def _samplers(problem: ir.Problem) -> dict[str, ir.Shape]:
-    """The distributions that Python has to bring, each with the shape of a draw."""
+    """The distributions that need a sampler from Python, each with the shape of a draw."""
     binders = (b for node in problem.expressions(ir.Reduce) for b in node.binders)
     drawn = (b.domain for b in binders if isinstance(b.domain, ir.Distribution))
     return {domain.family: domain.shape for domain in drawn if domain.sampler}
 
 
 class _Draws:
+    """Random columns, tables and samplers for a problem."""
+
     def __init__(
         self,
         problem: ir.Problem,
@@ -81,11 +86,14 @@ class _Draws:
         positive: bool,
         params: Mapping[str, float],
     ):
-        self.problem, self.rows, self.rng, self.positive = problem, rows, rng, positive
+        self.problem = problem
+        self.rows = rows
+        self.rng = rng
+        self.positive = positive
         self.values = Values(problem, params, self.size)
 
     def size(self, dim: ir.Dim) -> int:
-        """The length of an axis: as written, of a dim, a table or a set."""
+        """The length of an axis: a number, or that of a dim, a table or a set."""
         if isinstance(dim, int):
             return dim
         if dim in self.problem.tables:
@@ -104,26 +112,23 @@ class _Draws:
         if domain.items is not None:
             return [self.values.scalar(item) for item in domain.items]
         assert domain.low is not None and domain.high is not None
-        if domain.step is None:
-            step = 1.0
-        else:
-            step = self.values.scalar(domain.step)
-        return progressions.numbers(
-            self.values.scalar(domain.low), self.values.scalar(domain.high), step
-        ).tolist()
+        low, high = self.values.scalar(domain.low), self.values.scalar(domain.high)
+        step = 1.0 if domain.step is None else self.values.scalar(domain.step)
+        return progressions.numbers(low, high, step).tolist()
 
     def table(self, table: ir.Table) -> dict[str, Any]:
-        """Columns by name; of a family, the same for each member."""
+        """Columns by name; for a family, such columns by member."""
         if table.family is None:
-            return {name: self.column(kind, (self.rows,)) for name, kind in table.columns.items()}
+            return self._columns(table)
         keys = [key if isinstance(key, str) else f"{key:g}" for key in self.members(table.family.domain)]
-        return {
-            key: {name: self.column(kind, (self.rows,)) for name, kind in table.columns.items()}
-            for key in keys
-        }
+        return {key: self._columns(table) for key in keys}
+
+    def _columns(self, table: ir.Table) -> dict[str, np.ndarray]:
+        """The columns of a table, or of one member of a family."""
+        return {name: self.column(kind, (self.rows,)) for name, kind in table.columns.items()}
 
     def column(self, kind: ir.ColumnType, rows: tuple[int, ...] = ()) -> np.ndarray:
-        """Numbers, whole numbers, or members of the column's set."""
+        """A column of numbers, whole numbers, or members of the column's set."""
         shape = (*rows, *map(self.size, kind.shape))
         if kind.domain is not None:
             members = self.members(kind.domain)
@@ -135,8 +140,8 @@ class _Draws:
         return self.rng.normal(size=shape)
 
     def sampler(self, shape: ir.Shape) -> Callable[..., np.ndarray]:
-        """Draws from a distribution that the model only names."""
+        """A sampler for a distribution that the model only names."""
         size = tuple(map(self.size, shape))
-        return lambda rng, n, *_: (
-            rng.uniform(0.1, 1.0, (n, *size)) if self.positive else rng.normal(size=(n, *size))
-        )
+        if self.positive:
+            return lambda rng, n, *_: rng.uniform(0.1, 1.0, (n, *size))
+        return lambda rng, n, *_: rng.normal(size=(n, *size))

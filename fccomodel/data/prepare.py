@@ -1,4 +1,4 @@
-"""Preparing: a binding's tables become files that are mapped into memory, so that no table has to fit it."""
+"""Preparing: write a binding's tables into files that are mapped into memory, for data that do not fit it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,23 @@ from fccomodel.data.bind.errors import demands
 from fccomodel.data.bound import Bound, BoundTable
 from fccomodel.data.sources import Spool, folders
 
-#: What the record of a table says of how it was read.
-READ = ("origin", "rows_read", "dropped", "where", "members", "unused", "groups")
+#: Entries of a table's record that say how it was read.
+READING_ENTRIES = ("origin", "rows_read", "dropped", "where", "members", "unused", "groups")
 
 
-#: A table, what decides an order of its rows, and the order's arrays by name.
+#: A table, the expression that decides an order of its rows, and the order's arrays by name.
 Ordered = tuple[str, str, Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """What was written: ``tables`` by name with their numbers of rows, ``bytes`` of all files;
-    ``again`` says why a folder that was there was written again ("" where there was none);
-    ``notes`` are those of the binding."""
+    """A folder of prepared tables.
+
+    tables  number of rows by table
+    bytes   size of all files
+    again   why an existing folder was written again; "" if there was none
+    notes   notes of the binding
+    """
 
     folder: Path
     tables: Mapping[str, int]
@@ -53,15 +57,18 @@ def prepare(
     orders: Callable[[Bound], Iterable[Ordered]] = lambda bound: (),
     **binding: Any,
 ) -> Prepared:
-    """The tables of a binding (see ``bind``) in files of a folder: vectors in ``dtype``, numbers in
-    float64, labels in int64.
+    """Write the tables of a binding (see ``bind``) into files of a folder.
 
-    The rows stay in their order, and every number is that of the same binding in memory, up to the
-    rounding of ``dtype``. Sources are read once, in parts; one column of numbers or labels is in
-    memory at a time, and of vectors a block of rows. ``orders``: which groups and orders of rows
-    are written as well, one after another; each is sorted in memory.
+    The rows keep their order, and all numbers are those of the same binding in memory, up to the
+    rounding of ``dtype``. Sources are read once, in parts. One column of numbers or labels is in
+    memory at a time, and of vectors a block of rows.
 
-    Raises F0806 where the folder holds something else or cannot be written, and what ``bind`` raises.
+    dtype    type of vectors (numbers are float64, labels int64)
+    told     called with progress: what is read, rows so far, rows in all or None
+    orders   groups and orders of rows that are written as well; each is sorted in memory
+
+    Raises FccoError with F0806 if the folder holds something else or cannot be written, and with the
+    codes of ``bind``.
     """
     again = _reason(folder)
     with _replacing(folder) as new:
@@ -88,27 +95,29 @@ def prepare(
             "files": files,
         }
         (new / folders.MANIFEST).write_text(json.dumps(seal(manifest), indent=1) + "\n", encoding="utf-8")
-    rows, size = (
-        {name: table.n for name, table in bound.tables.items()},
-        sum(stamp["size"] for stamp in files.values()),
-    )
+    rows = {name: table.n for name, table in bound.tables.items()}
+    size = sum(stamp["size"] for stamp in files.values())
     return Prepared(folder=folder, tables=rows, bytes=size, again=again, notes=bound.notes)
 
 
 def _table(bound: Bound, table: BoundTable, sink: Sink) -> dict[str, Any]:
-    """A table's columns in their files, and what is said of them."""
+    """The manifest's entry of a table, whose columns are written into files."""
     record = bound.sources[table.name]
-    read = {key: record[key] for key in READ if key in record}
+    read = {key: record[key] for key in READING_ENTRIES if key in record}
     columns = {name: _column(table, name, values, sink) for name, values in table.columns.items()}
     return {"n": table.n, "spec": record["spec"], **read, "columns": columns}
 
 
 def _column(table: BoundTable, name: str, values: np.ndarray, sink: Sink) -> dict[str, Any]:
+    """The manifest's entry of a column, which is written into a file unless it is there."""
     file = f"{table.name}.{name}.npy"
     if not (sink.folder / file).is_file():
         np.save(sink.folder / file, values)
     encoding = dict(table.encoding.get(name, {}))
-    labels, keys = encoding.get("labels") if encoding.get("kind") in ("labels", "family") else None, []
+    labels = None
+    keys = []
+    if encoding.get("kind") in ("labels", "family"):
+        labels = encoding.get("labels")
     if labels is not None:
         own, sorting = sink.labels.get((table.name, name), ((), ()))
         known = dict(zip(own, sorting, strict=True))
@@ -125,7 +134,7 @@ def _column(table: BoundTable, name: str, values: np.ndarray, sink: Sink) -> dic
 def _orders(
     bound: Bound, orders: Callable[[Bound], Iterable[Ordered]], sink: Sink
 ) -> dict[str, dict[str, dict[str, str]]]:
-    """By table and what decides an order, the files of its arrays."""
+    """The files of all orders: by table, the expression that decides the order, and the array's name."""
     written: dict[str, dict[str, dict[str, str]]] = {name: {} for name in bound.tables}
     for name, what, arrays in orders(bound):
         files = {part: f"{name}.order{len(written[name])}.{part}.npy" for part in arrays}
@@ -137,8 +146,11 @@ def _orders(
 
 
 def _reason(folder: Path) -> str:
-    """Why a folder of prepared tables is written again; F0806 where something else is there."""
-    if not folder.exists() or folder.is_dir() and not any(folder.iterdir()):
+    """Why a folder of prepared tables is written again, or "" if it is new.
+
+    Raises FccoError (F0806) if the folder holds something else.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return ""
     manifest = folder / folders.MANIFEST
     if not manifest.is_file():
@@ -154,8 +166,7 @@ def _reason(folder: Path) -> str:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """An empty folder beside, which takes the place of the folder at the end of the block; nothing
-    changes where that fails."""
+    """An empty folder, which replaces ``folder`` at the end of the block; after an error nothing changes."""
     make_folder(folder.absolute().parent)
     new, old = (folder.with_name(f".{folder.name}.{word}.{os.getpid()}") for word in ("new", "old"))
     try:

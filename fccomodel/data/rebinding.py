@@ -1,4 +1,4 @@
-"""Other numbers for a model that has its data: what they do not touch is not read again."""
+"""Other values of params for a bound problem, without reading its data again."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from fccomodel.data.bound import Bound
 
 
 def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
-    """The same data with other values of some params; None where they decide sizes, sets or other params too.
+    """The same data with other values of some params; None if these also decide sizes, sets or params.
 
-    Raises F0518 for what is no param or dim, F0520 for a value that is not as declared.
+    Raises FccoError with F0518 for a name that is no param or dim, and F0520 for a value that is not
+    as declared.
     """
     problem, errors = bound.problem, Errors()
     demands.names(errors, "param", given, [*problem.params, *problem.dims])
     errors.stop(problem.source)
-    if any(isinstance(node, ir.Param) and node.name in given for node in _deciding(problem)) or set(
-        given
-    ) & set(problem.dims):
+    if set(given) & set(problem.dims):
         return None
-    values = Values(
-        problem, given, lambda dim: dim if isinstance(dim, int) else bound.dims.get(dim), bound.labels
-    )
+    if any(isinstance(node, ir.Param) and node.name in given for node in _deciding(problem)):
+        return None
+
+    def size(dim: ir.Dim) -> int | None:
+        return dim if isinstance(dim, int) else bound.dims.get(dim)
+
+    values = Values(problem, given, size, bound.labels)
     params = dict(bound.params)
     for name in given:
         with errors.collect(span=problem.params[name].span):
@@ -37,7 +40,7 @@ def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
 
 
 def _deciding(problem: ir.Problem) -> Iterator[ir.Expr]:
-    """What is computed of params while data are bound: the members of sets of numbers, and defaults."""
+    """The expressions that binding evaluates: the members of sets of numbers, and defaults of params."""
     for domain in (*problem.sets.values(), *_domains(problem)):
         if isinstance(domain, ir.ValueSet):
             ends = (*(domain.items or ()), domain.low, domain.high, domain.step)
@@ -48,7 +51,7 @@ def _deciding(problem: ir.Problem) -> Iterator[ir.Expr]:
 
 
 def _domains(problem: ir.Problem) -> Iterator[ir.Set]:
-    """The sets that columns and arrays take their values from, and those that families of tables go over."""
+    """The sets of values of columns and arrays, and the sets of families of tables."""
     for table in problem.tables.values():
         yield from (kind.domain for kind in table.columns.values() if kind.domain is not None)
         if table.family is not None:

@@ -1,5 +1,4 @@
-"""Rows of bound tables: which the problem averages over, which are alike, and the same problem on some
-of them."""
+"""Subsets of the rows of bound tables: strata, held-out rows, samples, and the problem on a subset."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from fccomodel.data.bound import Bound, BoundTable
 
 
 def averaged(problem: ir.Problem) -> list[str]:
-    """The tables whose rows some expectation, sum or extreme ranges over, in alphabetical order."""
+    """The tables whose rows an expectation, a sum or an extreme ranges over, in alphabetical order."""
     reduces = problem.expressions(ir.Reduce)
     return sorted(
         {b.domain.table for node in reduces for b in node.binders if isinstance(b.domain, ir.RowSet)}
@@ -24,33 +23,39 @@ def averaged(problem: ir.Problem) -> list[str]:
 
 
 def strata(bound: Bound, table: BoundTable) -> np.ndarray:
-    """For each row, the number of its stratum: rows agree in all labels and listed values (classes,
-    groups, family members)."""
+    """For each row, the number of its stratum.
+
+    The rows of a stratum agree in all labels and listed values: classes, groups, family members.
+    """
     kinds = bound.problem.tables[table.name].columns
     keys = [table.columns[name] for name, kind in kinds.items() if kind.domain is not None and not kind.shape]
     if ir.FAMILY in table.columns:
-        keys += [table.columns[ir.FAMILY]]
+        keys.append(table.columns[ir.FAMILY])
     if keys:
         return np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1].ravel()
     return np.zeros(table.n, np.int64)
 
 
 def part(bound: Bound, keep: Mapping[str, np.ndarray]) -> Bound:
-    """The same problem on some rows (by table booleans, or positions, each as often as it is named);
-    scaling and labels stay those of all rows."""
+    """The same problem on some rows; scaling and labels stay those of all rows.
+
+    keep  for each table a mask of its rows, or positions of rows, which may repeat
+    """
     tables = dict(bound.tables)
     for name, chosen in keep.items():
-        table, at = tables[name], np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        table = tables[name]
+        at = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         columns = {column: values[at] for column, values in table.columns.items()}
         tables[name] = dataclasses.replace(table, n=len(at), columns=columns, rows=table.numbers[at])
-    return dataclasses.replace(
-        bound, tables=tables, dims={**bound.dims, **{name: tables[name].n for name in keep}}
-    )
+    dims = {**bound.dims, **{name: tables[name].n for name in keep}}
+    return dataclasses.replace(bound, tables=tables, dims=dims)
 
 
 def sampled(bound: Bound) -> list[str]:
-    """The tables of ``averaged`` whose rows can be a sample; F0811 where there are none, or where
-    something has an entry for each row."""
+    """The tables of ``averaged``, if their rows can be sampled.
+
+    Raises FccoError (F0811) if there are none, or a variable or an array has an entry for each row.
+    """
     tables = averaged(bound.problem)
     if not tables:
         refuse(errors.no_rows())
@@ -61,18 +66,19 @@ def sampled(bound: Bound) -> list[str]:
 
 
 def kinds(bound: Bound) -> dict[str, np.ndarray]:
-    """By table that the problem averages over, the strata of its rows."""
+    """The strata of the rows, for each table that the problem averages over."""
     return {name: strata(bound, bound.tables[name]) for name in sampled(bound)}
 
 
 def held(
     bound: Bound, share: float, seed: int = 0, members: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
-    """By table that the problem averages over, the rows to hold out, as booleans; each table by itself
-    (``members``: its ``kinds``, where they are known already).
+    """Masks of the rows to hold out, for each table that the problem averages over.
 
-    The same share of every stratum is held out, at least one row and never all: no class or group
+    The same share of every stratum is held out, at least one row and never all, so no class or group
     is lost on either side. A row that is alone in its stratum stays.
+
+    members  the result of ``kinds``, if it is known already
     """
     rng = np.random.default_rng(seed)
     if members is None:
@@ -81,6 +87,7 @@ def held(
 
 
 def _held(members: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """A mask of a share of each stratum; ``members`` has the stratum of each row."""
     order = rng.permutation(len(members))
     order = order[np.argsort(members[order], kind="stable")]
     sizes = np.bincount(members)
@@ -92,66 +99,60 @@ def _held(members: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
 
 
 def apart(bound: Bound, held: Mapping[str, np.ndarray]) -> list[str]:
-    """What was held out, in a sentence for each table."""
+    """A sentence about the held-out rows of each table."""
     lines = []
     for name, mask in held.items():
+        line = f"{name}: {mask.sum():,} of {len(mask):,} rows held out at random"
         sizes = np.bincount(strata(bound, bound.tables[name]))
         if len(sizes) > 1:
-            alike = f", the same share of each of {len(sizes)} classes and groups"
-        else:
-            alike = ""
-        if len(sizes) > 1:
+            line += f", the same share of each of {len(sizes)} classes and groups"
             alone = int((sizes == 1).sum())
-        else:
-            alone = 0
-        if alone:
-            stays = f"; {alone} that {'is' if alone == 1 else 'are'} alone in theirs stay{'s' * (alone == 1)}"
-        else:
-            stays = ""
-        lines.append(f"{name}: {mask.sum():,} of {len(mask):,} rows held out at random{alike}{stays}")
+            if alone == 1:
+                line += "; 1 that is alone in theirs stays"
+            elif alone:
+                line += f"; {alone} that are alone in theirs stay"
+        lines.append(line)
     return lines
 
 
 def drawn(bound: Bound, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """By table that the problem averages over, as many rows as it has, drawn with replacement, by
-    their positions.
+    """Positions of rows drawn with replacement, for each table that the problem averages over.
 
-    Members of a family keep their numbers of rows. Of each class and group there is a row at least:
-    one of those drawn that has others of its kind makes room.
+    As many rows are drawn as the table has; members of a family keep their numbers of rows. Each
+    stratum keeps at least one row: it replaces a drawn row whose stratum was drawn several times.
     """
     return {name: _drawn(bound, bound.tables[name], rng) for name in sampled(bound)}
 
 
 def _drawn(bound: Bound, table: BoundTable, rng: np.random.Generator) -> np.ndarray:
+    """The draws of one table."""
     member = table.columns.get(ir.FAMILY, np.zeros(table.n))
     order = np.argsort(member, kind="stable")
     _, first, size = np.unique(member[order], return_index=True, return_counts=True)
     rows = order[np.repeat(first, size) + rng.integers(0, np.repeat(size, size))]
     kinds = strata(bound, table)
     for lost in np.setdiff1d(kinds, kinds[rows]):
-        its = rng.choice(np.flatnonzero(kinds == lost))
-        spare = (np.bincount(kinds[rows], minlength=kinds.max() + 1)[kinds[rows]] > 1) & (
-            member[rows] == member[its]
-        )
+        row = rng.choice(np.flatnonzero(kinds == lost))
+        counts = np.bincount(kinds[rows], minlength=kinds.max() + 1)
+        spare = (counts[kinds[rows]] > 1) & (member[rows] == member[row])
         if spare.any():
-            rows[rng.choice(np.flatnonzero(spare))] = its
+            rows[rng.choice(np.flatnonzero(spare))] = row
     return rows
 
 
 def labels_alone(bound: Bound) -> dict[str, dict[str, Any]]:
-    """What was learned of labels and families, by table and column, without scales and categories."""
-    return {
-        name: {
-            column: record
-            for column, record in table.encoding.items()
-            if record.get("kind") in ("labels", "family")
-        }
-        for name, table in bound.tables.items()
-    }
+    """The encodings of labels and families, by table and column, without scales and categories."""
+    return {name: _of_labels(table.encoding) for name, table in bound.tables.items()}
+
+
+def _of_labels(encoding: Mapping[str, Any]) -> dict[str, Any]:
+    """The records of label and family columns in a table's encoding."""
+    kinds = ("labels", "family")
+    return {column: record for column, record in encoding.items() if record.get("kind") in kinds}
 
 
 def lengths(problem: ir.Problem) -> Iterator[tuple[str, str]]:
-    """(table, who) for every variable or array with an entry per row."""
+    """(table, owner) for every variable or array with an entry per row."""
     tables = {name: name for name in problem.tables}
     tables |= {name: s.table for name, s in problem.sets.items() if isinstance(s, ir.RowSet)}
     shapes = {f"`var {name}`": variable.shape for name, variable in problem.variables.items()}

@@ -1,5 +1,7 @@
-"""Least squares over a convex set by accelerated projected gradients (FISTA; A. Beck, M. Teboulle,
-2009) with restarts."""
+"""Least squares over a convex set by accelerated projected gradients with restarts.
+
+FISTA: A. Beck, M. Teboulle, 2009.
+"""
 
 from __future__ import annotations
 
@@ -64,10 +66,7 @@ def least_squares(
         if iteration % LOOK_EVERY == 0:
             meter.spend((LOOK_EVERY + 1) * price)
             size = float(np.linalg.norm(residual(new)))
-            if size < record * (1 - PROGRESS):
-                since = 0
-            else:
-                since = since + LOOK_EVERY
+            since = 0 if size < record * (1 - PROGRESS) else since + LOOK_EVERY
             if size < record:
                 best, record = new, size
             if since >= PATIENCE or meter.over:

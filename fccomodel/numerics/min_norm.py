@@ -1,10 +1,9 @@
-"""The point of least norm in ``offset + matrix Z``, Z a product of polytopes and cones: Wolfe's
-algorithm, with rays added.
+"""The point of least norm in ``offset + matrix Z``, for Z a product of polytopes and cones.
 
-The point is kept as an affine combination of few vertices (and multiples of few rays) of the set.
-Each round adds the vertex or ray that reduces the norm fastest, then moves to the least norm of
-their hull. It ends after finitely many rounds, exactly. P. Wolfe, Finding the nearest point in a
-polytope, Mathematical Programming 11 (1976).
+Wolfe's algorithm, extended by rays. The point is kept as an affine combination of few vertices (and
+multiples of few rays) of the set. Each round adds the vertex or ray that reduces the norm fastest,
+then moves to the point of least norm in their hull. It ends after finitely many rounds, exactly.
+P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11 (1976).
 """
 
 from __future__ import annotations
@@ -17,20 +16,22 @@ import numpy as np
 from fccomodel.core.work import Meter, multiplied
 
 Array = np.ndarray
-#: Largest number of vertices and rays held at once.
-LARGEST_HELD = 400
-#: Largest number of rounds.
+#: Vertices and rays that are held at most.
+LARGEST_CORRAL = 400
+#: Rounds at most.
 ROUNDS = 5000
 #: Relative gap at which the point counts as nearest.
-NEAREST_GAP = 1e-7
+GAP = 1e-7
+#: Weight below which a vertex or ray is dropped.
+SMALLEST_WEIGHT = 1e-14
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Generators:
     """The set Z by linear minimisation.
 
-    vertex  g -> the point of the compact part that minimises g.z
-    rays    g -> for every cone, its direction z with the least g.z (nothing where that is not negative)
+    vertex  of g: the point of the compact part that minimises g.z
+    rays    of g: for every cone its direction z with the least g.z, if that is negative
     """
 
     vertex: Callable[[Array], Array]
@@ -40,15 +41,20 @@ class Generators:
 def nearest(
     matrix: Array, offset: Array, generators: Generators, start: Array, meter: Meter
 ) -> tuple[Array, bool]:
-    """(z, whether it is the nearest): the search ends early where no work is left or it makes no progress."""
+    """The nearest z, and whether it is known to be the nearest.
+
+    If no work is left or progress ends, it is the best z so far.
+    """
     corral = [start]
     images = [matrix @ start + offset]
-    is_ray, weights = [False], np.ones(1)
+    is_ray = [False]
+    weights = np.ones(1)
     x = images[0]
     for _ in range(ROUNDS):
         slope, size = matrix.T @ x, float(x @ x)
         scale = max(float(np.abs(image).max()) for image in images)
-        best_gain, best = NEAREST_GAP * size + 1e-15 * scale * np.sqrt(size), None
+        best_gain = GAP * size + 1e-15 * scale * np.sqrt(size)
+        best = None
         point = generators.vertex(slope)
         image = matrix @ point + offset
         if (gain := float(x @ (x - image))) > best_gain:
@@ -61,7 +67,7 @@ def nearest(
         if best is None:
             return _combined(corral, weights), True
         meter.spend(multiplied(3 * matrix.size + 4 * len(x) * len(corral) ** 2, calls=20))
-        if len(corral) >= LARGEST_HELD or meter.over:
+        if len(corral) >= LARGEST_CORRAL or meter.over:
             break
         corral.append(best[0])
         images.append(best[1])
@@ -75,40 +81,42 @@ def nearest(
 
 
 def _combined(vectors: list[Array], weights: Array) -> Array:
+    """The sum of the vectors, weighted."""
     return np.asarray(weights) @ np.stack(vectors)
 
 
 def _moved(corral: list[Array], images: list[Array], is_ray: list[bool], weights: Array):
-    """To the least norm over the hull of what is held; vertices and rays that get no weight on the way
-    are let go."""
+    """The corral after the move to the least norm in its hull: points, images, which are rays, weights.
+
+    Vertices and rays whose weight becomes 0 on the way are dropped.
+    """
     while True:
         target = _affine(images, is_ray)
-        falling = target < 1e-14
+        falling = target < SMALLEST_WEIGHT
         if not falling.any():
             return corral, images, is_ray, target
         ratios = weights[falling] / np.maximum(weights[falling] - target[falling], 1e-300)
         step = min(1.0, float(ratios.min()))
         weights = weights + step * (target - weights)
-        gone = falling & (weights <= 1e-14)
-        if not gone.any():
-            gone[np.flatnonzero(falling)[np.argmin(ratios)]] = True
+        dropped = falling & (weights <= SMALLEST_WEIGHT)
+        if not dropped.any():
+            dropped[np.flatnonzero(falling)[np.argmin(ratios)]] = True
         points = [k for k, ray in enumerate(is_ray) if not ray]
-        if all(gone[k] for k in points):  # one vertex stays
-            gone[max(points, key=lambda k: weights[k])] = False
-            if not gone.any():
+        if all(dropped[k] for k in points):  # one vertex stays
+            dropped[max(points, key=lambda k: weights[k])] = False
+            if not dropped.any():
                 return corral, images, is_ray, np.maximum(weights, 0)
-        keep = np.flatnonzero(~gone)
-        corral, images, is_ray = (
-            [corral[k] for k in keep],
-            [images[k] for k in keep],
-            [is_ray[k] for k in keep],
-        )
+        keep = np.flatnonzero(~dropped)
+        corral = [corral[k] for k in keep]
+        images = [images[k] for k in keep]
+        is_ray = [is_ray[k] for k in keep]
         weights = weights[keep]
-        weights[[not ray for ray in is_ray]] /= weights[[not ray for ray in is_ray]].sum()
+        is_vertex = [not ray for ray in is_ray]
+        weights[is_vertex] /= weights[is_vertex].sum()
 
 
 def _affine(images: list[Array], is_ray: list[bool]) -> Array:
-    """Weights (of sum 1 over the vertices) of the least norm, of any sign."""
+    """The weights, of any sign, that give the least norm; those of the vertices sum to 1."""
     first = is_ray.index(False)
     base = images[first]
     rest = [k for k in range(len(images)) if k != first]

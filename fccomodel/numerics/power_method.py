@@ -1,4 +1,4 @@
-"""The largest eigenvalue of a symmetric matrix that is known by its products."""
+"""The largest eigenvalue of a symmetric matrix, from products with vectors."""
 
 from __future__ import annotations
 

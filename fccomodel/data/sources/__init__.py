@@ -1,4 +1,4 @@
-"""Where data come from: one file per kind, found by itself."""
+"""Sources of data: one module per kind of source, found automatically."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ def all() -> Mapping[str, DataSource]:
 
 
 def open(value: Any, request: Request) -> RawTable:
-    """The table behind a path, a text such as ``sklearn:iris``, or a Python object. Raises FccoError
-    F0505 - F0507, F0529."""
+    """The table behind a path, a text such as ``sklearn:iris``, or a Python object.
+
+    Raises FccoError with F0505 - F0507 or F0529.
+    """
     if files := _matching(value, request):
         return joined([open(file, request) for file in files], str(value))
     source, value = _find(value, request)
@@ -51,12 +53,10 @@ def open(value: Any, request: Request) -> RawTable:
 
 
 def _matching(value: Any, request: Request) -> list[Path]:
-    """The files that a pattern such as ``part-*.parquet`` means; [] where the value is no pattern."""
-    if (
-        not isinstance(value, str | Path)
-        or not is_pattern(value)
-        or str(value).partition(":")[0] in _schemes()
-    ):
+    """The files that match a pattern such as ``part-*.parquet``; [] if the value is no pattern."""
+    if not isinstance(value, str | Path) or not is_pattern(value):
+        return []
+    if str(value).partition(":")[0] in _schemes():
         return []
     return matching(value, request)
 
@@ -70,7 +70,7 @@ def open_array(value: Any, request: Request) -> np.ndarray:
 
 
 def _find(value: Any, request: Request) -> tuple[DataSource, Any]:
-    """The source for a value, and what its ``open`` takes."""
+    """The source for a value, and the argument for its ``open``."""
     if isinstance(value, str | Path):
         return _find_by_name(value, request)
     for source in all().values():
@@ -81,17 +81,18 @@ def _find(value: Any, request: Request) -> tuple[DataSource, Any]:
 
 @cache
 def _schemes() -> dict[str, DataSource]:
-    """The sources that a word before a colon names."""
+    """The sources that are named by a word before a colon."""
     return {source.scheme: source for source in all().values() if source.scheme}
 
 
 def _prepared(value: str | Path, request: Request) -> Path | None:
-    """The prepared folder that a path means, if it means one."""
+    """The prepared folder that a path names, or None."""
     folders = [folder / expanded(value) for folder in request.folders or (Path(),)]
     return next((folder for folder in folders if is_file(folder / MANIFEST)), None)
 
 
 def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]:
+    """The source for a path or a text, and the argument for its ``open``."""
     scheme, colon, rest = str(value).partition(":")
     schemes = _schemes()
     if colon and scheme in schemes:
@@ -112,7 +113,7 @@ def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]
 
 
 def _guarded(source: DataSource, function: Any, value: Any, request: Request) -> Any:
-    """Call a source's function; a package that is not installed becomes an error with its command."""
+    """Call a source's function. Raises FccoError (F0529) if its package is not installed."""
     try:
         return function(value, request)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Tables one after another."""
+"""Concatenation of tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fccomodel.data.sources.base import RawColumn, RawTable
 
 
 def joined(raw_tables: Sequence[RawTable], origin: str) -> RawTable:
-    """Tables with the columns that all of them have."""
+    """The rows of several tables, one table after another, with the columns that all of them have."""
     first = raw_tables[0]
     names = [name for name in first.names if all(name in raw.numeric for raw in raw_tables)]
 
@@ -31,7 +31,7 @@ def joined(raw_tables: Sequence[RawTable], origin: str) -> RawTable:
 
 
 def _column(parts: Sequence[RawColumn]) -> RawColumn:
-    """Columns one after another; unusable where they do not agree."""
+    """Columns joined into one; unusable if they do not agree."""
     if unusable_part := next((part for part in parts if part.unusable), None):
         return unusable_part
     if all(part.categories is None for part in parts):
@@ -49,8 +49,6 @@ def _column(parts: Sequence[RawColumn]) -> RawColumn:
     categories: dict[str, int] = {}
     codes = []
     for part in parts:
-        recode = np.array(
-            [*(categories.setdefault(text, len(categories)) for text in part.categories or ()), -1]
-        )
-        codes.append(recode[part.values])
+        positions = [categories.setdefault(text, len(categories)) for text in part.categories or ()]
+        codes.append(np.array([*positions, -1])[part.values])
     return RawColumn(values=np.concatenate(codes), categories=tuple(categories), dtype=parts[0].dtype)

@@ -1,8 +1,8 @@
-"""Which files the paths, patterns and queries of a binding mean.
+"""The files that the paths, patterns and queries of a binding name.
 
-A plain path names one file and may name any. A pattern and a query find files by themselves, so
-they read only below the folders that the user gave (the binding file's folder and ``--data-dir``)
-and what the key ``files`` names. A link is followed only to such a file.
+A plain path names one file, anywhere. Patterns and queries find files by themselves, so they may read
+only below the folders that the user gave (the binding file's folder and ``--data-dir``) and the files
+and folders of the key ``files``. A link is followed only to such a file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_pattern(value: str | Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path is that of a file; a name that the system does not take is none."""
+    """Whether a path is an existing file; False for a name that the system does not accept."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -38,8 +38,7 @@ def is_file(path: Path) -> bool:
 
 
 def expanded(text: str | Path) -> Path:
-    """A path, its ``~`` replaced by the home folder; F0505 where that is not known, or the text is no
-    path."""
+    """A path with ``~`` replaced by the home folder. Raises FccoError (F0505) if the text is no path."""
     if "\0" in str(text):
         refuse(errors.zero_character())
     try:
@@ -51,27 +50,33 @@ def expanded(text: str | Path) -> Path:
 
 
 def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
-    """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where
-    there is none, or where it is a folder, a device or a pipe."""
+    """The file that a path names: an absolute path, or the first that exists in ``folders``.
+
+    Raises FccoError (F0505) if there is none, or it is a folder, a device or a pipe.
+    """
     path = expanded(text)
+    tried = _candidates(path, folders)
     try:
-        if path.is_absolute():
-            tried = [path]
-        else:
-            tried = [folder / path for folder in folders or (Path(),)]
         for candidate in tried:
             if candidate.is_file():
                 return candidate
-        there = next((candidate for candidate in tried if candidate.exists()), None)
+        existing = next((candidate for candidate in tried if candidate.exists()), None)
     except OSError as error:  # a folder that may not be entered
         refuse(errors.unreadable_path(str(text), error))
-    if there is not None:
-        refuse(errors.folder_as_file(there) if there.is_dir() else errors.no_regular_file(there))
+    if existing is not None:
+        refuse(errors.folder_as_file(existing) if existing.is_dir() else errors.no_regular_file(existing))
     refuse(errors.no_file(path.name, [candidate.parent for candidate in tried], list(_names_near(tried))))
 
 
+def _candidates(path: Path, folders: tuple[Path, ...]) -> list[Path]:
+    """The paths that a path may stand for: itself if it is absolute, else one in each folder."""
+    if path.is_absolute():
+        return [path]
+    return [folder / path for folder in folders or (Path(),)]
+
+
 def _names_near(tried: Iterable[Path]) -> Iterator[str]:
-    """The files beside those that were tried, for a suggestion; none of a folder that cannot be listed."""
+    """The names of files in the same folders, for a suggestion; folders that cannot be listed have none."""
     for candidate in tried:
         try:
             yield from (entry.name for entry in _entries(candidate.parent, LARGEST_SEARCH) if entry.is_file())
@@ -81,27 +86,23 @@ def _names_near(tried: Iterable[Path]) -> Iterator[str]:
 
 def _entries(folder: Path, limit: int) -> list[Path]:
     """The entries of a folder, at most ``limit`` of them."""
-    found: list[Path] = []
+    entries: list[Path] = []
     for entry in folder.iterdir():
-        found.append(entry)
-        if len(found) >= limit:
+        entries.append(entry)
+        if len(entries) >= limit:
             break
-    return found
+    return entries
 
 
 def open_to_search(request: Request) -> tuple[Path, ...]:
-    """The folders and files that patterns and queries of a request may read, without links."""
+    """The folders and files that patterns and queries of a request may read, with links resolved."""
     named = tuple(_place(name, request.folders) for name in request.options.get("files", ()))
     return tuple(path.resolve() for path in (*(request.within or request.folders or (Path(),)), *named))
 
 
 def _place(name: str, folders: tuple[Path, ...]) -> Path:
-    """A folder or a file that the key ``files`` names; F0505 where it is not there."""
-    path = expanded(name)
-    if path.is_absolute():
-        candidates = [path]
-    else:
-        candidates = [folder / path for folder in folders or (Path(),)]
+    """A folder or a file that the key ``files`` names. Raises FccoError (F0505) if it does not exist."""
+    candidates = _candidates(expanded(name), folders)
     folder = next((candidate for candidate in candidates if candidate.is_dir()), None)
     if folder is not None:
         return folder
@@ -109,17 +110,16 @@ def _place(name: str, folders: tuple[Path, ...]) -> Path:
 
 
 def is_below(path: Path, places: Sequence[Path]) -> bool:
-    """Whether a path, its links followed, is one of some places or below one."""
+    """Whether a path, with links resolved, is one of some places or below one."""
     resolved = path.resolve()
     return any(resolved == place or place in resolved.parents for place in places)
 
 
 def matching(pattern: str | Path, request: Request) -> list[Path]:
-    """The files that a pattern such as ``part-*.parquet`` means, by name, in the first folder that has
-    some.
+    """The files that match a pattern such as ``part-*.parquet``, sorted, in the first folder with any.
 
-    Raises F0505 where there are none, and where looking for them would take too long; F0537 where
-    the pattern looks into a folder, or finds a link to a file, that is not open to it.
+    Raises FccoError with F0505 if there are none or the search takes too long, and with F0537 if the
+    pattern reaches a folder, or a link to a file, that is not open to it.
     """
     path, places = expanded(pattern), open_to_search(request)
     if "**" in path.parts:
@@ -127,28 +127,26 @@ def matching(pattern: str | Path, request: Request) -> list[Path]:
     if path.is_absolute():
         starts, parts = [Path(path.anchor)], path.parts[1:]
     else:
-        starts, parts = (
-            [folder for folder in request.folders or (Path(),) if is_below(folder, places)],
-            path.parts,
-        )
+        starts = [folder for folder in request.folders or (Path(),) if is_below(folder, places)]
+        parts = path.parts
     for start in starts:
         try:
-            found = sorted(filter(is_file, _expanded(start, parts, str(pattern), request, places)))
-            for file in found:
+            files = sorted(filter(is_file, _expanded(start, parts, str(pattern), request, places)))
+            for file in files:
                 demand_below(file, request, places, f"the pattern {pattern}")
         except (OSError, RuntimeError) as error:  # a folder that may not be entered, links in a circle
             refuse(errors.unreadable_path(str(pattern), error))
-        if found:
-            return found
+        if files:
+            return files
     refuse(errors.no_matching_file(str(pattern), starts))
 
 
 def _expanded(
     start: Path, parts: Sequence[str], pattern: str, request: Request, places: Sequence[Path]
 ) -> list[Path]:
-    """The paths below ``start`` whose parts match those of a pattern. A folder is listed only where it
-    is open to patterns."""
-    paths, seen = [start], 0
+    """The paths below ``start`` whose parts match those of a pattern; only open folders are listed."""
+    paths = [start]
+    seen = 0
     for part in parts:
         if not is_pattern(part):
             paths = [path / part for path in paths if (path / part).exists()]
@@ -166,6 +164,6 @@ def _expanded(
 
 
 def demand_below(path: Path, request: Request, places: Sequence[Path], who: str) -> None:
-    """F0537 where a file or a folder is not open to patterns and queries."""
+    """Raise FccoError (F0537) if a file or a folder is not open to patterns and queries."""
     if not is_below(path, places):
         refuse(errors.outside_of_binding(who, path.resolve(), places, request.name))

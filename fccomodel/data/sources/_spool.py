@@ -1,5 +1,4 @@
-"""Columns in files: what is read of a source in parts, one after another, and mapped into memory from
-there."""
+"""Columns spooled to files: a source is read in parts, and its columns are mapped from the files."""
 
 from __future__ import annotations
 
@@ -16,29 +15,35 @@ from fccomodel.data.sources import errors
 from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, from_array
 
 #: Bytes that are copied at once.
-COPIED = 1 << 24
-#: Types of Arrow and NumPy whose texts are times.
-TIMES = ("timestamp", "date", "datetime64")
+COPIED_BYTES = 1 << 24
+#: Beginnings of the names of Arrow's and NumPy's types of times.
+TIME_TYPES = ("timestamp", "date", "datetime64")
 
 
 class Mixed(Exception):
-    """A column has numbers in one part and texts in another."""
+    """A column with numbers in one part and texts in another."""
 
 
 class Growing:
-    """A column in a file, part by part: numbers in the smallest type that has held all of them, texts
-    as positions."""
+    """A column that is written to a file part by part.
+
+    Numbers are in the smallest type that holds all parts so far, texts are positions. ``values`` is
+    empty, and has their type and shape; ``absent`` says whether all values so far are missing.
+    """
 
     def __init__(self, path: Path, name: str):
-        self.path, self.name = path, name
-        self.n, self.word, self.unusable = 0, "", ""
-        self.values = np.zeros(0)  # none of them: their type and shape
+        self.path = path
+        self.name = name
+        self.n = 0
+        self.word = ""
+        self.unusable = ""
+        self.values = np.zeros(0)
         self.categories: dict[str, int] | None = None
         self.absent = True
         self.file = open(path, "wb")  # noqa: SIM115  closed by ``close``
 
     def add(self, part: RawColumn) -> None:
-        """The next rows; raises Mixed where texts meet numbers."""
+        """Write the next rows. Raises Mixed if texts meet numbers."""
         self.word = self.word or part.dtype
         self.unusable = self.unusable or part.unusable
         if self.unusable:
@@ -52,20 +57,18 @@ class Growing:
                 "vector has one length"
             )
             return
-        self._promote(
-            np.dtype(np.int32)
-            if self.categories is not None
-            else np.result_type(values, *[self.values][: self.n])
-        )
-        self.values = np.zeros((0, *values.shape[1:]), self.values.dtype)
         if self.categories is not None:
+            self._promote(np.dtype(np.int32))
             self.absent &= bool((values < 0).all())
         else:
+            self._promote(np.result_type(values, self.values) if self.n else values.dtype)
             self.absent &= _missing(values)
+        self.values = np.zeros((0, *values.shape[1:]), self.values.dtype)
         self.file.write(np.ascontiguousarray(values, self.values.dtype).data)
         self.n += len(values)
 
     def _codes(self, part: RawColumn) -> np.ndarray:
+        """The positions of a part's texts in ``categories``; -1 for missing ones."""
         if part.categories is None:
             if not _missing(part.values):
                 raise Mixed(self.name)
@@ -75,27 +78,30 @@ class Growing:
                 raise Mixed(self.name)
             self.categories = {}
             self._rewrite(lambda block: np.full(len(block), -1, np.int32), np.dtype(np.int32))
-        found = self.categories
-        recode = np.array([*(found.setdefault(text, len(found)) for text in part.categories), -1], np.int32)
-        return recode[part.values]
+        known = self.categories
+        positions = [known.setdefault(text, len(known)) for text in part.categories]
+        return np.array([*positions, -1], np.int32)[part.values]
 
     def _promote(self, dtype: np.dtype) -> None:
+        """Write the rows so far in another type, unless they have it."""
         if self.values.dtype != dtype:
             self._rewrite(lambda block: block.astype(dtype), dtype)
 
-    def _rewrite(self, made: Callable[[np.ndarray], np.ndarray], dtype: np.dtype) -> None:
-        """The rows so far in another type."""
+    def _rewrite(self, convert: Callable[[np.ndarray], np.ndarray], dtype: np.dtype) -> None:
+        """Write the rows so far in another type, block by block."""
         self.file.close()
         if self.n:
-            old, beside = self._mapped(self.values.dtype), self.path.with_suffix(".other")
-            with open(beside, "wb") as file:
-                for start in range(0, self.n, step := max(1, COPIED // (old.nbytes // self.n or 1))):
-                    file.write(np.ascontiguousarray(made(old[start : start + step])).data)
-            beside.replace(self.path)
+            old, new_path = self._mapped(self.values.dtype), self.path.with_suffix(".other")
+            step = max(1, COPIED_BYTES // max(1, old.nbytes // self.n))
+            with open(new_path, "wb") as file:
+                for start in range(0, self.n, step):
+                    file.write(np.ascontiguousarray(convert(old[start : start + step])).data)
+            new_path.replace(self.path)
         self.values = self.values.astype(dtype)
         self.file = open(self.path, "ab")  # noqa: SIM115
 
     def _mapped(self, dtype: np.dtype) -> np.ndarray:
+        """The rows so far, mapped from the file."""
         shape = (self.n, *self.values.shape[1:])
         if not np.prod(shape):
             return np.zeros(shape, dtype)
@@ -108,34 +114,40 @@ class Growing:
         self.file.close()
 
     def column(self) -> RawColumn:
-        """The whole, mapped from its file, which is closed."""
+        """The whole column, mapped from its closed file."""
         if self.unusable:
             return RawColumn(values=np.zeros(0), dtype=self.word, unusable=self.unusable)
-        values, texts = self._mapped(self.values.dtype), tuple(self.categories or ())
-        if self.categories is not None and self.word.startswith(TIMES):
-            again = from_array(np.array(texts, "datetime64[ns]"))  # all of them in one unit
-            values = np.append(again.values, -1).astype(np.int32)[values]
-            return RawColumn(values=values, categories=again.categories, dtype=self.word)
-        return RawColumn(
-            values=values, categories=None if self.categories is None else texts, dtype=self.word
-        )
+        values = self._mapped(self.values.dtype)
+        if self.categories is None:
+            return RawColumn(values=values, dtype=self.word)
+        texts = tuple(self.categories)
+        if self.word.startswith(TIME_TYPES):
+            in_one_unit = from_array(np.array(texts, "datetime64[ns]"))
+            values = np.append(in_one_unit.values, -1).astype(np.int32)[values]
+            return RawColumn(values=values, categories=in_one_unit.categories, dtype=self.word)
+        return RawColumn(values=values, categories=texts, dtype=self.word)
 
 
 def _missing(values: np.ndarray) -> bool:
-    return not len(values) or values.dtype.kind == "f" and bool(np.isnan(values).all())
+    """Whether all values are missing."""
+    return not len(values) or (values.dtype.kind == "f" and bool(np.isnan(values).all()))
 
 
 class Spool:
-    """Columns of sources, each in a file of a folder. ``told`` hears of rows that are read; ``paths``
-    are the files of them."""
+    """A folder with a file for each column that was read.
+
+    told   called with progress: what is read, rows so far, rows in all or None
+    paths  the source files that were read
+    """
 
     def __init__(self, folder: Path, told: Callable[[str, int, int | None], None] = lambda *_: None):
-        self.folder, self.told = folder, told
+        self.folder = folder
+        self.told = told
         self.paths: list[Path] = []
         self.files = 0
 
     def opened(self, source: DataSource, value: Any, request: Request) -> RawTable:
-        """A source whose columns are mapped from files."""
+        """A source's table, with columns mapped from files."""
         if isinstance(value, Path) and value.is_file():
             self.paths.append(value)
         if source.stream is None:
@@ -143,7 +155,7 @@ class Spool:
         return self.streamed(source, value, request)
 
     def over(self, raw: RawTable) -> RawTable:
-        """The same table; a column is read once, when it is asked for."""
+        """The same table, with columns mapped from files; each is read when it is first needed."""
         if raw.ready:
             return raw
         kept: dict[str, RawColumn] = {}
@@ -180,12 +192,15 @@ class Spool:
         )
 
     def _growing(self, name: str) -> Growing:
+        """A new column in a new file."""
         self.files += 1
         return Growing(self.folder / f"{self.files}.bin", name)
 
     def streamed(self, source: DataSource, value: Any, request: Request) -> RawTable:
-        """A source that is read row by row: all of its columns in one pass, again where a column turns
-        out to be of texts."""
+        """A source that is read row by row, all columns in one pass.
+
+        The pass is repeated if a column that began with numbers turns out to hold texts.
+        """
         texts: frozenset[str] = frozenset()
         while True:
             try:
@@ -194,13 +209,16 @@ class Spool:
                 texts |= {str(mixed)}
 
     def _all(self, source: DataSource, value: Any, request: Request, texts: frozenset[str]) -> RawTable:
+        """One pass over a source; the columns ``texts`` are read as texts."""
         assert source.stream is not None
         columns: dict[str, Growing] = {}
-        first, n = None, 0
+        first = None
+        n = 0
         with closing(source.stream(value, request, texts)) as parts, ExitStack() as open_files:
             for part in parts:
                 if first is None:
-                    first, columns = part, {name: self._growing(name) for name in part.names}
+                    first = part
+                    columns = {name: self._growing(name) for name in part.names}
                     for column in columns.values():
                         open_files.callback(column.close)
                 for name, column in columns.items():
@@ -211,8 +229,8 @@ class Spool:
             refuse(errors.empty_file(str(value)))
         kept = {name: column.column() for name, column in columns.items()}
         numeric = {
-            name: of.categories is None and (not of.unusable or first.numeric[name])
-            for name, of in kept.items()
+            name: column.categories is None and (not column.unusable or first.numeric[name])
+            for name, column in kept.items()
         }
         vectors = frozenset(
             name for name in kept if numeric[name] and (name in first.vectors or kept[name].values.ndim > 1)

@@ -1,4 +1,4 @@
-"""Arrays and tensors in memory: a mapping from names, or a tuple in the order of the table's columns."""
+"""Arrays and tensors in memory: a mapping by name, or a tuple in the order of the table's columns."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from fccomodel.data.sources.base import (
 
 
 def to_numpy(value: Any, what: str) -> np.ndarray:
-    """An array of anything array-like (NumPy, torch, lists); tensors leave their device, and share
-    memory where they can."""
+    """An array-like value (NumPy, torch, lists) as a NumPy array; a tensor on the CPU shares its memory.
+
+    ``what`` names the value in messages. Raises FccoError (F0507) if it is not array-like.
+    """
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":
@@ -39,7 +41,7 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
 
 
 def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable:
-    """Arrays of one length; each is a column, and axes after the first are its shape."""
+    """A table of arrays of one length; each is a column, and its axes after the first are a row's shape."""
     demand_distinct([str(name) for name in columns], origin)
     arrays = {str(name): to_numpy(value, str(name)) for name, value in columns.items()}
     if not arrays:
@@ -60,7 +62,7 @@ def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable
 
 def _accepts(value: Any) -> bool:
     known = isinstance(value, Mapping | tuple | list | np.ndarray | int | float) or hasattr(value, "detach")
-    return known or hasattr(value, "to_numpy") and not hasattr(value, "columns")
+    return known or (hasattr(value, "to_numpy") and not hasattr(value, "columns"))
 
 
 def _open(value: Any, request: Request) -> RawTable:
@@ -68,10 +70,7 @@ def _open(value: Any, request: Request) -> RawTable:
         value = {name: value[name] for name in value.dtype.names}
     if isinstance(value, Mapping):
         return from_mapping(value)
-    if isinstance(value, tuple):
-        parts = value
-    else:
-        parts = (value,)
+    parts = value if isinstance(value, tuple) else (value,)
     if len(parts) != len(request.fields):
         refuse(errors.parts_of_a_tuple(request.name, len(parts), request.fields))
     return from_mapping(dict(zip(request.fields, parts, strict=True)))

@@ -1,4 +1,4 @@
-"""What a source of data is: something that gives a table's columns by name, one at a time."""
+"""The records of a data source: it gives the columns of a table by name, one at a time."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from fccomodel.data.sources import errors
 if TYPE_CHECKING:
     from fccomodel.data.sources._spool import Spool
 
-#: Rows of a file that may be read for each one that is asked for.
-NEAR = 8
+#: A range of a mapped file is read at once if it has at most this many rows for each one needed.
+READ_AHEAD = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RawColumn:
     """A column as its source has it.
 
-    values      numbers, (n, *shape) of any boolean, integer or floating type (missing = NaN); or,
-                for text, (n,) integer
-                positions in ``categories`` (missing = -1)
+    values      numbers (n, *shape) of any boolean, integer or floating type, NaN if missing; for
+                text, integer positions (n,) in ``categories``, -1 if missing
     categories  the distinct texts, None for numbers
     dtype       the source's own word for the type, for messages
-    unusable    why the column cannot be used ("its lists have 2 to 7 values"), "" where it can
+    unusable    why the column cannot be used ("its lists have 2 to 7 values"), or ""
     """
 
     values: np.ndarray
@@ -42,33 +41,31 @@ class RawColumn:
     unusable: str = ""
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
-        """The column at ``rows``; itself for None. What lies together in a mapped file is read at once."""
+        """The column at ``rows`` (None: all). Rows that are close in a mapped file are read at once."""
         if rows is None or self.unusable:
             return self
-        if len(rows):
-            first, span = (int(rows[0]), int(rows[-1]) - int(rows[0]) + 1)
-        else:
-            first, span = (0, 0)
-        if isinstance(self.values, np.memmap) and 0 < span <= NEAR * len(rows):
-            width = self.values.strides[0]
-            expect(self.values.ctypes.data + first * width, span * width, "soon")
+        if len(rows) and isinstance(self.values, np.memmap):
+            first = int(rows[0])
+            span = int(rows[-1]) - first + 1
+            if 0 < span <= READ_AHEAD * len(rows):
+                width = self.values.strides[0]
+                expect(self.values.ctypes.data + first * width, span * width, "soon")
         return RawColumn(values=self.values[rows], categories=self.categories, dtype=self.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RawTable:
-    """``n`` rows of named columns, each read when it is asked for, so that what a model does not use
-    is never in memory.
+    """``n`` rows of named columns. A column is read when it is needed, so unused ones take no memory.
 
-    origin   where the rows come from, as the user called it
-    numeric  for every column in order: whether it holds numbers (``"*"`` means these)
-    load     reads a column by its name
-    vectors  columns whose rows are arrays of numbers
-    hidden   columns that ``"*"`` leaves out (an index that was stored beside the columns)
-    parts    a column in parts that fit the memory, one after another; None where it is there as a whole
-    ready    the model's columns that were prepared, by their names; ``prepared`` is what their
-             folder says of the table
-    indices  of prepared rows, see ``BoundTable``
+    origin    where the rows come from, in the user's words
+    numeric   for every column, in order, whether it holds numbers (``"*"`` means these)
+    load      reads a column by its name
+    vectors   columns whose rows are arrays of numbers
+    hidden    columns that ``"*"`` leaves out (an index that was stored beside the columns)
+    parts     reads a column in parts that fit into memory; None if columns are read as a whole
+    ready     the model's columns that were prepared, by name
+    prepared  the manifest's entry of a prepared table
+    indices   groups and orders of prepared rows, see ``BoundTable``
     """
 
     origin: str
@@ -89,14 +86,19 @@ class RawTable:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns in their order."""
+        """The names of the columns, in order."""
         return tuple(self.numeric)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ready:
-    """A column of the model as it was prepared: ``values`` in a file, and what is said of it
-    (``names`` of a vector's parts, ``labels`` with their ``keys``, the ``encoding`` that made it)."""
+    """A prepared column of the model.
+
+    values    mapped from a file
+    encoding  how it was read and scaled
+    names     names of a vector's entries
+    labels    the labels of a label column, with the ``keys`` that sort them
+    """
 
     values: np.ndarray
     encoding: Mapping[str, Any]
@@ -107,14 +109,14 @@ class Ready:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the model says about the data to open.
+    """A request to open data for a table or an array of the model.
 
-    name     of the table or array
+    name     name of the table or array
     fields   the declared columns in order, which name the parts of a tuple
-    folders  where a relative path is looked for, in order
-    within   the folders below which a pattern or a query may read; () for ``folders``
-    options  of the table's section in the binding file: ``separator``, ``na``, ``files``
-    spool    where columns go that are not to be held in memory
+    folders  folders in which a relative path is looked for, in order
+    within   folders below which a pattern or a query may read; () means ``folders``
+    options  keys of the table's section in the binding file: ``separator``, ``na``, ``files``
+    spool    writes columns to files if they must not be held in memory
     """
 
     name: str = "D"
@@ -127,15 +129,18 @@ class Request:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DataSource:
-    """A kind of data: ``name``, one line of ``meaning``, how it is recognised, and how it is opened.
+    """A kind of data source.
 
-    suffixes  of the files it reads (``open`` gets the path)
-    scheme    of texts such as ``sklearn:iris`` (``open`` gets the rest)
+    name      its name
+    meaning   a few words for messages
+    open      opens it: takes the value and the request, and returns the table
+    suffixes  ends of the files that it reads (``open`` gets the path)
+    scheme    the word before the colon in texts such as ``sklearn:iris`` (``open`` gets the rest)
     accepts   whether it opens a Python object
-    array     reads one array without rows, where that differs from ``open``
-    needs     the packages it imports
-    stream    its rows in parts, each a table; ``texts`` are the columns to read as texts. None
-              where columns are read one by one
+    array     reads one array without rows; None if the source has no such arrays
+    needs     packages that it imports
+    stream    yields the rows in parts, each a table; its third argument are the columns to read as
+              texts. None if columns are read one by one
     """
 
     name: str
@@ -149,28 +154,29 @@ class DataSource:
     stream: Callable[[Any, Request, frozenset[str]], Generator[RawTable]] | None = None
 
 
-#: Numbers in a part of a source that is read in parts.
-PART_NUMBERS = 1 << 21
-#: Smallest number of rows in such a part.
-SMALLEST_PART_ROWS = 1 << 10
+#: Numbers in one part of a source that is read in parts.
+NUMBERS_OF_PART = 1 << 21
+#: Rows of a part at least.
+FEWEST_ROWS = 1 << 10
 #: Units of times, from the coarsest.
 UNITS = ("D", "s", "ms", "us", "ns")
+#: The message for spans of time.
 SPANS = "spans of time are neither numbers nor text; give, say, their seconds"
 
 
 def rows_of_part(width: int) -> int:
-    """Rows that are read at once, of so many numbers each."""
-    return max(SMALLEST_PART_ROWS, PART_NUMBERS // max(1, width))
+    """Number of rows that are read at once, for rows of ``width`` numbers."""
+    return max(FEWEST_ROWS, NUMBERS_OF_PART // max(1, width))
 
 
 def demand_distinct(names: Sequence[str], what: str) -> None:
-    """F0506 where a name means several columns."""
+    """Raise FccoError (F0506) if two columns have the same name."""
     if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         refuse(errors.repeated_column(what, repeated[0]))
 
 
 def absent(value: Any) -> bool:
-    """It stands for a missing value: None, NaN of any type, pandas' NA and NaT."""
+    """Whether a value stands for a missing one: None, NaN of any type, pandas' NA and NaT."""
     if value is None or type(value) is str:
         return value is None
     try:
@@ -185,12 +191,12 @@ def absent(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A real number of any type, or a truth value."""
+    """Whether a value is a real number of any type, or a truth value."""
     return isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
 
 
 def text_of(value: Any) -> str:
-    """A value as a text; of what is too long or too deep for one, its type's name."""
+    """A value as a text; its type's name if it is too long or too deeply nested."""
     try:
         return str(value)
     except (ValueError, RecursionError):
@@ -198,8 +204,7 @@ def text_of(value: Any) -> str:
 
 
 def encode_text(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Texts (any sequence; None or NaN = missing) as (positions, distinct texts in order of first
-    appearance)."""
+    """Texts as positions and distinct texts, in the order of first appearance; missing ones are -1."""
     seen: dict[str, int] = {}
     codes = np.fromiter(
         (-1 if absent(value) else seen.setdefault(text_of(value), len(seen)) for value in values),
@@ -210,8 +215,7 @@ def encode_text(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def from_array(values: np.ndarray, dtype: str = "") -> RawColumn:
-    """A NumPy array as a column: numbers as they are (no copy), text by position; objects by what they
-    hold."""
+    """A NumPy array as a column: numbers without a copy, texts as positions, objects by their contents."""
     dtype = dtype or str(values.dtype)
     kind = values.dtype.kind
     if kind in "biuf":
@@ -230,31 +234,33 @@ def from_array(values: np.ndarray, dtype: str = "") -> RawColumn:
 
 
 def _from_times(values: np.ndarray, dtype: str) -> RawColumn:
-    """Times as texts, ``2020-01-31 12:30:00``, all in the coarsest unit that loses nothing: days have
-    no hours."""
+    """Times as texts such as ``2020-01-31 12:30:00``, all in the coarsest unit that is exact."""
     gaps = np.isnat(values)
-    unit: Any = next(
-        unit
-        for unit in UNITS
-        if unit == "ns" or ((values == values.astype(f"datetime64[{unit}]")) | gaps).all()
-    )
+
+    def exact(unit: str) -> bool:
+        return bool(((values == values.astype(f"datetime64[{unit}]")) | gaps).all())
+
+    unit: Any = next(unit for unit in UNITS if unit == "ns" or exact(unit))
     written = np.datetime_as_string(values, unit=unit)
-    texts = (np.char.replace(written, "T", " ") if written.size else written).astype(object)
+    if written.size:
+        written = np.char.replace(written, "T", " ")
+    texts = written.astype(object)
     texts[gaps] = None
     codes, categories = encode_text(texts)
     return RawColumn(values=codes, categories=categories, dtype=dtype)
 
 
 def _time(value: Any) -> np.datetime64:
-    """A date or a time of Python, in UTC where it has a zone."""
+    """A date or a time of Python; in UTC if it has a time zone."""
     if absent(value):
         return np.datetime64("NaT")
-    aware = isinstance(value, datetime) and value.tzinfo is not None
-    return np.datetime64(value.astimezone(UTC).replace(tzinfo=None) if aware else value, "us")
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return np.datetime64(value, "us")
 
 
 def _from_objects(values: np.ndarray, dtype: str) -> RawColumn:
-    """Python objects: numbers if all are (None is missing), equally long sequences as vectors, else text."""
+    """Python objects as a column: numbers, vectors or times if all present ones are such, else text."""
     present = [value for value in values.tolist() if not absent(value)]
     if present and all(is_number(value) for value in present):
         return _from_numbers(values, present, dtype)
@@ -273,17 +279,15 @@ def _from_objects(values: np.ndarray, dtype: str) -> RawColumn:
 
 
 def _from_numbers(values: np.ndarray, present: Sequence[Any], dtype: str) -> RawColumn:
-    """Numbers of any kind: those that 64 bits do not hold are infinite."""
-    if len(present) == len(values):
-        numbers = np.array(present)
-    else:
-        numbers = np.zeros(0, object)
+    """Numbers of any kind; those too large for 64 bits become infinite."""
+    numbers = np.array(present) if len(present) == len(values) else np.zeros(0, object)
     if numbers.dtype.kind not in "biuf":  # with missing values, or too large for 64 bits
         numbers = np.array([np.nan if absent(value) else _float(value) for value in values.tolist()])
     return RawColumn(values=numbers, dtype=dtype)
 
 
 def _float(value: Any) -> float:
+    """A number as a float, infinite if it is too large."""
     try:
         return float(value)
     except OverflowError:
@@ -293,7 +297,7 @@ def _float(value: Any) -> float:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A sequence as an array; of objects where its parts differ in length."""
+    """A sequence as an array; an array of objects if its parts differ in length."""
     try:
         return np.asarray(value)
     except ValueError:
@@ -301,6 +305,7 @@ def as_array(value: Any) -> np.ndarray:
 
 
 def _from_lists(values: np.ndarray, present: Sequence[Any], dtype: str) -> RawColumn:
+    """Lists of numbers as vectors; unusable if they differ in length or some are missing."""
     sizes = sorted({array.size if array.ndim == 0 else len(array) for array in map(as_array, present)})
     if len(present) < len(values):
         return RawColumn(

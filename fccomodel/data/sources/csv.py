@@ -1,4 +1,4 @@
-"""Text files with one row per line and the columns' names in the first."""
+"""Text files with one row per line and the columns' names in the first line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from fccomodel.data.sources.base import DataSource, RawTable, Request, rows_of_p
 
 #: Bytes that are read at once.
 CHUNK = 1 << 20
+#: Columns of the first part that is read; the width of the file sets the size of the next ones.
+ASSUMED_COLUMNS = 1 << 20
 #: Bytes of the longest line: a million columns with names of 60 characters.
 LONGEST_LINE = 1 << 26
-#: Bytes of memory that a number takes while its file is read: in the parser, and in its column.
+#: Bytes of memory that a cell takes while its file is read, in the parser and in its column.
 BYTES_OF_CELL = 16
 
 
@@ -30,10 +32,9 @@ def _open(path: Path, request: Request) -> RawTable:
 
 
 def _parts(path: Path, request: Request, texts: frozenset[str]) -> Generator[RawTable]:
-    """The rows in parts; a column of ``texts`` is not taken for numbers, whatever its part of the rows
-    holds."""
+    """The rows in parts; the columns ``texts`` are read as texts even if a part has only numbers."""
     with _read(path, request, texts) as data:
-        rows = rows_of_part(1 << 20)
+        rows = rows_of_part(ASSUMED_COLUMNS)
         while True:
             try:
                 part = data.read(rows)
@@ -44,32 +45,34 @@ def _parts(path: Path, request: Request, texts: frozenset[str]) -> Generator[Raw
 
 
 class _Bounded(io.RawIOBase):
-    """The bytes of a file, which may be packed, as long as no line is longer than any table has and,
-    where a ``separator`` is given, all of its cells fit memory."""
+    """The bytes of an open file; reading fails on a line that is too long.
+
+    With a ``separator``, it also fails if the cells of the file do not fit into memory.
+    """
 
     def __init__(self, file: Any, path: Path, separator: str = ""):
-        self.file, self.path, self.separator = file, path, separator.encode()
-        self.line, self.cells = 0, 0
-        self.most = memory.available() // BYTES_OF_CELL
+        self.file = file
+        self.path = path
+        self.separator = separator.encode()
+        self.line = 0
+        self.cells = 0
+        self.allowed = memory.available() // BYTES_OF_CELL
 
     def readable(self) -> bool:
-        """True: it can be read."""
+        """Always True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read the next bytes. F0506 for a line, or for more cells, than can be held."""
+        """Read the next bytes. Raises FccoError (F0506) for a line, or for cells, too large to hold."""
         content = self.file.read(min(len(buffer), CHUNK))
         start = content.rfind(b"\n")
-        if start >= 0:
-            self.line = len(content) - start - 1
-        else:
-            self.line = self.line + len(content)
+        self.line = len(content) - start - 1 if start >= 0 else self.line + len(content)
         if self.line > LONGEST_LINE:
             refuse(errors.line_too_long(self.path.name, LONGEST_LINE))
         if self.separator:
             self.cells += content.count(self.separator) + content.count(b"\n")
-            if self.cells > self.most:
-                refuse(errors.csv_too_large(self.path.name, self.cells, self.most * BYTES_OF_CELL))
+            if self.cells > self.allowed:
+                refuse(errors.csv_too_large(self.path.name, self.cells, self.allowed * BYTES_OF_CELL))
         buffer[: len(content)] = content
         return len(content)
 
@@ -78,11 +81,11 @@ class _Bounded(io.RawIOBase):
 def _read(
     path: Path, request: Request, texts: frozenset[str] = frozenset(), *, whole: bool = False
 ) -> Iterator[Any]:
-    """A reader of the file. ``whole``: all of it is held in memory."""
+    """pandas' reader of the file; ``whole`` if all of it will be held in memory."""
     import pandas as pd
 
     separator = _separator(path, request)
-    ways: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "sep": separator,
         "na_values": request.options.get("na"),
         "dtype": dict.fromkeys(texts, str),
@@ -92,7 +95,7 @@ def _read(
         with (
             opened(path, "rb") as file,
             io.BufferedReader(_Bounded(file, path, separator if whole else "")) as bounded,
-            pd.read_csv(bounded, **ways, low_memory=False, iterator=True) as data,
+            pd.read_csv(bounded, **settings, low_memory=False, iterator=True) as data,
         ):
             yield data
     except pd.errors.EmptyDataError:
@@ -102,12 +105,13 @@ def _read(
 
 
 def _separator(path: Path, request: Request) -> str:
+    """The separator that the binding names, or the usual one of the file's suffix."""
     tabs = any(path.name.lower().endswith(end) for end in (".tsv", ".tsv.gz"))
     return str(request.options.get("separator", "\t" if tabs else ","))
 
 
 def _named(data: Any, path: Path, request: Request) -> RawTable:
-    """The rows under the file's name; F0506 where their columns are separated by something else."""
+    """The rows as a table. Raises FccoError (F0506) if their columns have another separator."""
     if len(data.columns) == 1 and _separator(path, request) == ",":
         likely = next((mark for mark in ";\t|" if mark in str(data.columns[0])), None)
         if likely is not None:

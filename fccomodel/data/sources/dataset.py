@@ -1,4 +1,4 @@
-"""torch Datasets with a length: every item is read once, and the items' parts become columns."""
+"""torch Datasets with a length: every item is read once, and the parts of the items become columns."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def _open(value: Any, request: Request) -> RawTable:
         )
     if not isinstance(first, tuple | list):
         return _named((_column(value, None, first, request),), request, origin)
-    return _named(
-        tuple(_column(value, part, first[part], request) for part in range(len(first))), request, origin
-    )
+    columns = tuple(_column(value, part, first[part], request) for part in range(len(first)))
+    return _named(columns, request, origin)
 
 
 def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
+    """The parts as the declared columns, in order."""
     if len(parts) != len(request.fields):
         refuse(errors.parts_of_an_item(request.name, origin, len(parts), request.fields))
     return arrays.from_mapping(dict(zip(request.fields, parts, strict=True)), origin)

@@ -1,10 +1,10 @@
-"""Queries in SQL, which DuckDB answers: over Parquet, CSV and JSON files, and its own databases.
+"""Queries in SQL, answered by DuckDB: over Parquet, CSV and JSON files, and its own databases.
 
-A query comes from a binding file, which need not be the user's own. It is one SELECT statement, and
-the connection that answers it can do nothing else: no extension is loaded, nothing of the Python
-program is seen, databases are attached for reading, and the only files that can be opened are those
-that the query names in quotes and that are open to it (see ``_paths``). Settings are locked before
-the query runs. What does not fit memory is spilled into a temporary folder.
+A query comes from a binding file, which someone else may have written. It must be one SELECT
+statement, and its connection can do nothing else: it loads no extension, sees nothing of the Python
+program, attaches databases for reading only, and opens only files that the query names in quotes and
+that are open to it (see ``_paths``). Settings are locked before the query runs. Data that do not fit
+into memory are spilled into a temporary folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fccomodel.data.sources import errors, frame
 from fccomodel.data.sources._paths import demand_below, find_file, is_pattern, matching, open_to_search
 from fccomodel.data.sources.base import DataSource, RawTable, Request, rows_of_part
 
-#: Ends of names that are files of rows, each with the function that reads several such files.
+#: Suffixes of files of rows, each with the function that reads several such files.
 READERS = {
     ".parquet": "read_parquet",
     ".pq": "read_parquet",
@@ -32,19 +32,19 @@ READERS = {
     ".ndjson": "read_json",
     ".jsonl": "read_json",
 }
-#: Ends of names of compressed files of rows.
+#: Suffixes of compressed files of rows.
 COMPRESSED = (".gz", ".zst")
-#: Ends of names of databases.
+#: Suffixes of databases.
 DATABASES = (".duckdb", ".db", ".ddb")
-#: Beginnings of the names of functions that read files, which their arguments name.
+#: Beginnings of the names of functions whose arguments name files to read.
 READING = ("read_", "parquet_", "sniff_csv")
-#: Settings with which a connection begins.
+#: Settings of a new connection.
 SAFE: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
 }
-#: Settings after which a connection reads the allowed files alone, and has no other settings.
+#: Statements after which a connection reads only allowed files, and its settings cannot change.
 LOCKED = (
     "SET python_enable_replacements = false",
     "SET allow_persistent_secrets = false",
@@ -98,8 +98,11 @@ def _attach(connection: Any, request: Request) -> None:
 
 # ----------------------------------------------------------------------------- the files of a query
 def _with_files(connection: Any, query: str, request: Request) -> tuple[str, list[Path]]:
-    """The query with its files named by whole paths, and these files. F0538 where it is not one SELECT
-    statement; F0505 and F0537 for a file that is not there, or not open to it."""
+    """The query with full paths in place of its file names, and these files.
+
+    Raises FccoError with F0538 if it is not one SELECT statement, and with F0505 or F0537 for a file
+    that does not exist or is not open to the query.
+    """
     kinds = [statement.type.name for statement in connection.extract_statements(query)]
     if kinds != ["SELECT"]:
         refuse(errors.not_one_select(query, kinds))
@@ -111,9 +114,9 @@ def _with_files(connection: Any, query: str, request: Request) -> tuple[str, lis
         if name is None or not _is_file_name(name[0], mention):
             continue
         text, end = name
-        found = _files(text, query, request, places)
-        files += found
-        written = written[: mention.start] + _as_sql(found, mention, text).encode() + written[end:]
+        mentioned = _files(text, query, request, places)
+        files += mentioned
+        written = written[: mention.start] + _as_sql(mentioned, mention, text).encode() + written[end:]
     return written.decode(), files
 
 
@@ -121,8 +124,8 @@ def _with_files(connection: Any, query: str, request: Request) -> tuple[str, lis
 class _Mention:
     """A place where a query may name a file.
 
-    start  in bytes
-    kind   "table", "argument" of a reading function, or "item" of a list of arguments
+    start  its offset in bytes
+    kind   ``table``, ``argument`` of a reading function, or ``item`` of a list of arguments
     """
 
     start: int
@@ -136,9 +139,9 @@ def _mentions(parsed: Any) -> Iterator[_Mention]:
         node, within = stack.pop()
         if isinstance(node, list):
             stack += [(item, within) for item in node]
-        if (
-            not isinstance(node, Mapping) or within and node.get("class") == "COMPARISON"
-        ):  # a named argument: delim = ';'
+        if not isinstance(node, Mapping):
+            continue
+        if within and node.get("class") == "COMPARISON":  # a named argument, such as delim = ';'
             continue
         function = str(node.get("function_name", ""))
         if node.get("type") == "BASE_TABLE":
@@ -153,7 +156,7 @@ def _mentions(parsed: Any) -> Iterator[_Mention]:
 
 
 def _text_at(query: bytes, start: int) -> tuple[str, int] | None:
-    """The quoted text that begins at a place, and where it ends; None where there is none."""
+    """The quoted text that begins at an offset, and its end; None if there is none."""
     quote = query[start : start + 1]
     if quote not in (b"'", b'"') or not quote:
         return None
@@ -166,7 +169,7 @@ def _text_at(query: bytes, start: int) -> tuple[str, int] | None:
 
 
 def _reader(name: str) -> str | None:
-    """The function that reads files of a name's kind; None where the name is of no kind."""
+    """The function that reads files with a name's suffix, or None if it is not a suffix of files."""
     lower = name.lower()
     for end in COMPRESSED:
         lower = lower.removesuffix(end)
@@ -174,13 +177,12 @@ def _reader(name: str) -> str | None:
 
 
 def _is_file_name(name: str, mention: _Mention) -> bool:
-    """Whether a text names a file: every argument of a reading function, and of tables those that end
-    like one."""
+    """Whether a text names a file: an argument of a reading function does, a table by its suffix."""
     return mention.kind != "table" or _reader(name) is not None
 
 
 def _files(name: str, query: str, request: Request, places: tuple[Path, ...]) -> list[Path]:
-    """The files that a name or a pattern in a query means, by whole paths without links."""
+    """The files that a name or a pattern in a query stands for, as full paths with links resolved."""
     if "://" in name:
         refuse(errors.address(name))
     if is_pattern(name):
@@ -191,7 +193,7 @@ def _files(name: str, query: str, request: Request, places: tuple[Path, ...]) ->
 
 
 def _as_sql(files: list[Path], mention: _Mention, name: str) -> str:
-    """Files in place of their name: a table, an item of a list of names, or an argument."""
+    """The SQL text that replaces a file's name: a table, an item of a list, or an argument."""
     listed = ", ".join(map(_literal, files))
     if mention.kind == "item" or len(files) == 1:
         return listed

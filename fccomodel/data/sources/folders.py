@@ -1,10 +1,14 @@
-"""A folder of prepared tables: a NumPy file for each column, and a manifest that says what they are
-and what they were made of.
+"""A folder of prepared tables: a NumPy file for each column, and a manifest.
 
-The manifest's entries: ``format``, ``dtype``, ``sources`` (path, size, time and SHA-256 of every
-file that was read), ``tables`` (by name ``n``, the binding's section, what was read and dropped,
-and ``columns``), ``files`` (size, time and SHA-256 of each), and ``sha256`` over all of them. A
-file whose size and time are the manifest's is taken as it is; otherwise its bytes are read.
+Entries of the manifest:
+
+format, dtype  version of the format, and type of vectors
+sources        path, size, time and SHA-256 of every file that was read
+tables         by name: ``n``, the binding's section, rows read and dropped, and ``columns``
+files          size, time and SHA-256 of each file of the folder
+sha256         hash of all other entries
+
+A file whose size and time are those of the manifest counts as unchanged; otherwise its bytes are read.
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from fccomodel.core.files import digest, regular_text, seal
 from fccomodel.core.schema import anything, by_name, count, maybe, misfits, one_of, record, several, text
 from fccomodel.data.sources import errors
 
+#: The file name of the manifest.
 MANIFEST = "manifest.json"
+#: The version of the format.
 FORMAT = 1
 
 _STAMP = record({"size": count, "time": count, "sha256": text})
@@ -43,7 +49,7 @@ _TABLE = record(
     },
     {"indices": by_name(by_name(text)), "where": text, "rows_read": count},
 )
-#: What a manifest has, by entry.
+#: The forms of a manifest's entries.
 ENTRIES = {
     "dtype": one_of("float32", "float64"),
     "sources": several(record({"path": text, "size": count, "time": count, "sha256": text})),
@@ -53,13 +59,13 @@ ENTRIES = {
 
 
 def stamp(path: Path) -> dict[str, Any]:
-    """What a file is known by again."""
+    """The size, time of change and SHA-256 of a file, by which it is recognised."""
     status = path.stat()
     return {"size": status.st_size, "time": status.st_mtime_ns, "sha256": digest(path)}
 
 
 def same(path: Path, stamped: Mapping[str, Any]) -> bool:
-    """Whether a file is as it was: its bytes are read where its time is another."""
+    """Whether a file is unchanged; its bytes are read only if its time differs."""
     status = path.stat()
     if status.st_size != stamped["size"]:
         return False
@@ -67,8 +73,11 @@ def same(path: Path, stamped: Mapping[str, Any]) -> bool:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder. F0534 where it, or a file that it names, is not as it was written;
-    F0535 where a file that the tables were made of has changed since."""
+    """The manifest of a folder.
+
+    Raises FccoError with F0534 if the manifest or a file of the folder was changed, and with F0535 if a
+    source of the tables has changed since.
+    """
     path = folder / MANIFEST
     try:
         manifest = json.loads(regular_text(path))
@@ -87,7 +96,6 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def outdated(manifest: Mapping[str, Any]) -> str:
-    """A source that has changed since its tables were prepared, "" where none has. One that is not
-    there any more has not."""
+    """The name of a source that has changed since it was prepared, or "". A missing one is unchanged."""
     paths = {Path(entry["path"]): entry for entry in manifest["sources"]}
     return next((path.name for path, entry in paths.items() if path.is_file() and not same(path, entry)), "")

@@ -1,5 +1,4 @@
-"""Data frames: pandas, Arrow tables, and whatever hands over its columns as Arrow (polars, DuckDB
-relations, streams)."""
+"""Data frames: pandas, Arrow tables, and objects that export Arrow (polars, DuckDB relations, streams)."""
 
 from __future__ import annotations
 
@@ -20,6 +19,7 @@ from fccomodel.data.sources.base import (
 
 
 def _is_pandas(value: Any) -> bool:
+    """Whether a value is a pandas DataFrame; pandas is not imported."""
     return any(
         base.__module__.partition(".")[0] == "pandas" and base.__name__ == "DataFrame"
         for base in type(value).__mro__
@@ -27,7 +27,7 @@ def _is_pandas(value: Any) -> bool:
 
 
 def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
-    """A pandas DataFrame; a column's index and the frame's index do not count."""
+    """A pandas DataFrame as a table; its index is ignored."""
     names = [str(name) for name in data.columns]
     demand_distinct(names, origin)
     series = {name: column for name, (_, column) in zip(names, data.items(), strict=True)}
@@ -41,7 +41,7 @@ def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
 
 
 def _arrow_type(series: Any) -> Any:
-    """The Arrow type of a column that pandas keeps as Arrow; None for others."""
+    """The Arrow type of a column that pandas stores in Arrow's format, or None."""
     import pandas as pd
 
     if isinstance(series.dtype, pd.ArrowDtype):
@@ -50,12 +50,14 @@ def _arrow_type(series: Any) -> Any:
 
 
 def _is_vector(series: Any) -> bool:
+    """Whether the rows of a column are vectors of numbers."""
     if (kind := _arrow_type(series)) is not None:
         return _arrow.is_vector(kind)
     return series.dtype == object and _holds_vectors(series)
 
 
 def _pandas_numeric(series: Any) -> bool:
+    """Whether a column holds numbers, or vectors of numbers."""
     import pandas as pd
 
     if (kind := _arrow_type(series)) is not None:
@@ -63,17 +65,18 @@ def _pandas_numeric(series: Any) -> bool:
     if series.dtype == object:
         kinds = ("integer", "floating", "mixed-integer-float", "boolean", "decimal")
         return pd.api.types.infer_dtype(series, skipna=True) in kinds or _holds_vectors(series)
-    return bool(pd.api.types.is_numeric_dtype(series.dtype)) and not pd.api.types.is_complex_dtype(
-        series.dtype
-    )
+    types = pd.api.types
+    return bool(types.is_numeric_dtype(series.dtype)) and not types.is_complex_dtype(series.dtype)
 
 
 def _holds_vectors(series: Any) -> bool:
+    """Whether the first value of a column of objects is a sequence of numbers."""
     first = next((value for value in series if value is not None), None)
     return isinstance(first, list | tuple | np.ndarray) and as_array(first).dtype.kind in "biuf"
 
 
 def _pandas_column(series: Any) -> RawColumn:
+    """A pandas column as a raw column."""
     import pandas as pd
 
     dtype = str(series.dtype)
@@ -86,9 +89,7 @@ def _pandas_column(series: Any) -> RawColumn:
     if isinstance(series.dtype, pd.CategoricalDtype):
         categories = tuple(str(value) for value in series.cat.categories)
         return RawColumn(values=np.asarray(series.cat.codes, np.int32), categories=categories, dtype=dtype)
-    if _pandas_numeric(series) and not isinstance(
-        series.dtype, np.dtype
-    ):  # nullable and Arrow-backed numbers
+    if _pandas_numeric(series) and not isinstance(series.dtype, np.dtype):  # pandas' nullable numbers
         return RawColumn(values=series.to_numpy(dtype=float, na_value=np.nan), dtype=dtype)
     if series.dtype == object:
         return from_array(series.to_numpy(object, copy=True), dtype)
@@ -102,18 +103,20 @@ def _pandas_column(series: Any) -> RawColumn:
 
 
 def _is_lazy(value: Any) -> bool:
-    """A query of polars, which gives a frame when it is collected."""
+    """Whether a value is a LazyFrame of polars; polars is not imported."""
     return any(
         base.__module__.startswith("polars") and base.__name__ == "LazyFrame" for base in type(value).__mro__
     )
 
 
 def streams(value: Any) -> bool:
-    """It hands over columns as Arrow; a single column (a Series, a chunked array) does so too, and is
-    no table."""
-    return hasattr(value, "__arrow_c_stream__") and (
-        hasattr(value, "columns") or not hasattr(value, "to_numpy")
-    )
+    """Whether a value exports a table in Arrow's format.
+
+    Single columns (a Series, a chunked array) export it too, but are not tables.
+    """
+    if not hasattr(value, "__arrow_c_stream__"):
+        return False
+    return hasattr(value, "columns") or not hasattr(value, "to_numpy")
 
 
 def _accepts(value: Any) -> bool:
@@ -121,8 +124,7 @@ def _accepts(value: Any) -> bool:
 
 
 def read(value: Any) -> Any:
-    """A query, a relation or a stream as an Arrow table, so that it is read once; tables and anything
-    else as they are."""
+    """A query, a relation or a stream as an Arrow table, so that it is read once; other values unchanged."""
     if _is_lazy(value):
         value = value.collect()
     if not streams(value) or _is_pandas(value):
@@ -141,7 +143,7 @@ def _open(value: Any, request: Request) -> RawTable:
 
 
 def from_arrow(table: Any, origin: str) -> RawTable:
-    """An Arrow table."""
+    """An Arrow table as a raw table."""
     demand_distinct(table.column_names, "the table")
     return RawTable(
         origin=origin,

@@ -13,8 +13,10 @@ from fccomodel.data.sources.base import DataSource, RawTable, Request
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file; a .npy file is one array named by the file. F0506 where it is none,
-    or larger than memory."""
+    """The arrays of an .npz file by name, or that of an .npy file under the file's name.
+
+    Raises FccoError (F0506) if it is not a NumPy file, or larger than the free memory.
+    """
     try:
         return read(path)
     except NotArrays as error:

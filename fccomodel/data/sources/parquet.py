@@ -25,8 +25,8 @@ def _open(path: Path, request: Request) -> RawTable:
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path, pre_buffer=False)  # which would keep what is read
-    except (pa.ArrowException, *DAMAGES) as error:
+        file = pq.ParquetFile(path, pre_buffer=False)  # a buffer would keep everything that was read
+    except (pa.ArrowException, *DAMAGE_ERRORS) as error:
         refuse(errors.not_parquet(path.name, error))
     schema = file.schema_arrow
     demand_distinct(schema.names, path.name)
@@ -40,7 +40,7 @@ def _open(path: Path, request: Request) -> RawTable:
             refuse(errors.column_too_large(path.name, name, file.metadata.num_rows, available))
         try:
             return _arrow.column(file.read(columns=[name], use_threads=False).column(name))
-        except (pa.ArrowException, *DAMAGES) as error:
+        except (pa.ArrowException, *DAMAGE_ERRORS) as error:
             refuse(errors.unreadable_column(path.name, name, error))
 
     def parts(name: str) -> Iterator[RawColumn]:
@@ -50,7 +50,7 @@ def _open(path: Path, request: Request) -> RawTable:
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(rows, row_groups=[group], columns=[name], use_threads=False):
                     yield _arrow.column(batch.column(0))
-        except (pa.ArrowException, *DAMAGES) as error:
+        except (pa.ArrowException, *DAMAGE_ERRORS) as error:
             refuse(errors.unreadable_column(path.name, name, error))
 
     numeric = {field.name: _arrow.is_numeric(field.type) for field in schema}
@@ -66,7 +66,7 @@ def _open(path: Path, request: Request) -> RawTable:
 
 
 def _unpacked(metadata: Any) -> dict[str, int]:
-    """By column the bytes of its pages when they are unpacked."""
+    """The uncompressed size of each column, in bytes."""
     sizes: dict[str, int] = {}
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
@@ -75,8 +75,8 @@ def _unpacked(metadata: Any) -> dict[str, int]:
     return sizes
 
 
-#: What reading a damaged file raises besides errors of Arrow.
-DAMAGES = (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError)
+#: Errors that reading a damaged file raises, beside those of Arrow.
+DAMAGE_ERRORS = (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError)
 SOURCE = DataSource(
     name="parquet", meaning="a parquet file", open=_open, suffixes=(".parquet", ".pq"), needs=("pyarrow",)
 )

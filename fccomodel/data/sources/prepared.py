@@ -1,5 +1,4 @@
-"""Tables that ``fccomodel prepare`` wrote: columns of the model as they are, mapped into memory from
-their files."""
+"""Tables that ``fccomodel prepare`` wrote: columns of the model, mapped from their files."""
 
 from __future__ import annotations
 
@@ -15,6 +14,7 @@ from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Ready, 
 
 
 def _open(folder: Path, request: Request) -> RawTable:
+    """The table of the request's name in a prepared folder."""
     manifest = folders.read(folder)
     table = manifest["tables"].get(request.name)
     if table is None:
@@ -37,29 +37,37 @@ def _open(folder: Path, request: Request) -> RawTable:
 
 
 def _ready(folder: Path, column: dict[str, Any], n: int) -> Ready:
-    """A column mapped from its file: what is written to it stays in memory, the file as it is.
+    """A column, mapped from its file; writes to it do not reach the file.
 
-    F0534 where it is not of ``n`` rows of numbers, or of positions among the labels.
+    Raises FccoError (F0534) if it has not ``n`` rows of numbers, or of positions among the labels.
     """
     values, labels = _mapped(folder / column["file"]), column["labels"]
-    if values.ndim == 0 or len(values) != n or values.dtype.kind != ("f" if labels is None else "i"):
+    expected = "f" if labels is None else "i"
+    if values.ndim == 0 or len(values) != n or values.dtype.kind != expected:
         refuse(errors.damaged(folder, column["file"]))
     if labels is not None and n and not 0 <= int(values.min()) <= int(values.max()) < len(labels):
         refuse(errors.damaged(folder, column["file"]))
     return Ready(
         values=values,
         encoding=column["encoding"],
-        names=None if column["names"] is None else tuple(column["names"]),
-        labels=None if column["labels"] is None else tuple(column["labels"]),
+        names=_tuple_or_none(column["names"]),
+        labels=_tuple_or_none(labels),
         keys=tuple(tuple(map(tuple, key)) for key in column["keys"]),
     )
 
 
+def _tuple_or_none(items: list[str] | None) -> tuple[str, ...] | None:
+    """A list of the manifest as a tuple."""
+    return None if items is None else tuple(items)
+
+
 def _indices(folder: Path, files: dict[str, str]) -> dict[str, np.ndarray]:
+    """The arrays of an order of rows, by name."""
     return {name: _mapped(folder / file) for name, file in files.items()}
 
 
 def _mapped(file: Path) -> np.ndarray:
+    """The array of a file, mapped. Raises FccoError (F0534) if it is damaged."""
     try:
         return mapped(file)
     except NotArrays:

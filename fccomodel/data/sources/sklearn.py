@@ -1,6 +1,8 @@
-"""The data sets that come inside scikit-learn (nothing is downloaded). Its files are read as they lie
-in the package where they hold the table as it is: importing scikit-learn takes longer than many a
-solve."""
+"""The data sets that come with scikit-learn; nothing is downloaded.
+
+A file of the package that holds a table as it is, is read directly: importing scikit-learn takes longer
+than many a solve.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
 from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
 
+#: The data sets that can be read.
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 
 _OF_NUCLEI = (
@@ -43,8 +46,8 @@ _WINE = (
     "proline",
 )
 _CELLS = ("mean {}", "{} error", "worst {}")
-#: By data set the file with its numbers, how many lines come before them, and the columns that are
-#: measurements: the class of a row, ``target``, is the last column.
+#: For each data set: its file, the number of header lines, and the names of its columns but the last.
+#: The last column, ``target``, is the class of a row.
 FILES: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "breast_cancer": (
         "breast_cancer.csv",
@@ -71,18 +74,15 @@ def _open(name: str, request: Request) -> RawTable:
 
 
 def _from_package(name: str) -> RawTable:
-    """The table as scikit-learn makes it."""
+    """The table, loaded by scikit-learn."""
     from sklearn import datasets
 
     return frame.from_pandas(getattr(datasets, f"load_{name}")(as_frame=True).frame, f"sklearn:{name}")
 
 
 def _from_file(name: str) -> RawTable | None:
-    """The same from its file; None where this is not as expected."""
-    if name in FILES:
-        spec = find_spec("sklearn")
-    else:
-        spec = None
+    """The table, read from its file; None if the file is not as expected."""
+    spec = find_spec("sklearn") if name in FILES else None
     if spec is None or not spec.submodule_search_locations:
         return None
     file, header, measured = FILES[name]

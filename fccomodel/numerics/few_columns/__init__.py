@@ -1,2 +1,4 @@
-"""An interior-point method for programs of few variables and many rows: ``arrow`` has the program,
-``barrier`` the method."""
+"""An interior-point method for programs with few variables and many rows.
+
+``arrow`` has the program, ``barrier`` the method.
+"""

@@ -1,16 +1,17 @@
-"""Linear and quadratic programs of few variables and many rows, each with variables of its own.
+"""Linear and quadratic programs with few shared variables x and many small groups t_c of their own.
 
     minimise 1/2 z'Pz + q.z   s.t.   A z + s = b, s >= 0,   E z = e,   z = (x, t_1, t_2, ..)
 
-where no row of A, and no entry of P, has entries of two of the small vectors t_c, and beside t_c
-there are multiples of a few vectors u_c1, u_c2, .. (of one where a function has kinks along one
-affine function of x): so are means of piecewise functions. A step of an interior-point method
-(``barrier``) solves for x with sum_c U_c'W_c U_c, weighted products of the rows with themselves;
-with rows g_i.U_c x + a_i.t_c of weights d_i,
+No row of A, and no entry of P, involves two of the small vectors t_c. In the rows of t_c, the
+coefficients of x are multiples of a few vectors u_c1, u_c2, .. Means of piecewise functions have this
+form; if a function has its kinks along one affine function of x, one vector u is enough.
 
-    W_c = min over V of sum_i d_i (g_i + V'a_i)(g_i + V'a_i)' + V'P_c V,
+A step of the interior-point method (``barrier``) solves for x with the matrix sum_c U_c'W_c U_c, a
+weighted product of the rows with themselves. For rows g_i.U_c x + a_i.t_c with weights d_i,
 
-sums of what is not negative, so that rounding takes nothing from them.
+    W_c = min over V of sum_i d_i (g_i + V'a_i)(g_i + V'a_i)' + V'P_c V.
+
+All terms are nonnegative, so rounding cannot cancel them.
 """
 
 from __future__ import annotations
@@ -27,36 +28,43 @@ from scipy import sparse
 from fccomodel.numerics.cone_programs import ConeProgram
 
 #: Largest number of entries of a t_c.
-LARGEST_OWN = 3
-#: Largest number of entries of different t_c in one row. A longer row becomes an equation with a
-#: variable of its own.
-LARGEST_ROW = 8
-#: Largest number of vectors u of a t_c.
+LARGEST_GROUP = 3
+#: Entries of t in one row, above which the row becomes an equation with a slack among the x.
+LONGEST_ROW = 8
+#: Largest number of vectors u of one t_c.
 LARGEST_DIRECTIONS = 3
 #: Largest number of equations.
 LARGEST_EQUATIONS = 200
 #: Largest number of entries of x.
 LARGEST_SHARED = 600
-#: How far two rows may be from multiples of one another, relative to the larger.
-ALIKE = 1e-13
-# Seconds of an iteration, on one core at 2.5 GHz.
-#: For each number of the vectors u.
+#: Smallest column counts that are tried as those of t.
+TRIED_COUNTS = 8
+#: Relative difference below which a row counts as a multiple of another.
+SAME_DIRECTION = 1e-13
+#: Seconds of an iteration for each number of the vectors u. All rates are of one core at 2.5 GHz.
 NUMBER_S = 4e-9
-#: For each number of the vectors u and each entry of x.
+#: Seconds of an iteration for each number of the vectors u and each entry of x.
 PRODUCT_S = 1.2e-10
-#: For each row.
+#: Seconds of an iteration for each row.
 ROW_S = 1.2e-7
-#: For each cube of entries of x.
+#: Seconds of an iteration for each (entries of x and equations) cubed.
 CUBE_S = 2e-10
-#: In any case.
-ONCE_S = 4e-4
+#: Seconds of an iteration in any case.
+ITERATION_S = 4e-4
 #: Iterations that a solve is expected to take.
-EXPECTED_ITERATIONS = 20
+ITERATIONS = 20
+#: Rounds of scaling.
+SCALING_ROUNDS = 3
 
 
 class Local(NamedTuple):
-    """Inequalities with a t_c: ``which`` they are, ``of`` what c, the coefficients ``a`` (k, rows) of
-    t_c, and ``g`` (j, rows) of its vectors u."""
+    """Inequalities that involve a t_c.
+
+    which  their numbers
+    of     for each, its c
+    a      coefficients of t_c, (k, rows)
+    g      multiples of the vectors u of t_c, (j, rows)
+    """
 
     which: np.ndarray | slice
     of: np.ndarray
@@ -65,7 +73,7 @@ class Local(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Inequalities without a t_c: ``which`` they are, the vector u of each."""
+    """Inequalities without a t_c: their numbers ``which``, and the vector u of each."""
 
     which: np.ndarray
     vector: np.ndarray
@@ -73,22 +81,26 @@ class Free(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """A program by its parts, scaled: ``columns`` and ``sides`` are what z and the rows are multiplied
-    by, ``unit`` the value.
+    """A scaled program in parts.
 
-    z = (x, t) has p entries of x and k of each t_c, of which some are none; ``shared`` (p,) and
-    ``own`` (k, c) say what columns of the program they are, -1 of none, ``width`` how many it has.
+    z = (x, t) has p entries of x, and k entries for each t_c; a shorter t_c is padded.
 
     P, q, E, e   objective and equations
-    U, T, b      inequalities A z <= b, where A z = T (Ux, t): U' (p, n) has the vectors u, and the
-                 rows without a t_c
-    held         (k, k, c): P_c, and 1 where t_c has no entry, or one that nothing holds;   curved:
-                 P_c, None where all are zero
-    place        (j, c): the vectors u of t_c, -1 where there is none
-    local, free  the inequalities, with a t_c and without
-    order        the rows of the program that they are, inequalities first, where those of many t_c
-                 are equations whose slack is
-                 a further x
+    U, T, b      inequalities A z <= b with A z = T (Ux, t). U is stored transposed, (p, n): the
+                 vectors u, and the rows without a t_c
+    held         P_c, with 1 on the diagonal for padding and for entries that nothing else bounds,
+                 (k, k, c)
+    curved       P_c, (k, k, c); None if all are 0
+    place        for each t_c the numbers of its vectors u, -1 for none, (j, c)
+    local, free  the inequalities with a t_c, and those without
+    order        the row of the program for each row here, inequalities first, -1 for none. Rows of
+                 many t_c are equations here; their slack is a further entry of x
+    columns      factors by which the columns were scaled
+    sides        factors by which the rows were scaled
+    unit         factor by which the objective was scaled
+    shared       for each entry of x, its column of the program, (p,)
+    own          for each entry of t, its column of the program, -1 for padding, (k, c)
+    width        number of columns of the program
     """
 
     P: sparse.csr_matrix
@@ -111,15 +123,15 @@ class Arrow:
     own: np.ndarray
     width: int
 
-    #: seconds that none is foreseen to take less than
-    LEAST: ClassVar[float] = EXPECTED_ITERATIONS * ONCE_S
+    #: The smallest value of ``seconds``.
+    LEAST: ClassVar[float] = ITERATIONS * ITERATION_S
 
     def along(self, x: np.ndarray) -> np.ndarray:
         """Ux."""
         return (torch.from_numpy(x) @ self.U).numpy()
 
     def pulled(self, r: np.ndarray) -> np.ndarray:
-        """U'r, of one r or of several."""
+        """U'r, for one r or for several."""
         return (torch.from_numpy(r) @ self.U.T).numpy()
 
     def times(self, z: np.ndarray) -> np.ndarray:
@@ -129,14 +141,18 @@ class Arrow:
 
     def back(self, r: np.ndarray) -> np.ndarray:
         """A'r."""
-        both, n = self.turned @ r, self.U.shape[1]
+        n = self.U.shape[1]
+        both = self.turned @ r
         return np.concatenate([self.pulled(both[:n]), both[n:]])
 
     def unscaled(self, z: np.ndarray) -> np.ndarray:
-        """As the columns of the program."""
-        found, p, some = np.zeros(len(self.columns)), len(self.shared), self.own >= 0
-        found[self.shared], found[self.own[some]] = z[:p], z[p:].reshape(self.own.shape)[some]
-        return (found * self.columns)[: self.width]
+        """The values of the program's columns at z."""
+        p = len(self.shared)
+        entries = self.own >= 0
+        values = np.zeros(len(self.columns))
+        values[self.shared] = z[:p]
+        values[self.own[entries]] = z[p:].reshape(self.own.shape)[entries]
+        return (values * self.columns)[: self.width]
 
     @cached_property
     def turned(self) -> sparse.csc_matrix:
@@ -145,62 +161,66 @@ class Arrow:
 
     @cached_property
     def ties(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each j the c that have a j-th vector u, and which it is."""
+        """For each j: the c that have a j-th vector u, and the numbers of these vectors."""
         return [(np.flatnonzero(places >= 0), places[places >= 0]) for places in self.place]
 
     @cached_property
     def quadratic(self) -> np.ndarray:
-        """P's part of x."""
+        """The block of P that belongs to x."""
         p = len(self.shared)
         return self.P[:p, :p].toarray()
 
     @cached_property
     def equal(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """E's part of x, and the coefficients (rows, k, c) of every t_c, None where all are zero."""
+        """The columns of E that belong to x; those of t as (rows, k, c), or None if all are 0."""
         p = len(self.shared)
-        beside = self.E[:, p:]
-        return self.E[:, :p].toarray(), beside.toarray().reshape(-1, *self.own.shape) if beside.nnz else None
+        of_x, of_t = self.E[:, :p].toarray(), self.E[:, p:]
+        if not of_t.nnz:
+            return of_x, None
+        return of_x, of_t.toarray().reshape(-1, *self.own.shape)
 
     @property
     def numbers(self) -> int:
-        """Of the rows that kinks and bounds ask for."""
+        """Number of entries of U."""
         return self.U.numel()
 
     @property
     def seconds(self) -> float:
-        """Of the whole solve, foreseen."""
+        """Expected seconds of the whole solve."""
         p, n = self.U.shape
         each = (
             n * p * (NUMBER_S + PRODUCT_S * p)
             + ROW_S * (len(self.b) + self.own.size)
             + CUBE_S * (p + len(self.e)) ** 3
         )
-        return EXPECTED_ITERATIONS * (each + ONCE_S)
+        return ITERATIONS * (each + ITERATION_S)
 
 
 def arrow(program: ConeProgram) -> Arrow | None:
-    """The program as one of few shared variables, None where it is none."""
+    """The program as one with few shared variables, or None if it has not this form."""
     if any(kind not in ("zero", "nonneg") for kind, *_ in program.cones) or not program.cones:
         return None
-    kinds = np.repeat([kind == "zero" for kind, *_ in program.cones], [size for _, size, _ in program.cones])
+    equal = np.repeat([kind == "zero" for kind, *_ in program.cones], [size for _, size, _ in program.cones])
     A, P = program.A.tocsr(), (program.P + sparse.triu(program.P, 1).T).tocsr()
     A.eliminate_zeros()
-    for few in _few(A[~kinds], P):
-        if (parts := _with(program, A, P, kinds, few)) is not None:
+    for own in _own_columns(A[~equal], P):
+        if (parts := _with(program, A, P, equal, own)) is not None:
             return parts
     return None
 
 
 def _with(
-    program: ConeProgram, A: sparse.csr_matrix, P: sparse.csr_matrix, kinds: np.ndarray, few: np.ndarray
+    program: ConeProgram, A: sparse.csr_matrix, P: sparse.csr_matrix, equations: np.ndarray, few: np.ndarray
 ) -> Arrow | None:
-    """With these columns as the t; rows of many of them as equations."""
-    long, n = _long(A, few) & ~kinds, A.shape[1]
-    slack, equal = np.flatnonzero(long), kinds | long
+    """The program with the columns ``few`` as t, and rows of many of them as equations; None if unfit."""
+    n = A.shape[1]
+    long = _long(A, few) & ~equations
+    slack = np.flatnonzero(long)
+    equal = equations | long
     if equal.sum() > LARGEST_EQUATIONS:
         return None
     count = len(slack)
-    extra = sparse.csr_matrix((np.ones(count), (slack, np.arange(count))), shape=(len(kinds), count))
+    extra = sparse.csr_matrix((np.ones(count), (slack, np.arange(count))), shape=(len(equations), count))
     A = sparse.hstack([A, extra], format="csr")
     below = sparse.csr_matrix(
         (-np.ones(count), (np.arange(count), n + np.arange(count))), shape=(count, n + count)
@@ -210,49 +230,53 @@ def _with(
     )
     few, q = (np.concatenate([part, np.zeros(count, dtype=part.dtype)]) for part in (few, program.q))
     order = np.concatenate([np.flatnonzero(~equal), np.full(count, -1), np.flatnonzero(equal)])
-    upper, b = (
-        sparse.vstack([A[~equal], below], format="csr"),
-        np.concatenate([program.b[~equal], np.zeros(count)]),
-    )
+    upper = sparse.vstack([A[~equal], below], format="csr")
+    b = np.concatenate([program.b[~equal], np.zeros(count)])
     return _parts(upper, b, A[equal], program.b[equal], P, q, few, order, n)
 
 
 def _long(A: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
-    """Rows with entries of many t."""
-    return (_pattern(A) @ few.astype(float)) > LARGEST_ROW
+    """Which rows have entries in many of the columns ``few``."""
+    return (_pattern(A) @ few.astype(float)) > LONGEST_ROW
 
 
 def _pattern(A: sparse.csr_matrix) -> sparse.csr_matrix:
+    """A matrix with 1 at each entry of A."""
     return sparse.csr_matrix((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
 
 
-def _few(A: sparse.csr_matrix, P: sparse.csr_matrix) -> Iterator[np.ndarray]:
-    """Which columns may be entries of a t_c, the most of them first: those of so few rows that they
-    fall apart, rows of very many set aside."""
-    counts, found = np.bincount(A.indices, minlength=A.shape[1]), [np.zeros(A.shape[1], dtype=bool)]
-    for most in np.unique(counts)[:8]:
-        few = counts <= most
+def _own_columns(A: sparse.csr_matrix, P: sparse.csr_matrix) -> Iterator[np.ndarray]:
+    """Sets of columns, as masks, that may be the entries of t; the largest first.
+
+    They have entries in so few rows that they fall into small groups, apart from a few long rows.
+    """
+    counts = np.bincount(A.indices, minlength=A.shape[1])
+    candidates = [np.zeros(A.shape[1], dtype=bool)]
+    for bound in np.unique(counts)[:TRIED_COUNTS]:
+        few = counts <= bound
         long = _long(A, few)
-        which = _together(_pattern(A[~long])[:, np.flatnonzero(few)], P, few)
-        if np.count_nonzero(long) > LARGEST_EQUATIONS or np.bincount(which).max(initial=0) > LARGEST_OWN:
+        which = _components(_pattern(A[~long])[:, np.flatnonzero(few)], P, few)
+        if np.count_nonzero(long) > LARGEST_EQUATIONS or np.bincount(which).max(initial=0) > LARGEST_GROUP:
             break
-        found.append(few)
-    return (few for few in reversed(found) if np.count_nonzero(~few) <= LARGEST_SHARED)
+        candidates.append(few)
+    return (few for few in reversed(candidates) if np.count_nonzero(~few) <= LARGEST_SHARED)
 
 
-def _together(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
-    """For each of the t which component it is of, by rows and by P."""
+def _components(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
+    """For each column of ``few``, the number of its component; rows and entries of P connect columns."""
     places = np.flatnonzero(few)
-    by_form, rows = P[places][:, places].tocoo(), np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    beside = np.flatnonzero(rows[1:] == rows[:-1])  # entries of one row after one another
-    one, other = np.append(by_form.row, A.indices[beside]), np.append(by_form.col, A.indices[beside + 1])
-    least = np.arange(len(places))
-    while (apart := least[one] != least[other]).any():
+    in_form = P[places][:, places].tocoo()
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    neighbours = np.flatnonzero(rows[1:] == rows[:-1])  # successive entries of one row
+    one = np.append(in_form.row, A.indices[neighbours])
+    other = np.append(in_form.col, A.indices[neighbours + 1])
+    root = np.arange(len(places))
+    while (apart := root[one] != root[other]).any():
         one, other = one[apart], other[apart]
-        np.minimum.at(least, np.maximum(least[one], least[other]), np.minimum(least[one], least[other]))
-        while (further := least[least] != least).any():
-            least[further] = least[least[further]]
-    return np.unique(least, return_inverse=True)[1]
+        np.minimum.at(root, np.maximum(root[one], root[other]), np.minimum(root[one], root[other]))
+        while (further := root[root] != root).any():
+            root[further] = root[root[further]]
+    return np.unique(root, return_inverse=True)[1]
 
 
 def _parts(
@@ -266,8 +290,15 @@ def _parts(
     order: np.ndarray,
     width: int,
 ) -> Arrow | None:
-    """Scaled, by components; None where rows of one are no multiples of one another, or P has entries
-    of x and t."""
+    """The scaled program; None if a group needs too many vectors u, or P couples x and t.
+
+    A, b    inequalities A z <= b
+    E, e    equations
+    P, q    objective
+    few     which columns are entries of t
+    order   see Arrow
+    width   see Arrow
+    """
     shared, places = np.flatnonzero(~few), np.flatnonzero(few)
     if P[shared][:, places].nnz:
         return None
@@ -277,23 +308,30 @@ def _parts(
     P, q = _scaled(P, columns, columns), q * columns
     unit = 1 / (max(np.abs(q).max(initial=0.0), np.abs(P.data).max(initial=0.0)) or 1.0)
     P, q, b, e = P * unit, q * unit, b * sides[:m], e * sides[m:]
-    bare = np.bincount(A.indices, minlength=A.shape[1]) + np.bincount(P.indices, minlength=A.shape[1]) == 0
-    own = _own(_together(_pattern(A)[:, places], P, few), places)
-    at, size = np.empty(A.shape[1], dtype=int), len(shared) + own.size
-    at[shared], at[own[own >= 0]] = np.arange(len(shared)), len(shared) + np.flatnonzero(own.ravel() >= 0)
+    unbounded = (
+        np.bincount(A.indices, minlength=A.shape[1]) + np.bincount(P.indices, minlength=A.shape[1]) == 0
+    )
+    own = _own(_components(_pattern(A)[:, places], P, few), places)
+    size = len(shared) + own.size
+    at = np.empty(A.shape[1], dtype=int)  # for each column of the program, its place in z
+    at[shared] = np.arange(len(shared))
+    at[own[own >= 0]] = len(shared) + np.flatnonzero(own.ravel() >= 0)
     A, E, P = (
         sparse.csr_matrix((part.data, at[part.indices], part.indptr), (part.shape[0], size))
         for part in (A, E, P)
     )
-    found = _rows(A, len(shared), own.shape)
-    if found is None:
+    inequalities = _rows(A, len(shared), own.shape)
+    if inequalities is None:
         return None
-    U, T, place, local, free = found
-    form, objective = P.tocoo(), np.zeros(size)
-    P, objective[at] = sparse.csr_matrix((form.data, (at[form.row], form.col)), (size, size)), q
+    U, T, place, local, free = inequalities
+    form = P.tocoo()
+    P = sparse.csr_matrix((form.data, (at[form.row], form.col)), (size, size))
+    objective = np.zeros(size)
+    objective[at] = q
     curved = _curved(P, len(shared), own.shape)
-    held, k = curved.copy(), np.arange(len(own))
-    held[k, k] += (own < 0) | bare[own]
+    diagonal = np.arange(len(own))
+    held = curved.copy()
+    held[diagonal, diagonal] += (own < 0) | unbounded[own]
     return Arrow(
         P=P,
         q=objective,
@@ -318,7 +356,7 @@ def _parts(
 
 
 def _own(which: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """(k, c): the columns of each component, -1 where there is none."""
+    """The columns of each component, padded with -1, (k, c)."""
     counts = np.bincount(which)
     by = np.argsort(which, kind="stable")
     slot = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -328,35 +366,44 @@ def _own(which: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _curved(P: sparse.csr_matrix, p: int, shape: tuple[int, ...]) -> np.ndarray:
-    """(k, k, c): P_c."""
-    form, (size, count) = P.tocoo(), shape
-    mine, curved = form.row >= p, np.zeros((size, size, count))
-    slot, which = np.divmod(form.row[mine] - p, count)
-    curved[slot, (form.col[mine] - p) // count, which] = form.data[mine]
+    """The matrices P_c, (k, k, c)."""
+    size, count = shape
+    form = P.tocoo()
+    of_t = form.row >= p
+    curved = np.zeros((size, size, count))
+    slot, which = np.divmod(form.row[of_t] - p, count)
+    curved[slot, (form.col[of_t] - p) // count, which] = form.data[of_t]
     return curved
 
 
 def _rows(
     A: sparse.csr_matrix, p: int, shape: tuple[int, ...]
 ) -> tuple[torch.Tensor, sparse.csr_matrix, np.ndarray, Local, Free] | None:
-    """U', T, place, and the inequalities; None where those of one component have too many vectors u,
-    or there is none."""
-    (size, count), m = shape, A.shape[0]
+    """U', T, place and the inequalities of an Arrow.
+
+    None if a t_c needs too many vectors u, or U is empty.
+    """
+    size, count = shape
+    m = A.shape[0]
     entries = A.tocoo()
     inside = entries.col >= p
     row, column, value = entries.row[inside], entries.col[inside] - p, entries.data[inside]
     slot, which = np.divmod(column, max(count, 1))
-    of, a = np.full(m, -1), np.zeros((size, m))
-    of[row], a[slot, row] = which, value
+    of = np.full(m, -1)
+    of[row] = which
+    a = np.zeros((size, m))
+    a[slot, row] = value
     AX = A[:, :p]
-    found = _multiples(AX, of, np.diff(AX.indptr) > 0, count)
-    if found is None or not found[0].size:
+    directions = _multiples(AX, of, np.diff(AX.indptr) > 0, count)
+    if directions is None or not directions[0].size:
         return None
-    U, place, vector, turn, g = found
-    some, n = np.flatnonzero(vector >= 0), len(U)
+    U, place, vector, turn, g = directions
+    n = len(U)
+    some = np.flatnonzero(vector >= 0)
     places = np.append(some, row), np.append(vector[some], n + column)
     T = sparse.csr_matrix((np.append(g[some], value), places), (m, n + count * size))
-    inner, free = np.flatnonzero(of >= 0), np.flatnonzero((of < 0) & (vector >= 0))
+    inner = np.flatnonzero(of >= 0)
+    free = np.flatnonzero((of < 0) & (vector >= 0))
     multiples = np.zeros((len(place), len(inner)))
     multiples[turn[inner], np.arange(len(inner))] = g[inner]
     local = Local(slice(None) if len(inner) == m else inner, of[inner], a[:, inner], multiples)
@@ -364,23 +411,23 @@ def _rows(
 
 
 def _scaled(A: sparse.csr_matrix, rows: np.ndarray, columns: np.ndarray) -> sparse.csr_matrix:
+    """A matrix with its rows and columns multiplied by factors."""
     data = A.data * np.repeat(rows, np.diff(A.indptr)) * columns[A.indices]
     return sparse.csr_matrix((data, A.indices, A.indptr), shape=A.shape)
 
 
 def _scales(
-    A: sparse.csr_matrix, E: sparse.csr_matrix, P: sparse.csr_matrix, rounds: int = 3
+    A: sparse.csr_matrix, E: sparse.csr_matrix, P: sparse.csr_matrix, rounds: int = SCALING_ROUNDS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What makes the largest entries of rows and columns about 1 (D. Ruiz, 2001)."""
+    """Factors of columns and rows that make their largest entries about 1 (D. Ruiz, 2001)."""
     both = abs(sparse.vstack([A, E], format="csr"))
     columns, sides = np.ones(A.shape[1]), np.ones(both.shape[0])
     for _ in range(rounds):
         now = _scaled(both, sides, columns)
-        some, high = np.diff(now.indptr) > 0, np.zeros(A.shape[1])
+        some = np.diff(now.indptr) > 0
+        high = np.zeros(A.shape[1])
         if some.any():
             sides[some] /= np.sqrt(np.maximum.reduceat(now.data, now.indptr[:-1][some]))
-        else:
-            sides[some] /= 1.0
         for part in (now, abs(_scaled(P, columns, columns))):
             np.maximum.at(high, part.indices, part.data)
         columns /= np.sqrt(np.where(high > 0, high, 1.0))
@@ -390,11 +437,22 @@ def _scales(
 def _multiples(
     AX: sparse.csr_matrix, of: np.ndarray, some: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """The vectors u and the rows without t_c as one array, with those of each t_c, and each row's
-    place in it, which of its t_c's it is, and its multiple; None where there are too many."""
+    """The vectors u, found by grouping the rows of each t_c that are multiples of one another.
+
+    Returns None if a t_c needs too many vectors, and otherwise
+
+    U       the rows without a t_c, then the vectors u
+    place   for each t_c the numbers of its vectors u in U, (j, c)
+    row     for each row its number in U, -1 if it has no entry of x
+    turn    for each row the j of its vector u
+    g       for each row its multiple of that vector
+    """
     m = AX.shape[0]
     alone, left = np.flatnonzero(some & (of < 0)), np.flatnonzero(some & (of >= 0))
-    arrays, row, turn, g = [AX[alone].toarray()], np.full(m, -1), np.zeros(m, dtype=int), np.zeros(m)
+    arrays = [AX[alone].toarray()]
+    row = np.full(m, -1)
+    turn = np.zeros(m, dtype=int)
+    g = np.zeros(m)
     row[alone], g[alone] = np.arange(len(alone)), 1.0
     places: list[np.ndarray] = []
     while len(left):
@@ -405,8 +463,11 @@ def _multiples(
         values, mine = AX[left].toarray(), np.searchsorted(heads, of[left])
         largest = np.abs(U).argmax(axis=1)[mine]
         multiple = values[np.arange(len(left)), largest] / U[mine, largest]
-        same = np.abs(values - multiple[:, None] * U[mine]).max(axis=1) <= ALIKE * np.abs(values).max(axis=1)
-        row[left[same]], turn[left[same]], g[left[same]] = start + mine[same], len(places), multiple[same]
+        difference = np.abs(values - multiple[:, None] * U[mine]).max(axis=1)
+        same = difference <= SAME_DIRECTION * np.abs(values).max(axis=1)
+        row[left[same]] = start + mine[same]
+        turn[left[same]] = len(places)
+        g[left[same]] = multiple[same]
         places.append(np.full(count, -1))
         places[-1][heads] = start + np.arange(len(heads))
         arrays.append(U)

@@ -1,5 +1,7 @@
-"""An interior-point method for programs of few variables and many rows (``arrow``), by the steps of S.
-Mehrotra, On the implementation of a primal-dual interior point method, 1992."""
+"""An interior-point method for programs with few variables and many rows (``arrow``).
+
+Its steps are those of S. Mehrotra, On the implementation of a primal-dual interior point method, 1992.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +14,24 @@ import torch
 
 from fccomodel.numerics.few_columns.arrow import Arrow
 
-#: Largest number of iterations.
+#: Iterations at most.
 ITERATIONS = 60
-#: How often a step is refined.
+#: Times that a step is refined.
 REFINEMENTS = 2
-#: Residual of a step's equations below which it is not refined.
-REFINED_RESIDUAL = 1e-12
-#: What is added to the pivots, relative to them.
-PIVOT_REGULARISATION = 1e-13
+#: Residual of a step below which it is not refined.
+STEP_RESIDUAL = 1e-12
+#: Share of a pivot that is added to it.
+REGULARISATION = 1e-13
 #: Share of the way to the boundary that a step goes.
-BOUNDARY_SHARE = 0.995
-#: Iterations that gain nothing, after which it ends: where less would do, where not.
-IDLE = (2, 4)
+STEP_SHARE = 0.995
+#: Iterations without progress after which the method ends, if the accepted accuracy is reached.
+IDLE_IF_ACCEPTED = 2
+#: The same if it is not reached.
+IDLE = 4
 
 
 class Result(NamedTuple):
-    """As of Clarabel: ``z`` has the duals of all rows of the program, in order."""
+    """A solution in the form of Clarabel's: ``z`` has the duals of all rows of the program, in order."""
 
     status: str
     x: np.ndarray
@@ -37,7 +41,7 @@ class Result(NamedTuple):
 
 
 class Step:
-    """The linear equations of one iteration, for weights d of the rows, solved for any right sides."""
+    """The linear equations of one iteration for weights d of the rows, factored for any right sides."""
 
     def __init__(self, parts: Arrow, d: np.ndarray) -> None:
         self.parts, self.d, self.p = parts, d, len(parts.shared)
@@ -54,18 +58,24 @@ class Step:
             )
         above = np.arange(p + ne) < p
         sizes = np.abs(K.diagonal())
-        self.scale = 1 / np.sqrt(
-            np.where(sizes > PIVOT_REGULARISATION, sizes, np.where(above, PIVOT_REGULARISATION, 1.0))
-        )
+        smallest = np.where(above, REGULARISATION, 1.0)
+        self.scale = 1 / np.sqrt(np.where(sizes > REGULARISATION, sizes, smallest))
         K *= self.scale[:, None] * self.scale
-        K[np.diag_indices(p + ne)] += np.where(above, PIVOT_REGULARISATION, -PIVOT_REGULARISATION)
+        K[np.diag_indices(p + ne)] += np.where(above, REGULARISATION, -REGULARISATION)
         self.factor = torch.linalg.lu_factor_ex(torch.from_numpy(K))[:2]
 
     def _of_x(self) -> np.ndarray:
-        """The equations of x where each t_c follows it: ``v`` (k, j, c) for one along each u."""
-        parts, (which, of, a, g) = self.parts, self.parts.local
+        """The matrix of the equations of x, after each t_c is eliminated.
+
+        Sets ``v``, the change of t_c for a unit of x along each of its vectors u, (k, j, c).
+        """
+        parts = self.parts
+        which, of, a, g = parts.local
         (size, count), turns = parts.own.shape, len(parts.place)
-        d, B, C, diagonal = self.d[which], parts.held.copy(), np.zeros((size, turns, count)), np.arange(size)
+        d = self.d[which]
+        B = parts.held.copy()
+        C = np.zeros((size, turns, count))
+        diagonal = np.arange(size)
         for i in range(size):
             weighted = d * a[i]
             for j in range(turns):
@@ -73,13 +83,17 @@ class Step:
             for j in range(i + 1):
                 B[i, j] += np.bincount(of, weighted * a[j], count)
                 B[j, i] = B[i, j]
-        B[diagonal, diagonal] *= 1 + PIVOT_REGULARISATION
+        B[diagonal, diagonal] *= 1 + REGULARISATION
         self.inverse = _inverse(B)
         self.v = -np.einsum("ijc,jkc->ikc", self.inverse, C)
-        ahead = g + np.einsum("im,ijm->jm", a, self.v[..., of])
-        if parts.curved is None:
-            bent = None
-        else:
+        return self._summed(d, g + np.einsum("im,ijm->jm", a, self.v[..., of]))
+
+    def _summed(self, d: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+        """P's block of x plus sum_c U_c'W_c U_c, where ``ahead`` (j, rows) has the vectors g_i + V'a_i."""
+        parts = self.parts
+        of, turns, count = parts.local.of, len(parts.place), parts.own.shape[1]
+        bent = None
+        if parts.curved is not None:
             bent = np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
         rows, vector = parts.free
         w = np.bincount(vector, self.d[rows], parts.U.shape[1]).astype(float)
@@ -97,25 +111,22 @@ class Step:
         return (S + V @ V.T).numpy()
 
     def _by_vector(self, r: np.ndarray) -> np.ndarray:
-        """(.., j, c) as what the vectors u are multiplied by."""
+        """Numbers (.., j, c) of the vectors u of each t_c, as weights of all rows of U."""
         weights = np.zeros((*r.shape[:-2], self.parts.U.shape[1]))
         for j, (those, vectors) in enumerate(self.parts.ties):
             weights[..., vectors] = r[..., j, those]
         return weights
 
     def __call__(self, f: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """dz and dy of (P + A'dA) dz + E'dy = f, E dz = r, and A dz."""
+        """dz and dy with (P + A'dA) dz + E'dy = f and E dz = r; and A dz."""
         parts, p = self.parts, self.p
         ft = f[p:].reshape(parts.own.shape)
         top = f[:p] + parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
         inner = np.einsum("ijc,jc->ic", self.inverse, ft)
-        if self.ET is None:
-            low = r
-        else:
-            low = r - np.tensordot(self.ET, inner)
+        low = r if self.ET is None else r - np.tensordot(self.ET, inner)
         right = torch.from_numpy(self.scale * np.concatenate([top, low]))
-        found = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
-        dx, dy = found[:p], found[p:]
+        solution = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
+        dx, dy = solution[:p], solution[p:]
         along = parts.along(dx)
         dt = inner + np.einsum("ijc,jc->ic", self.v, along[parts.place])
         if self.ET is not None:
@@ -125,24 +136,24 @@ class Step:
     def refined(
         self, f: np.ndarray, r: np.ndarray, times: int = REFINEMENTS
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same to the accuracy that the equations themselves have."""
+        """The same, with iterative refinement."""
         parts = self.parts
         dz, dy, Adz = self(f, r)
-        off = math.inf
+        before = math.inf
         for _ in range(times):
-            left = f - parts.P @ dz - parts.back(self.d * Adz) - parts.E.T @ dy
-            under = r - parts.E @ dz
-            now = max(np.abs(left).max(initial=0.0), np.abs(under).max(initial=0.0))
-            if not REFINED_RESIDUAL < now < 0.5 * off:
+            rest_f = f - parts.P @ dz - parts.back(self.d * Adz) - parts.E.T @ dy
+            rest_r = r - parts.E @ dz
+            residual = max(np.abs(rest_f).max(initial=0.0), np.abs(rest_r).max(initial=0.0))
+            if not STEP_RESIDUAL < residual < 0.5 * before:
                 break
-            off = now
-            more = self(left, under)
+            before = residual
+            more = self(rest_f, rest_r)
             dz, dy, Adz = dz + more[0], dy + more[1], Adz + more[2]
         return dz, dy, Adz
 
 
 def _inverse(B: np.ndarray) -> np.ndarray:
-    """The inverses of many small positive definite matrices (k, k, c), by sweeps of all of them at once."""
+    """The inverses of many small positive definite matrices (k, k, c), swept all at once."""
     swept = B.copy()
     for k in range(len(swept)):
         column, pivot = swept[:, k].copy(), 1 / swept[k, k]
@@ -155,9 +166,16 @@ def _inverse(B: np.ndarray) -> np.ndarray:
 
 
 class Point(NamedTuple):
-    """z, the slacks s, the duals u of the rows and y of the equations, and what is off at it: of the
-    inequalities, the equations and the dual, and relative: of the primal, the dual, and the gap
-    between them."""
+    """An iterate with its residuals.
+
+    z        the variables
+    s, u     slacks and duals of the inequalities
+    y        duals of the equations
+    primal   residual of the inequalities, A z + s - b
+    equal    residual of the equations, E z - e
+    dual     residual of the dual equations
+    off      relative errors: primal, dual, gap
+    """
 
     z: np.ndarray
     s: np.ndarray
@@ -170,13 +188,16 @@ class Point(NamedTuple):
 
 
 def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None = None) -> Result:
-    """The optimum: ``Solved`` at the first accuracy, ``AlmostSolved`` at the second where no more is
-    reached, or ``Unknown``."""
-    began, (wanted, taken) = time.perf_counter(), accuracy
+    """The optimum: ``Solved`` to the first accuracy, ``AlmostSolved`` to the second, or ``Unknown``."""
+    began = time.perf_counter()
+    wanted, accepted = accuracy
     now = best = _begin(parts)
-    done, stalled, least, product = 0, 0, now.off, math.inf
+    done, stalled = 0, 0
+    least, product = now.off, math.inf
     with np.errstate(all="ignore"):
-        while max(best.off) > wanted and done < ITERATIONS and stalled < IDLE[int(max(best.off) > taken)]:
+        while max(best.off) > wanted and done < ITERATIONS:
+            if stalled >= (IDLE if max(best.off) > accepted else IDLE_IF_ACCEPTED):
+                break
             if seconds is not None and time.perf_counter() - began > seconds:
                 break
             try:
@@ -191,25 +212,28 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
             stalled, product = 0 if gains else stalled + 1, min(product, float(now.s @ now.u))
             least = (min(now.off[0], least[0]), min(now.off[1], least[1]), min(now.off[2], least[2]))
             best = now if max(now.off) < max(best.off) else best
-    if max(best.off) <= wanted:
-        status = "Solved"
-    elif max(best.off) <= taken:
-        status = "AlmostSolved"
-    else:
-        status = "Unknown"
-    return _result(parts, best, status, done)
+    return _result(parts, best, _status(max(best.off), wanted, accepted), done)
+
+
+def _status(error: float, wanted: float, accepted: float) -> str:
+    """Clarabel's word for a point with this relative error."""
+    if error <= wanted:
+        return "Solved"
+    return "AlmostSolved" if error <= accepted else "Unknown"
 
 
 def _begin(parts: Arrow) -> Point:
-    """Where the equations hold and the slacks are least (L. Vandenberghe, CVXOPT's linear and
-    quadratic cone program solvers)."""
+    """The first iterate: the equations hold and the slacks are least.
+
+    L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010.
+    """
     z, y, Az = Step(parts, np.ones(len(parts.b))).refined(parts.back(parts.b) - parts.q, parts.e)
     u = Az - parts.b
     return _point(parts, z, _inside(-u), _inside(u), y)
 
 
 def _inside(s: np.ndarray) -> np.ndarray:
-    """Moved by one number, if need be, so far that all are positive."""
+    """The entries, moved by one number if need be, so that all are positive."""
     least = -s.min(initial=0.0)
     if least < -1e-8 * (1 + np.abs(s).max(initial=0.0)):
         return s
@@ -217,12 +241,12 @@ def _inside(s: np.ndarray) -> np.ndarray:
 
 
 def _next(parts: Arrow, now: Point) -> Point:
-    """One step: how far the plain one gets says how much to centre."""
+    """One predictor-corrector step: the reach of the predictor decides how much to centre."""
     z, s, u, y, primal, equal, dual, _ = now
     m, step = max(len(s), 1), Step(parts, u / s)
 
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The step to complementarity products, refined a number of times."""
+        """The Newton step whose linearised complementarity removes ``product``, refined ``times`` times."""
         over = product / s
         dz, dy, Adz = step.refined(-dual - parts.back(step.d * primal - over), -equal, times)
         moved = primal + Adz
@@ -233,17 +257,17 @@ def _next(parts: Arrow, now: Point) -> Point:
     after = float((s + reach * ds) @ (u + reach * du)) / m
     centred = min(max(after / mean, 0.0), 1.0) ** 3 * mean
     dz, ds, du, dy = towards(s * u + ds * du - centred, REFINEMENTS)
-    length = min(1.0, BOUNDARY_SHARE * _reach(s, ds), BOUNDARY_SHARE * _reach(u, du))
+    length = min(1.0, STEP_SHARE * _reach(s, ds), STEP_SHARE * _reach(u, du))
     return _point(parts, z + length * dz, s + length * ds, u + length * du, y + length * dy)
 
 
 def _reach(s: np.ndarray, ds: np.ndarray) -> float:
-    """How far s + a ds is positive, at most 1 / BOUNDARY_SHARE."""
-    return 1 / max(BOUNDARY_SHARE, float((-ds / s).max(initial=0.0)))
+    """The largest a, up to 1 / STEP_SHARE, with s + a ds >= 0."""
+    return 1 / max(STEP_SHARE, float((-ds / s).max(initial=0.0)))
 
 
 def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Point:
-    """With what is off there."""
+    """An iterate with its residuals, and its relative errors."""
     Pz, pulled = parts.P @ z, parts.back(u) + parts.E.T @ y
     Az, Ez = parts.times(z), parts.E @ z
     primal, equal, dual = Az + s - parts.b, Ez - parts.e, Pz + parts.q + pulled
@@ -256,6 +280,7 @@ def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndar
 
 
 def _result(parts: Arrow, best: Point, status: str, done: int) -> Result:
+    """A point in the units and the order of the original program."""
     duals = np.concatenate([best.u, best.y]) * parts.sides / parts.unit
     kept, z = parts.order >= 0, np.zeros(np.count_nonzero(parts.order >= 0))
     z[parts.order[kept]] = duals[kept]
