@@ -28,6 +28,7 @@ def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
         return None
 
     def size(dim: ir.Dim) -> int | None:
+        """The number of a dim, or None if it is not known."""
         return dim if isinstance(dim, int) else bound.dims.get(dim)
 
     values = Values(problem, given, size, bound.labels)

@@ -238,6 +238,7 @@ def _from_times(values: np.ndarray, dtype: str) -> RawColumn:
     gaps = np.isnat(values)
 
     def exact(unit: str) -> bool:
+        """Whether all times are whole numbers of the unit."""
         return bool(((values == values.astype(f"datetime64[{unit}]")) | gaps).all())
 
     unit: Any = next(unit for unit in UNITS if unit == "ns" or exact(unit))
