@@ -34,7 +34,8 @@ class Constants:
     mu            strong convexity of the whole (0: none known)
     sigma, zeta   standard deviations of one sample of g_i and of its Jacobian
     delta0        F(w_0) - inf F, of what is minimised, penalties included
-    diameter      a bound of |w_0 - w*|                             rows   terms of the largest finite sum (N)
+    diameter      a bound of |w_0 - w*|
+    rows          terms of the largest finite sum (N)
     standing      name -> proved, bounded from data, estimated, assumed
     """
 
@@ -85,7 +86,8 @@ class Constants:
 class Theorem:
     """What one theorem promises.
 
-    name    where it stands                rate    as that of an algorithm
+    name    where it stands
+    rate    as that of an algorithm
     where   assumption, besides those that the algorithm requires -> where the theorem states it
     gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose
             gradients are near 0;
@@ -102,7 +104,8 @@ class Theorem:
 class Variant(NamedTuple):
     """A form of an algorithm that a paper gives, and how it is met here.
 
-    what    in a few words      where   its place in the paper
+    what    in a few words
+    where   its place in the paper
     state   ``as in the paper``, with the option that asks for it; what differs; or ``missing``
     """
 
@@ -115,68 +118,63 @@ class Variant(NamedTuple):
 class Algorithm:
     """One algorithm of the papers.
 
-    name       identifier, as ``--algorithm`` takes it            title   as the paper calls it
-    requires   assumption (a name in ``assumptions.ALL``) -> where its theorem states it: "Assumption 1 (i)"
-    beyond     assumption of ``requires`` -> what the steps do where it does not hold: the theorem
-               covers no such model, and they
-               run on it all the same, without being asked to
-    adaptive   the theorem of its Adam-type steps; empty: none, what it is about is momentum
-    practice   what its practical steps do that the theorem's do not, besides their sizes
-    rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
-    counts     in which unit: ``iterations``, or ``oracle calls`` (where the theorem's batches grow
-               with the accuracy, these)
-    gives      ``optimum``, ``stationarity`` or ``smoothed stationarity``, as a theorem does
-    theorem    where                                              cite    authors, title, venue
-    better     theorems that promise more where more holds, the best first
-    variants   the forms that the paper gives, and their state here; empty: a baseline of their
-               comparisons, its updates alone
-    oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and
-               ``outer``, all blocks
-               at once as one vector F(w) in R^q (its ``begin(state, F, h)`` opens an epoch,
-               ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
-    samples_outer   of a vector oracle, that steps may have phi by samples of its outer functions
-    outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the
-               centres moved between stages),
-               ``entropy`` (the same with entropy on the simplex where they are maxima),
-               ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every
-               step), ``conjugate`` (the same, and of smooth functions too), ``smooth`` (there are
-               none)
-    surrogate  reformulation by which it solves another problem (``group_average``,
-               ``row_average``); None: it solves this one
-    penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``;
-               None: it takes no constraint
-    estimator  module with ``track`` (how u follows g), ``needs_previous`` (it asks for g at w_{t-1}
-               too), and ``gradient_by``:
-               which u_i gradients take, the ``previous`` one or the ``new`` one; None where the
-               oracle is ``vector`` independent where it says that gradients go through inner
-               samples of their own, independent of the estimates' (which the
-               option ``gradient_batch`` can give up); empty: they share them
-    begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at
-               the start and where the loop
-               goes back to the best point
-    advance    one step, by the ``gradient``, ``update`` and ``project`` of a ``Solver``:
-               ``advance(solver, data, state, u, c, batch, h)``
-    step_sizes those that are 0 are chosen: ``step_sizes(h, inverse)``, where ``inverse()`` is one over the
-               gradient's Lipschitz constant
-    falling    within a stage: ``falling(h, share)``, the hyper-parameters where the step size is at
-               that share of its first next_stage what changes from one stage of the loop to the
-               next: ``next_stage(h, gained, worst)``, the largest violation last
-    in_theory  functions that a theorem's schedule has in the place of these, by name; there stages
-               change nothing else
-    own        settings that its steps change and no option sets
-    points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is
-               needed too (STORM)
-    steps      name of the update of w -> function; the first is the default
-    loop       module whose functions are the loop around the step; its ``solve`` is what the
-               program calls, unless
-    outermost  calls it: the loop and a last stage after it
-    hyper      default values of its hyper-parameters
-    theory     their values in the theorem, from the problem's constants, ``lam`` where f is
-               smoothed, and ``iterations``, the
-               steps that it asks for to reach eps; with ``schedule = theory`` they are taken, and
-               the loop changes none of them
-    grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare
-               --tune`` searches them
+    name         identifier, as ``--algorithm`` takes it
+    title        its name in the paper
+    requires     assumption (a name in ``assumptions.ALL``) -> its place in the theorem: "Assumption 1 (i)"
+    beyond       assumption of ``requires`` -> what the steps do if it does not hold. The theorem does
+                 not cover such a model; the algorithm runs on it all the same, without being asked
+    adaptive     the theorem of its Adam-type steps; empty if the theorems are about momentum only
+    practice     departures of the practical steps from the theorem's, besides their sizes
+    rate         cost of the accuracy that the theorem speaks of: a formula in n, B1, B2, eps, mu
+    counts       unit of the rate: ``iterations``, or ``oracle calls`` if the batches of the theorem grow
+                 with the accuracy
+    gives        ``optimum``, ``stationarity`` or ``smoothed stationarity``
+    theorem      number of the theorem and the paper
+    cite         authors, title, venue
+    better       theorems that promise more under more assumptions, the best first
+    variants     the forms that the paper gives, and their state here; empty for a baseline of the
+                 papers' comparisons
+    oracle       ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and
+                 ``outer``, all blocks at once as one vector F(w) in R^q. Then ``begin(state, F, h)`` opens
+                 an epoch and ``update(state, F, h)`` is a step; F is ``vector_oracle.oracle_of``
+    samples_outer  whether steps of a vector oracle may sample the outer functions of phi
+    outer        how non-smooth outer functions are treated: ``moreau`` (by envelopes, whose centres move
+                 between stages), ``entropy`` (the same with entropy on the simplex, for maxima),
+                 ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step),
+                 ``conjugate`` (the same, for smooth functions too), ``smooth`` (there are none)
+    surrogate    reformulation by which it solves another problem (``group_average``, ``row_average``);
+                 None: it solves this one
+    penalty      how constraints are treated: ``smoothed_hinge``, ``hinge``, ``squared_hinge``,
+                 ``lagrangian``; None: it takes no constraint
+    estimator    module with ``track`` (how u follows g), ``needs_previous`` (whether it asks for g at
+                 w_{t-1} too), and ``gradient_by``: whether gradients take the ``previous`` or the
+                 ``new`` u_i; None if the oracle is ``vector``
+    independent  where the paper says that gradients use inner samples of their own, independent of those
+                 of the estimates (the option ``gradient_batch`` can give this up); empty: they share them
+    begin        state of the step besides w and the point before: ``begin(state, h)``, called at the
+                 start and after the loop goes back to the best point
+    advance      one step, by the ``gradient``, ``update`` and ``project`` of a ``Solver``:
+                 ``advance(solver, data, state, u, c, batch, h)``
+    step_sizes   chooses the step sizes that are 0: ``step_sizes(h, inverse)``; ``inverse()`` is one over
+                 the gradient's Lipschitz constant
+    falling      hyper-parameters within a stage: ``falling(h, share)``, with the step size at that share
+                 of its first value
+    next_stage   changes from one stage to the next: ``next_stage(h, gained, worst)``; ``worst`` is the
+                 largest violation
+    in_theory    functions that a theorem's schedule uses in place of these, by name; stages change
+                 nothing else then
+    own          settings that its steps change and no option sets
+    points       number of points at which a step evaluates each sample: 2 if the gradient at w_{t-1} is
+                 needed too (STORM)
+    steps        name of the update of w -> function; the first is the default
+    loop         module with the loop around the step; the program calls its ``solve``, or ``outermost``
+    outermost    function that the program calls instead: the loop and a last stage after it
+    hyper        default values of the hyper-parameters
+    theory       their values in the theorem, from the problem's constants: with ``lam`` if f is smoothed,
+                 and ``iterations``, the steps until eps. ``schedule = theory`` takes them, and the loop
+                 changes none of them
+    grid         hyper-parameter -> the values tried in the papers' experiments; ``compare --tune``
+                 searches them
     """
 
     name: str

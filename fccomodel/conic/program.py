@@ -18,7 +18,8 @@ from fccomodel.numerics.few_columns.arrow import Arrow, arrow
 class Conic:
     """A problem as a conic program.
 
-    layout  by variable: its first column and its shape       rows   by label: its first row in the
+    layout  by variable: its first column and its shape
+    rows    by label: its first row in the
             program, and its sign there
     sign    -1 where the model's objective is maximised
     proofs  by status, what a method ended with that proves that there is no optimum

@@ -49,17 +49,19 @@ ALONE = "No two expectations of one table meet the same rows in every step, so t
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What decides which options are used.
+    """The facts that decide which options are used.
 
-    record, step, schedule, normal  the algorithm, its update of w, its schedule, and the normal
-                                    form that it takes interior the interior-point method alone is
-                                    to give the answer
-    hyper    the settings that its program begins with
-    rated    a rate at the accuracy ``epsilon`` is stated
-    tracked  some expectation is estimated over steps
-    polish   passes over all rows finish it
-    draws    steps draw some of the blocks or rows
-    shared   expectations share their draws, or were not asked to
+    record    the algorithm
+    step      its update of w
+    schedule  its schedule
+    normal    the normal form that it takes
+    interior  whether the interior-point method alone gives the answer
+    hyper     the settings that its program begins with
+    rated     whether a rate at the accuracy ``epsilon`` is stated
+    tracked   whether some expectation is estimated over steps
+    polish    whether full passes over the data finish the run
+    draws     whether steps draw some of the blocks or rows
+    shared    whether expectations share their draws, or were not asked to
     """
 
     problem: ir.Problem

@@ -19,7 +19,8 @@ BAD_INPUT = 2
 class Command:
     """One command of the command line.
 
-    name       as it is typed             summary  one line of the list of commands
+    name       as it is typed
+    summary    one line of the list of commands
     arguments  adds its arguments to its parser
     run        runs it, and returns the exit status
     detail     text that its own help adds to the summary

@@ -152,17 +152,17 @@ class Model(Shown, Notation):
         allow_python: bool = False,
         **given: Any,
     ) -> BoundModel:
-        """Give the model's names their data: tables, arrays, params and nets by name,
-        ``m.bind(D=frame, mu=0.1, s=module)``.
+        """Give the model's names their data: ``m.bind(D=frame, mu=0.1, s=module)``.
 
-        given  a DataFrame, a file, a mapping of arrays, ``sklearn:NAME`` for a table; numbers for a
-               param; a torch module, or
-               ``"mlp(64, 64)"``, for a net; mappings ``data``, ``params``, ``nets`` by name also
+        given  by name, for a table a DataFrame, a file, a mapping of arrays or ``sklearn:NAME``; for a param
+               a number; for a net a torch module or ``"mlp(64, 64)"``. Mappings ``data``, ``params`` and
+               ``nets`` do the same
         spec   which columns become which: a binding file (TOML), or the same as a mapping, such as
                ``{"D": {"x": {"columns": ["age", "job"], "encode": "onehot", "scale": "standard",
-               "intercept": True}, "y": {"column": "paid", "map": {"no": 0, "yes": 1}}}}``; a column
-               that it does not name has the model's own name Other arguments as of
-               ``fccomodel.compile(...).bind``.
+               "intercept": True}, "y": {"column": "paid", "map": {"no": 0, "yes": 1}}}}``. A column that
+               it does not name has the model's own name
+
+        Other arguments are those of ``fccomodel.compile(...).bind``.
         """
         named = self._by_kind(given)
         return self.compiled.bind(

@@ -101,19 +101,24 @@ def compare(
     progress: Callable[[comparison.Step], None] | None = None,
     **given: Any,
 ) -> comparison.Comparison:
-    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``,
-    ``.to_pandas()``, ``.save(folder)``.
+    """Run several algorithms on a bound model, side by side.
 
-    algorithms   identifiers                     seeds       how many, or which
-    tune         choose hyper-parameters from the papers' grids on ``validation``: a condition on
-                 rows, or a share of them
-    test, show   judge the answers on these rows too; report these lets
-    reference    the known optimal value         tolerance   the violation that counts as none
-    jobs         processes (None: as many as there are processors; a script then needs ``if __name__
-                 == "__main__"``)
-    checkpoint   a folder from which a killed comparison goes on; every, fresh: as of ``solve``
-                 Other keywords are options of the runs: ``budget="1e6oracles"`` (the default),
-                 ``precision="float64"``, ...
+    ``print`` shows the table; ``.curves``, ``.to_pandas()`` and ``.save(folder)`` give more.
+
+    algorithms   identifiers of algorithms
+    seeds        how many seeds, or which
+    tune         whether to choose hyper-parameters from the papers' grids, judged on ``validation``
+    validation   rows to tune on: a condition, or a share of the rows
+    test         rows to judge the answers on as well
+    show         lets of the model to report
+    reference    the optimal value, if it is known
+    tolerance    violation up to which a run counts as feasible
+    jobs         number of processes; None: one per processor (a script then needs
+                 ``if __name__ == "__main__"``)
+    checkpoint   folder from which a killed comparison goes on; ``every`` and ``fresh`` as in ``solve``
+
+    Other keywords are options of the runs: ``budget="1e6oracles"`` (the default),
+    ``precision="float64"``, ...
     """
     with keeping.kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
@@ -215,17 +220,15 @@ class CompiledModel(latex.Typeset):
     ) -> BoundModel:
         """Give the model's names their data.
 
-        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``,
-                   ``sklearn:NAME``; what is
-                   given as arrays is copied, so that changing them later changes nothing here
-        data       the same as a mapping, for names that are no keyword
+        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, or
+                   ``sklearn:NAME``. Arrays are copied, so changing them later changes nothing here
+        data       the same as a mapping, for names that cannot be keywords
         spec       a binding file (TOML), or the same as a mapping
-        params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64,
-                   activation=elu)``
-        samplers   functions for the distributions that the model names and the language does not
-                   have: ``function(rng, n,
-                   *parameters)`` returns n draws
-        data_dir   the folder that the binding's file names start from
+        params     numbers by name
+        nets       torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
+        samplers   functions for distributions that the model names and the language does not have:
+                   ``function(rng, n, *parameters)`` returns n draws
+        data_dir   the folder that file names in the binding start from
         """
         given = {name: owned(value) for name, value in _tables(data, tables).items()}
         return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python))
@@ -244,13 +247,14 @@ class CompiledModel(latex.Typeset):
         allow_python: bool = False,
         **tables: Any,
     ) -> BoundModel:
-        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped
-        from there.
+        """Bind tables that do not fit into memory: write them into a folder, and map them from there.
 
-        folder     new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)``
-                   takes it as it is
-        dtype      of vectors, ``float32`` or ``float64`` Other arguments as of ``bind``; files and
-                   queries are read in parts. Raises F0806 where the folder cannot be written.
+        folder     a new or empty folder, or one with prepared tables, which are replaced. Later
+                   ``bind(D=folder)`` takes it as it is
+        dtype      precision of the stored vectors: ``float32`` or ``float64``
+
+        The other arguments are those of ``bind``; files and queries are read in parts.
+        Raises F0806 if the folder cannot be written.
         """
         options.check_value("precision", dtype, options.KEYWORD)
         binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
@@ -384,35 +388,37 @@ class BoundModel(latex.Typeset):
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
 
-        seed       whole number; the same seed gives the same answer on the same machine
-        device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps
-                   (reports are float64)
-        backend    what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``,
-                   ``cuda-graph``; F0818 where it cannot
-        budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
-        algorithm  in place of the one that would be chosen; its requirements are checked all the same
-        unverified run even where no algorithm's theorem covers the model; the report says so first
-        progress   called now and then with a ``Progress``; a notebook shows the course of the run
-                   where none is given
-        holdout    rows to leave out and judge the answer by, ``result.heldout``: a condition, or a
-                   share of them chosen at random
-        margin     a confidence with which constraints on expectations over rows shall hold for new
-                   rows: ``result.margins`` population an interval of the optimality gap for new
-                   rows: ``result.population``; ``60s`` is the time it may take
-        sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
-        start      where the run begins: a result (of this model or one like it; with its
-                   multipliers and centres), its folder, or
-                   values of variables by name; F0712 where they do not fit. From its own answer a
-                   solve costs a report
-        trace      what to see of the steps at work, which are then all that runs: ``u``
-                   (estimates), ``g`` (true values),
-                   ``gradient`` (its bias), ``y`` (multipliers, duals); ``trace_at``: before which
-                   steps. See ``result.trace`` checkpoint a folder in which the run keeps its state
-                   and from which it goes on after a kill, to the same numbers;
-                   ``every``: how often (``60s``); ``fresh``: begin anew. F0817 where it is of
-                   another model, data or options
-        show       names of lets whose values are wanted (``result.values``); other keywords are
-                   options of the algorithm
+        seed         whole number; the same seed gives the same answer on the same machine
+        device       ``auto``, ``cpu``, ``cuda``
+        precision    ``float32`` or ``float64`` of the steps; reports are always float64
+        backend      what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``, ``cuda-graph``;
+                     F0818 if it cannot
+        budget       ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
+        algorithm    the algorithm to use; its requirements are checked all the same
+        unverified   run even if no theorem covers the model; the report says so first
+        progress     called now and then with a ``Progress``; without it a notebook shows the run's course
+        show         names of lets whose values are wanted: ``result.values``
+        holdout      rows to leave out and judge the answer by: a condition, or a share of them chosen at
+                     random. See ``result.heldout``
+        margin       confidence with which constraints on expectations over rows shall hold for new rows.
+                     See ``result.margins``
+        population   an interval of the optimality gap for new rows; ``60s`` is the time it may take. See
+                     ``result.population``
+        sensitivity  whether to report how the optimum moves with the right sides of the constraints:
+                     ``result.report.sensitivity``
+        start        where the run begins: a result of this model or one like it (with its multipliers and
+                     centres), the folder of one, or values of variables by name; F0712 if they do not fit.
+                     Restarting from the answer itself costs only the time of the report
+        trace        quantities to record at single steps: ``u`` (estimates), ``g`` (true values),
+                     ``gradient`` (its bias), ``y`` (multipliers, duals). Nothing but steps runs then. See
+                     ``result.trace``
+        trace_at     the steps before which they are recorded
+        checkpoint   folder in which the run keeps its state; after a kill it goes on from there, to the
+                     same numbers. F0817 if it belongs to another model, data or options
+        every        time between checkpoints, as ``60s``
+        fresh        whether to begin anew, whatever the folder holds
+
+        Other keywords are options of the algorithm.
         """
         named: dict[str, Any] = {
             "seed": seed,
@@ -457,15 +463,16 @@ class BoundModel(latex.Typeset):
         progress: Callable[..., None] | None = None,
         **given: Any,
     ) -> Sweep:
-        """A solve for each value of a param, each from the answer before: ``sweep(tau=[0.1, 0.05])``;
-        of several params, for each combination, the last one's values first. Ctrl-C keeps what is
-        done.
+        """Solve for each value of a param, each time from the answer before: ``sweep(tau=[0.1, 0.05])``.
 
-        start      where the first begins: as of ``solve``        show      names of lets whose
-                   values are wanted
-        progress   called after each with its ``Point``, how many are done, and how many there are
-                   Other keywords are options of the solves. Raises F0518, F0520 for params that
-                   there are not and values they do not take.
+        With several params it solves for each combination, the last param first. Ctrl-C keeps what is done.
+
+        start      where the first solve begins, as in ``solve``
+        show       names of lets whose values are wanted
+        progress   called after each solve with its ``Point``, how many are done, and how many there are
+
+        Other keywords are options of the solves. Raises F0518 for unknown params and F0520 for values
+        that they do not take.
         """
         from fccomodel.app.python import sweeps
 

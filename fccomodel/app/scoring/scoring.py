@@ -34,11 +34,14 @@ OF_CLASSES = "softmax"
 class Fitted:
     """An answer without its data.
 
-    point      the variables              numbers   params and arrays by name
-    sizes      of dims and sets           labels    the members of sets of labels
+    point      the variables
+    numbers    params and arrays by name
+    sizes      of dims and sets
+    labels     the members of sets of labels
     encoding   by table and column what was learned from the rows
     sections   by table what the binding says of all rows, new ones too
-    nets       the modules                samplers  of the distributions that the language does not have
+    nets       the modules
+    samplers   of the distributions that the language does not have
     """
 
     compiled: pipeline.Compiled

@@ -101,7 +101,8 @@ class Plots:
 
         rows    a DataFrame or what else binds, with the columns that the score reads and its column
                 of two values
-        by      a column of labels: a curve for each        target   the column of two values, where
+        by      a column of labels: a curve for each
+        target  the column of two values, where
                 there are several
 
         Raises F0814 where the model has no score or no such column, F0805 without the rows of the solve.

@@ -29,9 +29,10 @@ LEAST = 1e-12
 class Traced:
     """An algorithm's estimates, gradients and multipliers at some steps of a run.
 
-    steps       the steps looked at                     looks   all that was seen at each: ``u``,
-                ``g``, ``gradient``, .. multipliers of the report, for comparison           name
-                of model and algorithm
+    steps        the steps that were looked at
+    looks        what was recorded at each: ``u``, ``g``, ``gradient``, ...
+    multipliers  those of the report, for comparison
+    name         model and algorithm
     """
 
     trace: Trace

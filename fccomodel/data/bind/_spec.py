@@ -59,8 +59,10 @@ class Entry:
     columns   their names, or ``"*"`` for every numeric column that no other entry uses, less those
               in ``skip``
     single    whether it was written as ``column = "name"``
-    map       value (as text) -> value in the model       min_rows  smaller groups are dropped
-    encode    "onehot" or None          scale  "standard" or None          intercept  a last column of ones
+    map       value (as text) -> value in the model
+    min_rows  smaller groups are dropped
+    encode    "onehot" or None
+    scale     "standard" or None          intercept  a last column of ones
     place     ``name.toml:4``, or "" where no file says it
     """
 

@@ -150,7 +150,8 @@ class Dense(Product):
     """Runs that have most of the rows, for each cell of an axis: a product whose other combinations
     count for nothing.
 
-    start, size, skip   of each cell's run (a column)      place   where each row stands in the
+    start, size, skip   of each cell's run (a column)
+    place               where each row stands in the
                         runs' order (a row)
     """
 
@@ -210,13 +211,13 @@ class Runs:
 class Listing:
     """Combinations that satisfy a condition, along one new axis ``flat``.
 
-    prefix    for each combination of the earlier binders, positions along the merged axes
-    merged    the axes that ``flat`` stands for: those of the condition's outer binders (``cells``)
-              and of its own ones last_axis the last binder's own axis, whose positions come from
-              ``runs``
-    tests     conditions to evaluate for each combination, in ``env``
-    over      further axes that are reduced as a product
-    kept      axes of the result besides ``cells``
+    prefix     for each combination of the earlier binders, positions along the merged axes
+    merged     the axes that ``flat`` replaces: those of the condition's outer binders (``cells``) and of
+               its own
+    last_axis  axis of the last binder, whose positions come from ``runs``
+    tests      conditions to evaluate for each combination, in ``env``
+    over       further axes, which are reduced as a product
+    kept       axes of the result besides ``cells``
     """
 
     bound: Bound

@@ -25,7 +25,8 @@ class Ball:
               ``spectral`` (singular values <= 1)
     words     its name
     project   the torch text of the nearest point of B to ``{x}`` over the dims ``{dims}``
-    norm      the torch text of the norm itself of ``{u}``          dual  the same of the dual norm
+    norm      the torch text of the norm itself of ``{u}``
+    dual      the same of the dual norm
     length    the largest |q|_2 in B, by the norm's shape (inf: a size that is not known); a
               function with a name, by
               which programs that hold a ball are pickled

@@ -93,9 +93,11 @@ class Slope:
 class Site:
     """One use of a reduction, for what holds there.
 
-    where     an interval that holds every element     size    a bound of an element's Euclidean norm
+    where     an interval that holds every element
+    size      a bound of an element's Euclidean norm
     count     at most so many elements (inf: unknown)  every   exactly so many
-    options   where each option lies                   random  the elements are draws without bounds
+    options   where each option lies
+    random    the elements are draws without bounds
     compact   the elements stay in a compact set
     """
 
@@ -157,62 +159,59 @@ class ByMeans:
 class Reduction:
     """One kind of reduction R of elements e_1 .. e_n, each element counted alike.
 
-    name          as models write it                     meaning   its value, in one line
-    written       models can write it; others are made by rewrites alone
+    name          as models write it
+    meaning       its value, in one line
+    written       whether models can write it; others are made by rewrites alone
     binders       ``in`` iterates over all elements, ``~`` draws them
-    option        its named option                       twin      the kind that does the same for
-                  the other binder
-    arrays        elements may be arrays                 condition its body is a condition, whose
-                  elements are 0 and 1
+    option        its named option
+    twin          the kind that does the same for the other binder
+    arrays        whether elements may be arrays
+    condition     whether its body is a condition, with elements 0 and 1
     scalar        why elements may not be arrays
 
-    value         (elements, options) -> R(e); where it is not ``kinked``, by operations that torch
-                  can differentiate
-    slope         (elements, R(e), options) -> dR/de     kinked    piecewise linear, with kinks
-                  where elements change places
-    program       value(x, dim, *options, mask=None) in plain torch, whose source emitted programs
-                  carry; None for a mean, a sum,
-                  or what is ``lowered`` to them, or else taken ``by_means``
+    value         (elements, options) -> R(e); by operations that torch can differentiate, unless ``kinked``
+    slope         (elements, R(e), options) -> dR/de
+    kinked        whether it is piecewise linear, with kinks where elements change places
+    program       value(x, dim, *options, mask=None) in plain torch, whose source emitted programs carry;
+                  None for a mean, a sum, and what is ``lowered`` to them or taken ``by_means``
     program_slope slope(x, value, dim, *options, mask=None), likewise
-    lowered       (graph, mean, at, body) -> the value by means over the same elements:
-                  ``mean(body)`` is one, and ``at(mean)``
-                  has it for each element
+    lowered       (graph, mean, at, body) -> the value by means over the same elements: ``mean(body)`` is
+                  one, and ``at(mean)`` gives it to each element
 
-    linear        a sum of the elements or their mean    total     it grows with their number, and
-                  has a value where there is none
-    logarithmic   log R(e^x) of a linear kind R          degree    of the polynomial in the elements
-                  that it is, or None
+    linear        whether it is a sum of the elements or their mean
+    total         whether it grows with their number; then it has a value if there is none
+    logarithmic   log R(e^x) of a linear kind R
+    degree        degree of the polynomial in the elements that it is, or None
     curvature     jointly in the elements: affine, convex, concave or none
-    increasing    non-decreasing in every element        homogeneous  R(c e) = c R(e) for c >= 0, so
-                  |R(e)| <= lipschitz * max |e|
-    comonotone    R(d + e) = R(d) + R(e) where d and e stand in one order, and homogeneous
-    domain        where the elements must lie
-    range         where R(e) lies at a site              lipschitz the largest sum of |dR/de| there,
-                  wherever R is convex
-    bend          a bound of d^2R in direction v by max |v|^2; None where there are kinks
-    settles       an average over draws is no draw       sampled   a few elements drawn at random
-                  have nearly its value
-    worst         it measures the worst of a family      opposite  the kind S with R(e) = -S(-e)
-    cap           (n, options) -> c for R(e) = max of q.e (concave: min) over {0 <= q <= c, sum q =
-                  1}, n a float64 tensor
+    increasing    whether it is non-decreasing in every element
+    homogeneous   whether R(c e) = c R(e) for c >= 0, so that |R(e)| <= lipschitz * max |e|
+    comonotone    whether R(d + e) = R(d) + R(e) if d and e stand in one order, and it is homogeneous
+    domain        set of the elements
+    range         interval of R(e) at a site
+    lipschitz     the largest sum of |dR/de| there, wherever R is convex
+    bend          a bound of d^2R in direction v by max |v|^2; None if there are kinks
+    settles       whether an average over draws no longer depends on a draw
+    sampled       whether a few elements drawn at random have nearly its value
+    worst         whether it measures the worst of a family
+    opposite      the kind S with R(e) = -S(-e)
+    cap           (n, options) -> c for R(e) = max of q.e (concave: min) over {0 <= q <= c, sum q = 1}; n is
+                  a float64 tensor
     cone          (cones, e, cells, n, options) -> the value by cell as a conic program (see
-                  ``library.cones``), ``cells`` the
-                  entry that each element goes into, n their numbers; where neither linearity nor
-                  ``cap`` says it
-    program_cap   c(x, level, dims) in plain torch, for entries along dims that are not -inf; None
-                  where c is 1
+                  ``library.cones``): ``cells`` is the entry of each element, n their numbers; None if
+                  linearity or ``cap`` says it
+    program_cap   c(x, level, dims) in plain torch, for entries along dims that are not -inf; None if c is 1
     through_log   the kind S with log R(e) = S(log e) for positive elements
     by_means      the same as a function of expectations, which algorithms take in its place
-    stable        (the reduction, log) -> an expression of its value that forms no large
-                  exponential, or None; log(e) is the
-                  logarithm of an expression, or None
+    stable        (the reduction, log) -> an expression of its value that forms no large exponential, or
+                  None; log(e) is the logarithm of an expression, or None
 
-    rule          the name of its rule of facts          law       the rule
-    needs         (site) -> what is amiss there, so that no curvature is known, and a fix; '' for nothing
+    rule          name of its rule of facts
+    law           the rule
+    needs         (site) -> what prevents a known curvature there, and a fix; '' for nothing
     words         reasons of its facts, by kind of fact
-    tex           how mathematics writes it: ``library.tex.written`` of ``<over>``, ``<body>`` and
-                  the option by name
-    cite          the source of the formula
+    tex           how mathematics writes it: ``library.tex.written`` of ``<over>``, ``<body>`` and the
+                  option by name
+    cite          source of the formula
     """
 
     name: str

@@ -71,7 +71,8 @@ class SimpleSet(Domain):
     cone             (cones, w, *arguments) states that w is in C (see ``library.cones``)
     normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of
                      conditions active within ``tolerance``
-    entrywise        C is a product of intervals, one per entry      round  C is a ball of the
+    entrywise        C is a product of intervals, one per entry
+    round            C is a ball of the
                      Euclidean norm around 0
     cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n
                      weights can be

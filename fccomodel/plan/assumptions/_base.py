@@ -145,7 +145,8 @@ class Block:
 class Setting:
     """A problem in the form that an algorithm works on, and what is known of it.
 
-    normal    its normal form, every kink smoothed that can be        analysis  of the problem as
+    normal    its normal form, every kink smoothed that can be
+    analysis  of the problem as
               the user wrote it
     penalty   how the algorithm takes constraints; None: not at all
     rho       the largest multiplier that the penalty allows

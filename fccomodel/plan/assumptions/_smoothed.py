@@ -22,7 +22,8 @@ from fccomodel.structure.facts import Facts
 class Replaced:
     """An expression with envelopes in the place of kinks.
 
-    made       the envelopes            see   where facts are looked up
+    made       the envelopes
+    see        where facts are looked up
     facts      of the expression in its variables and in the values of the envelopes, anywhere
                between the least and the largest
     arguments  of what the envelopes are of

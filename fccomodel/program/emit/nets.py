@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Calls:
     """Calls of one net at one parameter vector go through it as one batch, those with a gradient apart.
 
-    together  by each call's id, all of its batch        taped  the ids of calls with a gradient
+    together  by each call's id, all of its batch
+    taped     the ids of calls with a gradient
     """
 
     together: Mapping[int, list[Val]] = field(default_factory=dict)

@@ -51,20 +51,20 @@ class Prepared:
 class Printer:
     """The statements of one function.
 
-    layout    variables' slices of the flat vector w: name -> (start, stop, shape)
-    comments  the model's own text beside the line that computes it, by value id
-    prepared  what its values take of the data alone
-    names     those of the function        texts  the names of values, by id
-    calls     which calls of nets are made together
-    before    minibatch values at the previous iterate, by the id of the estimate that asks for them
-    estimator writes what it makes of a minibatch value
-    smoother  writes the call of an envelope's function
-    dual      the blocks of an outer function keep their y
-    autograd  goes through the text: slices of a full pass are computed again in its backward pass,
-              but for means of them, whose
-              gradient comes with the value
-    preparing the text is of the data alone, outside the function
-    shared    ranks take a share each of the rows of tables
+    layout     slices of the variables in the flat vector w: name -> (start, stop, shape)
+    comments   the model's own text beside the line that computes it, by value id
+    prepared   statements that depend on the data alone
+    names      names of the function
+    texts      names of values, by id
+    calls      calls of nets that are made together
+    before     minibatch values at the previous iterate, by the id of the estimate that asks for them
+    estimator  writes the estimate of a minibatch value
+    smoother   writes the call of an envelope's function
+    dual       whether the blocks of an outer function keep their y
+    autograd   whether torch differentiates the text: slices of a full pass are computed again in its
+               backward pass, except means of them, whose gradient comes with the value
+    preparing  whether the text is about the data alone, outside the function
+    shared     whether each rank takes a share of the rows of tables
     """
 
     layout: Mapping[str, tuple[int, int, Event]]

@@ -47,7 +47,8 @@ class Part:
     """One binder of a reduction: its axis (None: along that of another), their number, and its
     segments if keyed.
 
-    weight   per element, None: all alike          count     elements of the whole range (without a
+    weight   per element, None: all alike
+    count    elements of the whole range (without a
              mask's effect)
     accept   share of the range that the mask lets through, None without a mask
     """
@@ -84,9 +85,12 @@ class Ranged:
 class Way:
     """How a reduction of ``body`` goes through its ``binders``.
 
-    inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
-    whole   no minibatch           dense   no rows laid out flat by their keys
-    total   it has a value over no elements      runs    rows of short runs may lie along an axis of
+    inner   drawn for a mean
+    chunk   the first binder goes through in slices (full pass)
+    whole   no minibatch
+    dense   no rows laid out flat by their keys
+    total   it has a value over no elements
+    runs    rows of short runs may lie along an axis of
             places (full pass)
     """
 

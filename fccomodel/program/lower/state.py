@@ -44,7 +44,8 @@ class State:
     sampling, inner_sampling   how elements are drawn (options of a plan)
     strata     rows that several expectations share in a step
     stable     expectations of exponentials by their logarithms (see ``logarithms``)
-    independent  gradients go through inner samples of their own       dual  outer functions keep a
+    independent  gradients go through inner samples of their own
+    dual         outer functions keep a
                  y for each block, not u
     coupled    the worst of a family is by weights of its members that move in each step
     separated  reductions over pairs of rows are taken by their separated forms (see ``separation``)
@@ -52,7 +53,8 @@ class State:
 
     data       arrays that the program needs, by key            buffers, centres  what a step keeps
                for every block
-    draws      the samples of a step                            sampled  by the id of an innermost
+    draws      the samples of a step
+    sampled    by the id of an innermost
                expectation: over how many
     spans      the expression that each value, by its id, is first the value of
     thinning   row sets that a quick evaluation takes in part

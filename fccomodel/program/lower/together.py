@@ -49,9 +49,11 @@ class Rows:
 class Together:
     """Steps on their way.
 
-    rows    those that are taken together, by the id of each part    twins    values at the iterate
+    rows    those that are taken together, by the id of each part
+    twins   values at the iterate
             before, by the ids of others
-    paired  values that are computed for both, by their ids          earlier  the same by the ids of
+    paired  values that are computed for both, by their ids
+    earlier the same by the ids of
             their twins
     atoms   those of scalar atoms, by the atom and its arguments     made, both   what comes of
             values, at one iterate, at both

@@ -74,7 +74,8 @@ class Envelope(Op):
     """The Moreau envelope of a function of an argument, perhaps with a centre.
 
     over   the axes along which the function takes its numbers, none: entry by entry, or the event dims
-    name   of the smoothing parameter     scale  hyper-parameter that multiplies the function
+    name   of the smoothing parameter
+    scale  hyper-parameter that multiplies the function
     ends   the ends of the dual domain, of a block that keeps its y
     """
 

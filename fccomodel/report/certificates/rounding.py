@@ -6,9 +6,11 @@ Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.3). With
 and the errors of the arguments,
 
     a + b        e_a + e_b + u |a + b|                   f(a)        sup |f'| e_a within e_a of a, + u |f(a)|
-    a b          |a| e_b + |b| e_a + e_a e_b + u |a b|   sums        the sum of the terms' errors, +
+    a b          |a| e_b + |b| e_a + e_a e_b + u |a b|
+    sums         the sum of the terms' errors, +
                  k u times that of their sizes
-    a . b        the same by entries, + k u |a| . |b|    maxima      the largest of the terms' errors
+    a . b        the same by entries, + k u |a| . |b|
+    maxima       the largest of the terms' errors
 
 The bounds are expressions themselves, which the evaluator computes. They add the sizes of the terms,
 not the size of their sum, so that cancelling shows. Each variable has an error r, which is a variable

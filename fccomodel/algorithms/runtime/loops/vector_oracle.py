@@ -49,24 +49,28 @@ def linearised(f, w):
 
 
 def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
-    """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of
-    one g_i at one sample).
+    """The operations that a step may ask for.
 
-    batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
-    whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
-                       pooled(w, batches) F(w) by several minibatches, linearised  many(w)
-                       F(w) by a full pass, or 100 minibatches
-    mean(w, batches)   F(w) by several minibatches, alone slope(w, u, gamma) the derivatives of phi
-                       in u and in w, its smoothing parameters times gamma; by ``chosen`` samples of
-                       phi
-    phi(w, u)          its value                                prox(w, step)      prox_{step R}(w),
-                       a new vector
-    keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
-    smoothing          phi has kinks                             share              of all samples
-                       in a minibatch
-    partial            phi is had by samples
-    late()             the budget is used up               ahead              batches drawn before
-                       they are asked for
+    ``state.oracles`` counts the calls: one is the value and the derivative of one g_i at one sample.
+
+    batch()             the next minibatch
+    sample(w, batch)    F(w; batch), linearised
+    whole(w)            F(w) by a full pass, linearised
+    value(w)            F(w) by a full pass, without derivatives
+    pooled(w, batches)  F(w) by several minibatches, linearised
+    many(w)             F(w) by a full pass, or by 100 minibatches, linearised
+    mean(w, batches)    F(w) by several minibatches, without derivatives
+    slope(w, u, gamma)  derivatives of phi in u and in w, its smoothing parameters times gamma; with
+                        ``chosen`` by samples of phi
+    phi(w, u)           value of phi
+    prox(w, step)       prox_{step R}(w), a new vector
+    keep                whether the Jacobian is kept as a q x p matrix; if not, or if q > 128, products
+                        with it are computed
+    smoothing           whether phi has kinks
+    share               share of all samples in a minibatch
+    partial             whether phi is computed by samples
+    late()              whether the budget is used up
+    ahead               minibatches that are drawn but not yet asked for
     """
     ahead: list = []
 

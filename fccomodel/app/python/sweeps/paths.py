@@ -58,7 +58,8 @@ class Weight:
     """A param that is a factor of regularisers of one variable, by which they measure its distance
     from zero.
 
-    here    a value of it        proxes  the variable's regularisers there, in order, and which
+    here    a value of it
+    proxes  the variable's regularisers there, in order, and which
             coefficients have the factor
     """
 

@@ -62,8 +62,10 @@ def compare(
     tuning       choose hyper-parameters from the grids of the papers, at the first seed and the same budget
     validation   what tuning judges by: a condition on rows, or the share of rows to hold out (a fifth)
     test         a condition on rows to evaluate every answer on
-    reference    the known optimal value, for gaps         tolerance   the violation that counts as none
-    jobs         processes; as many as there are processors         bound   the data, where they are
+    reference    the known optimal value, for gaps
+    tolerance    the violation that counts as none
+    jobs         processes; as many as there are processors
+    bound        the data, where they are
                  bound already
     checkpoints  where runs keep their state, and what they came to: those of before are not run again
 

@@ -38,13 +38,13 @@ class Mean(NamedTuple):
 class Comparison(Shown):
     """Algorithms side by side. ``print`` shows the table.
 
-    runs      those that ended, by algorithm and seed        refused   algorithm -> what it lacks on
-              this model
-    chosen    hyper-parameters that tuning chose             trials    what it tried: objective on
-              the rows held out
-    unverified  algorithm -> what its theorem asks for and is not so, where it ran all the same
-                reference the known optimal value, if given              tolerance the violation up
-                to which a run counts as feasible
+    runs        the finished runs, by algorithm and seed
+    refused     algorithm -> what it lacks on this model
+    chosen      hyper-parameters that tuning chose
+    trials      what tuning tried: the objective on the rows held out
+    unverified  algorithm -> the assumptions that fail, if it ran all the same
+    reference   the optimal value, if it is known
+    tolerance   violation up to which a run counts as feasible
     """
 
     model: str

@@ -52,9 +52,11 @@ class Run:
 
     objective, violation   on the rows solved on (of a trial: the objective on the rows held out)
     kkt                    the ε of the KKT report       oracles, seconds, iterations   what the solver used
-    values                 of the lets shown             test        objective, violation and lets
+    values                 of the lets shown
+    test                   objective, violation and lets
                            on the test rows
-    history                of the solver, an entry per stage         error   why there is no answer;
+    history                of the solver, an entry per stage
+    error                  why there is no answer;
                            the numbers are then NaN
     """
 
@@ -89,10 +91,12 @@ class Records(Protocol):
 class Task:
     """Everything that all runs share. A worker gets it once.
 
-    variants     algorithms by their labels          show         names of lets
+    variants     algorithms by their labels
+    show         names of lets
     chosen       options with their origins
     kept         runs done before, and where others keep their state
-    test         a condition on rows                 validation   a condition on rows, or the share
+    test         a condition on rows
+    validation   a condition on rows, or the share
                  of rows to hold out
     """
 
