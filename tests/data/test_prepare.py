@@ -26,7 +26,7 @@ N = 211
 def small_blocks(monkeypatch):
     """Blocks of a few rows, so that everything has several; mapped however small."""
     monkeypatch.setattr(_sink, "BLOCK", 64)
-    monkeypatch.setattr(_spool, "COPIED", 256)
+    monkeypatch.setattr(_spool, "COPIED_BYTES", 256)
     monkeypatch.setattr(_prepared, "HELD", 0)
     for source in (csv, duckdb, parquet):
         monkeypatch.setattr(source, "rows_of_part", lambda width: 37)
