@@ -11,7 +11,9 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sonex-alexr2-2025, Theorem 4.7: noise terms and start in (23) at most eps^2 / 3 each, terms of
+    """Hyper-parameters of sonex-alexr2-2025, Theorem 4.7.
+
+    They make the noise terms and the initial error in (23) at most eps^2 / 3 each, and the terms of
     (22) at most 1 / 12.
 
     First estimates are from eps^-3 samples there (E U_1 = O(eps^3)).

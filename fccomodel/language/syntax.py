@@ -101,7 +101,7 @@ class Keyword(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Expr):
-    """``func(args; more, name = value)``: a ``;`` separates like a comma.
+    """``func(args; more, name = value)``: a ``;`` may stand in place of one of the commas.
 
     semicolon  the number of arguments before the ``;``, or None without one
     """

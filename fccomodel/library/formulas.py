@@ -1,5 +1,7 @@
-"""Formulas of atoms over values of any kind: constants are folded, derivatives are read from
-texts."""
+"""Apply atoms to expressions of a model or to values of a program's graph.
+
+Constants are simplified, and formulas of derivatives, given as text, are evaluated.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,8 @@ def candidates(
 ) -> tuple[Mapping[str, Candidate], Mapping[str, Finding] | None]:
     """How the model meets the assumptions of every algorithm, and of the interior-point method.
 
-    The latter needs all data; it is None if the model does not meet them.
+    The second result is None if the model does not meet those of the interior-point method. To find
+    out needs all data.
     """
     from fccomodel.plan import candidates as considered
 

@@ -117,7 +117,7 @@ def _regularisers(printer: Printer, normal: NormalForm) -> list[Row]:
 
 
 def _later(printer: Printer, node: ir.Expr) -> Tex | None:
-    """Envelopes and penalties."""
+    """LaTeX of nodes that only smoothing makes, envelopes and penalties; None for all others."""
     from fccomodel.normal_form.penalty import Penalty
     from fccomodel.normal_form.smoothing import Smoothed
 

@@ -1,4 +1,8 @@
-"""What the functions of a criterion call: estimates that move where a batch has their rows."""
+"""Functions that the generated code of a criterion calls, by name.
+
+They update the estimates whose rows are in the batch. ``criterion.Made`` puts them into the space in
+which the code runs.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def tracked(
 ) -> torch.Tensor:
     """``track`` for the blocks that a batch has; the others keep their estimate, which stands for them.
 
-    An estimate that no batch has moved yet is NaN; its value there is that of the batch.
+    An estimate that no batch has moved yet is NaN; then the batch's value is returned.
     """
     shape = present.shape
     count, event = present.numel(), g.shape[present.dim() :]

@@ -23,8 +23,10 @@ from fccomodel.program.operations.estimates import envelope_slope, track
 
 
 class Gradient:
-    """``gradient``, and what it ``prepared``: estimates are updated, then the chain rule goes through
-    them."""
+    """The text of the function ``gradient``: it updates the estimates, then applies the chain rule.
+
+    ``prepared`` has the statements that need the data alone, computed before the first step.
+    """
 
     def __init__(self, lowered: Lowered, steps: BlockSteps, samples: Samples, smoothing: Smoothing):
         self.lowered, self.steps, self.samples = lowered, steps, samples

@@ -94,7 +94,7 @@ class Whole:
 
     blocks      the functions inside expectations that have centres there, in the graph of the exact problem
     inside      the shapes of these centres
-    affordable  hundreds of passes are
+    affordable  whether hundreds of passes over all rows fit the budget
     """
 
     state: State

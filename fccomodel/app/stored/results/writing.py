@@ -82,7 +82,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def repeating(program: Program, solution: Solution) -> Program:
-    """The program with the numbers of steps and passes of a run, so that it repeats the run."""
+    """The program with the run's numbers of steps and passes and no other limit: it repeats the run."""
     given: dict[str, Any] = {
         "SECONDS": None,
         "CALLS": None,
