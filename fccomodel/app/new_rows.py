@@ -21,12 +21,13 @@ from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation.passes import values
 from fccomodel.execution import errors
 from fccomodel.execution.run import Progress
 from fccomodel.execution.run.machine import interruptible
 from fccomodel.pipeline import conic_form
 from fccomodel.report.new_rows import margins, population
-from fccomodel.report.new_rows.intervals import FEWEST, deviations, difference, student, values
+from fccomodel.report.new_rows.intervals import FEWEST, deviations, difference, student
 from fccomodel.report.new_rows.intervals import GROUPS as REPLICATED
 from fccomodel.report.new_rows.margins import Margin, Margins
 

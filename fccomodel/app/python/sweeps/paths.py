@@ -179,7 +179,7 @@ def gradient_at_zero(
 
     from fccomodel.evaluation.interpret import Evaluator
     from fccomodel.evaluation.sets import elements
-    from fccomodel.report.point.system import functions
+    from fccomodel.evaluation.values import functions
 
     shapes = {
         name: elements.shape(bound, v.shape) for name, v in bound.problem.variables.items() if v.net is None

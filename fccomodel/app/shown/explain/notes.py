@@ -62,12 +62,13 @@ def _large(analysis: Analysis) -> list[str]:
     """What will be large on the data: of so many elements a report may take some."""
     if analysis.bound is None:
         return []
+    from fccomodel.data.subsets import Parts
+    from fccomodel.evaluation.passes import amount
     from fccomodel.report.new_rows import subsample
 
     said = _in_files(analysis.bound)
-    if (whole := subsample.amount(analysis.bound)) <= subsample.LARGE_ELEMENTS or not subsample.thinnable(
-        analysis.bound
-    ):
+    whole = amount(analysis.bound)
+    if whole <= subsample.LARGE_ELEMENTS or Parts(bound=analysis.bound).obstacle:
         return said
     drawn = "where the budget is short of that, the report is of rows drawn at random"
     return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]
@@ -79,9 +80,9 @@ def _memory(analysis: Analysis, plan: Any) -> list[str]:
     bound = analysis.bound
     if bound is None or plan is None:
         return []
-    from fccomodel.report.new_rows import subsample
+    from fccomodel.evaluation.passes import amount
 
-    if subsample.amount(bound) <= FEW_NUMBERS:
+    if amount(bound) <= FEW_NUMBERS:
         return []
     from fccomodel.program.lower import foreseen, lower
 
