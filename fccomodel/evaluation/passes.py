@@ -13,7 +13,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced
+from fccomodel.core.work import counting
 from fccomodel.data.bound import Bound
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import memory
@@ -39,7 +39,9 @@ def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[
 
 def seconds(bound: Bound, point: Point, seed: int = 0) -> float:
     """The counted seconds of a pass at a point."""
-    return priced(lambda: values(bound, point, seed))[1]
+    with counting() as spent:
+        values(bound, point, seed)
+    return spent.seconds
 
 
 def seconds_at_origin(bound: Bound, seed: int, most: float) -> float:

@@ -435,6 +435,7 @@ class BoundModel(latex.Typeset):
             "population": population,
         }
         from fccomodel.app import new_rows
+        from fccomodel.evaluation.values import lets
         from fccomodel.pipeline import solving
 
         if trace:
@@ -451,7 +452,8 @@ class BoundModel(latex.Typeset):
             live.progress() if progress is None else nullcontext(progress) as shown,
         ):
             if trace:
-                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=show))
+                wanted = lets(planned.problem, show)
+                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=wanted))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.core.work import priced
+from fccomodel.core.work import counting
 from fccomodel.data.bound import Bound
 from fccomodel.data.subsets import Parts, averaged, without_groups
 from fccomodel.evaluation.interpret.reductions import one_thread
@@ -124,8 +124,9 @@ def deviations(
 
     parts = Parts(bound=bound, seed=seed)
     with one_thread():
-        (found, labels, equal), took = priced(lambda: values(bound, point, seed))
-        once = took * max(len(parts.tables), 1)
+        with counting() as spent:
+            found, labels, equal = values(bound, point, seed)
+        once = spent.seconds * max(len(parts.tables), 1)
         count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
         variance = np.full(len(found), np.nan)
         bias = np.full(len(found), np.nan)
