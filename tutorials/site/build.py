@@ -20,7 +20,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 #: What is copied as it stands, with what it links to.
-COPIED = ("README.md", "tutorials", "examples", "tests/bench/*.md", "tests/bench/*.py", "fccomodel/algorithms/papers.bib")
+COPIED = ("README.md", "tutorials", "examples", "tests/bench/*.md", "tests/bench/*.py", "fccomodel/algorithms/papers.bib", "fccomodel/LICENSE", "fccomodel/CITATION.cff")
 SESSION = re.compile(r"\]\((?:\./)?(\d\d_\w+)\.py\)")
 
 #: A program and the model that stands for it.
