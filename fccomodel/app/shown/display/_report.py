@@ -65,6 +65,8 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
         parts.append(section("race", result.race.lines()))
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
+    if planned.plan.optimizer:
+        parts.append(section("steps", list(planned.plan.practice)))
     # what may be changed for another run
     if result.report.solved:
         told = []
@@ -113,6 +115,8 @@ def _more(plan: Plan, method: str) -> str:
     )
     met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
     title = plan.title
+    if plan.optimizer:
+        return "--verbose: how, options; all in result.json"
     if met:
         about = [f"assumptions: {met}"]
     else:

@@ -90,15 +90,19 @@ def _refusal_json(analysis: Analysis, one: Diagnostic) -> dict[str, Any]:
 def plan_json(plan: Any) -> dict[str, Any]:
     """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does
     not cover."""
-    constants = plan.constants
+    constants, promise = plan.constants, plan.promise
     return {
-        "theorem": plan.promise.name,
+        "theorem": None if promise is None else promise.name,
         "guarantee": plan.guarantee,
         "choice": {**plan.ranking.to_json(), "named": named(plan), "entrants": list(plan.entrants)},
         "unverified": list(plan.unverified),
         "assumptions": findings_json(plan.clauses, plan.findings),
         "practice": list(plan.practice),
-        "rate": {"formula": plan.promise.rate, "counts": plan.counts, "here": plan.rate},
+        "rate": {
+            "formula": "" if promise is None else promise.rate,
+            "counts": plan.counts,
+            "here": plan.rate,
+        },
         "constants": {
             name: {"value": getattr(constants, name), "standing": s} for name, s in constants.standing.items()
         }

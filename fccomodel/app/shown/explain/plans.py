@@ -33,7 +33,9 @@ def plan_lines(plan: Any, normal: Any, width: int) -> list[str]:
     record = getattr(plan, "algorithm_record", None)
     lines += ["", f"Algorithm  {plan.algorithm}"]
     unverified = getattr(plan, "unverified", ())
-    if record is not None and unverified:
+    if getattr(plan, "optimizer", ""):
+        lines += wrap(plan.summary[0], width, "  ")
+    elif record is not None and unverified:
         lines += wrap(f"{plan.title}; no theorem covers this run, which needs", width, "  ")
         lines += items(unverified, width)
     elif record is not None and not all(finding.holds for finding in plan.findings.values()):
@@ -128,6 +130,8 @@ def backend_lines(plan: Any) -> list[str]:
 def assumption_lines(plan: Any) -> list[str]:
     """One line per assumption: what, its clause in the paper of the theorem, how it is met, and why;
     what they take on trust."""
+    if plan.promise is None:
+        return []
     paper = (PAPER.match(plan.promise.name) or [""])[0]
     lines = [
         f"{name} ({plan.clauses[name].removeprefix(paper)}): "
