@@ -79,6 +79,7 @@ class Plan:
     interior    the interior-point method alone gives the answer: ``algorithm`` is its name, and
                 ``algorithm_record`` the algorithm whose program is emitted beside the answer
     start       where the run begins; None for zero, with nets at their initialisation
+    optimizer   the optimizer that takes the steps, if they are not the algorithm's own; else ''
     """
 
     algorithm: str
@@ -116,6 +117,24 @@ class Plan:
     strata: tuple[Strata, ...] = ()
     thrifty: bool = False
     unused: tuple[Unused, ...] = ()
+    optimizer: str = ""
+
+    def stepped_by(self, optimizer: str) -> Plan:
+        """The plan whose steps another optimizer takes, by the algorithm's gradient: no theorem is
+        claimed of them, and no passes over all rows follow."""
+        words = f"{self.title}'s estimates and gradient; steps by {optimizer}: no theorem is claimed"
+        return replace(
+            self,
+            optimizer=optimizer,
+            promise=None,
+            findings={},
+            unverified=(),
+            practice=(f"steps by {optimizer}: no theorem is claimed",),
+            rate="",
+            schedule=None,
+            polish=False,
+            summary=[words, *self.summary[1:]],
+        )
 
     @property
     def ranking(self) -> Ranking:
@@ -166,7 +185,7 @@ class Plan:
         """The guarantee of its theorem (a key of ``GIVEN``)."""
         if self.interior:
             return interior.THEOREM.gives
-        if self.unverified:
+        if self.unverified or self.optimizer:
             return GUARANTEES[-1]
         return self.choice.chosen.guarantee
 

@@ -40,6 +40,7 @@ class Progress:
     objective, violation  of the best point so far, on the exact problem
     kkt, kkt_error        its KKT residual as last estimated, with the 95% error of the estimate
     passes                passes over all rows that the finish has taken; None before the finish
+    constraints           running values by label, left minus right side: of steps by your optimizer
     """
 
     stage: int
@@ -52,6 +53,7 @@ class Progress:
     seconds_left: float | None
     message: str = ""
     passes: int | None = None
+    constraints: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
