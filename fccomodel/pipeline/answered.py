@@ -35,8 +35,8 @@ def answered(plan: Plan, solution: Solution) -> Answered:
     if plan.interior and solution.interior and not solution.iterations:
         return Answered(method=INTERIOR, words=f"{INTERIOR}, {_counted(solution.interior, 'iteration')}")
     steps = ""
-    if planned.plan.optimizer:
-        steps = f"{planned.plan.optimizer}, {_counted(solution.iterations, 'step')} by {title}'s gradient"
+    if plan.optimizer:
+        steps = f"{plan.optimizer}, {_counted(solution.iterations, 'step')} by {title}'s gradient"
         return Answered(method=title, words=steps)
     if solution.iterations:
         steps = f"{title}, {_counted(solution.iterations, 'step')}"
