@@ -97,6 +97,35 @@ class StratifiedSampler(Sampler[list[int]]):
             yield self.numbers[rows].tolist()
 
 
+class Stream:
+    """The batches of a sampler, epoch after epoch; its state is where it stands."""
+
+    def __init__(self, sampler: StratifiedSampler):
+        self.sampler, self.epoch, self.done = sampler, 0, 0
+        self.batches: Iterator[list[int]] | None = None
+
+    def __next__(self) -> list[int]:
+        while True:
+            if self.batches is None:
+                self.sampler.set_epoch(self.epoch)
+                self.batches = iter(self.sampler)
+                for _ in range(self.done):
+                    next(self.batches)
+            rows = next(self.batches, None)
+            if rows is not None:
+                self.done += 1
+                return rows
+            self.epoch, self.done, self.batches = self.epoch + 1, 0, None
+
+    def state_dict(self) -> dict[str, int]:
+        """The epoch, and how many of its batches were taken."""
+        return {"epoch": self.epoch, "done": self.done}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Goes on from where another stream stood."""
+        self.epoch, self.done, self.batches = state["epoch"], state["done"], None
+
+
 def _passes(rows: np.ndarray, rng: np.random.Generator) -> Iterator[int]:
     """Some rows again and again, each pass in an order of its own."""
     while True:

@@ -14,6 +14,7 @@ from fccomodel.program.emit.carried import carried, source
 from fccomodel.program.emit.gradient import Gradient
 from fccomodel.program.emit.page import function, printer_of
 from fccomodel.program.emit.program import helpers
+from fccomodel.program.emit.projection import Projection
 from fccomodel.program.emit.sampling import Samples
 from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
@@ -136,13 +137,18 @@ def _watch(lowered: GivenSteps) -> str:
 class GivenProgram:
     """The functions of a criterion as text, with the arrays that they read, as tensors.
 
-    text      defines ``step``, ``watch``, ``prepare`` and, where the model has noise, ``draw``
+    text      defines ``step``, ``watch``, ``prepare``, ``project`` and, where the model has noise,
+              ``draw``; it reads ``INITIAL``
+    initial   the arrays ``INITIAL`` that projections take
+    projects  whether a variable beside the nets is in a set
     noise     whether a step and ``watch`` take noise
     """
 
     text: str
     data: Mapping[str, torch.Tensor]
     numbers: Mapping[str, float]
+    initial: Mapping[str, torch.Tensor]
+    projects: bool
     noise: tuple[bool, bool]
 
 
@@ -152,6 +158,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     smoothing = smoothing_of(lowered)  # type: ignore[arg-type]
     gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
     watch = _watch(lowered)
+    projection = Projection(lowered)  # type: ignore[arg-type]
     estimator = lowered.plan.algorithm_record.estimator
     if estimator is not None:
         known = vars(estimator)
@@ -159,6 +166,8 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
         known = {}
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
+    parts += [source(f) for f in carried(projection.called.values())]
+    parts += [projection.text]
     if smoothing.text:
         parts += [smoothing.text]
     parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
@@ -172,6 +181,8 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
         text=f"import math\n\nimport torch\n\n\n{text}\n",
         data={key: _tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
         numbers=lowered.state.numbers,
+        initial=projection.arrays,
+        projects=bool(projection.lines),
         noise=(bool(lowered.state.draws), bool(lowered.watching.draws)),
     )
 
