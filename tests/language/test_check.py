@@ -103,7 +103,7 @@ def test_lets_families_nets_and_maximize() -> None:
     ]
     assert made.name == "fair" and made.objective.sense == "maximize"
     assert made.variables["w"].shape == ("params(s)",) and made.variables["w"].net == "s"
-    assert made.nets["s"].input == ("d",) and made.nets["s"].output == ()
+    assert made.nets["s"].inputs[0].shape == ("d",) and made.nets["s"].output == ()
     refs = [n for n in ir.walk(made.constraints[0].body) if isinstance(n, ir.LetRef)]
     assert refs[0].let is refs[1].let is made.lets["tpr"]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +37,13 @@ from fccomodel.data.bound import Bound, BoundTable
 from fccomodel.data.sources import Spool
 from fccomodel.data.sources.errors import FILE
 
-__all__ = ["Sink", "bind", "parameters"]
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Inputs", "Sink", "bind", "parameters"]
+
+#: Gives the inputs of a net at some rows of what is bound: ``(bound, net, rows)``; None where there are none.
+Inputs = Callable[[Bound, str, int], "list[torch.Tensor] | None"]
 
 
 def bind(
@@ -55,6 +62,7 @@ def bind(
     without: str | None = None,
     rows: Mapping[str, np.ndarray] | None = None,
     sink: Sink | None = None,
+    inputs: Inputs | None = None,
 ) -> Bound:
     """Everything that a model's names stand for; raises FccoError with every error at once.
 
@@ -73,6 +81,7 @@ def bind(
     without   a condition on the rows to leave out besides, of every table
     rows      by table the numbers in the source of the only rows to take; all of a table that is not named
     sink      where vectors are written, block by block, instead of being held in memory
+    inputs    gives the inputs of a net at some rows, on which its module is tried; zeros without it
 
     Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and
     a few columns. An array that is float64, contiguous and used as it is, is not copied at all.
@@ -92,6 +101,7 @@ def bind(
         without=_condition(without),
         rows=rows or {},
         sink=sink,
+        inputs=inputs,
     ).run()
 
 
@@ -148,6 +158,7 @@ class _Binder:
         without: str | None,
         rows: Mapping[str, np.ndarray],
         sink: Sink | None,
+        inputs: Inputs | None,
     ):
         self.problem, self.data, self.params, self.given_nets, self.samplers = (
             problem,
@@ -163,7 +174,7 @@ class _Binder:
             where,
             without,
         )
-        self.only, self.sink = rows, sink
+        self.only, self.sink, self.inputs = rows, sink, inputs
         self.errors = Errors()
         self.notes: list[str] = []
         self.spec = Spec()
@@ -202,9 +213,9 @@ class _Binder:
         labels |= sizes.labels
         params = numbers.bind_params(problem, values, self.spec, self.params, errors)
         tables = self.finish(drafts, sizes, values)
+        modules = self.nets(sizes, tables, arrays, params)
         demands.all_sizes_fixed(problem, sizes, errors)
         dims = self.all_sizes(sizes, tables)
-        modules = self.nets(dims)
         demands.samplers(problem, self.samplers, errors)
         errors.stop(problem.source)
         return Bound(
@@ -212,7 +223,12 @@ class _Binder:
             tables=tables,
             arrays=arrays,
             params=params,
-            dims=dims | {f"params({name})": nets.size(module) for name, module in modules.items()},
+            dims=dims
+            | {
+                f"params({name})": nets.size(module)
+                for name, module in modules.items()
+                if not problem.nets[name].frozen
+            },
             labels=dict(sizes.labels),
             nets=modules,
             samplers=self.samplers,
@@ -424,8 +440,15 @@ class _Binder:
         sizes_by_name |= {name: placed.size for name, placed in sizes.by_name.items()}
         return sizes_by_name | {name: table.n for name, table in tables.items()}
 
-    def nets(self, dims: Mapping[str, int]) -> dict[str, Any]:
-        """The modules by the names of the nets."""
+    def nets(
+        self,
+        sizes: Sizes,
+        tables: Mapping[str, BoundTable],
+        arrays: Mapping[str, np.ndarray],
+        params: Mapping[str, np.ndarray],
+    ) -> dict[str, Any]:
+        """The modules by the names of the nets, each tried on rows of the data. Dims that nothing else
+        decides are those of their outputs."""
         modules: dict[str, Any] = {}
         for k, (name, net) in enumerate(self.problem.nets.items()):
             definition = self.given_nets.get(name, self.spec.nets.get(name))
@@ -435,10 +458,23 @@ class _Binder:
                 place = self.spec.place("nets", name)
             else:
                 place = ""
-            if self.errors.diagnostics and any(
-                isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)
-            ):
+            dims = self.all_sizes(sizes, tables)
+            named = [dim for end in (*(one.shape for one in net.inputs), net.output) for dim in end]
+            if self.errors.diagnostics and any(isinstance(dim, str) and dim not in dims for dim in named):
                 continue  # an earlier error says why the size is missing
+            rows = None
+            if self.inputs is not None and not self.errors.diagnostics:
+                so_far = Bound(
+                    problem=self.problem,
+                    tables=tables,
+                    arrays=arrays,
+                    params=params,
+                    dims=dims,
+                    labels=dict(sizes.labels),
+                    nets=dict(modules),
+                    samplers=self.samplers,
+                )
+                rows = self.inputs(so_far, name, nets.TRIED_ROWS)
             with self.errors.collect(span=net.span, place=place):
                 modules[name], notes = nets.build(
                     net,
@@ -447,9 +483,16 @@ class _Binder:
                     seed=self.seed + k,
                     allow_python=self.allow_python,
                     folders=self.folders,
+                    rows=rows,
+                    learn=partial(_learn, sizes, name),
                 )
                 self.notes += notes
         return modules
+
+
+def _learn(sizes: Sizes, net: str, dim: str, size: int) -> None:
+    """Note the size of a dim that only the output of a net decides."""
+    sizes.unify(dim, size, f"the output of {net}", f"the output of net {net}")
 
 
 def _leaving_out(section: TableSpec, condition: str | None) -> TableSpec:

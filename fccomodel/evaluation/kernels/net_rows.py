@@ -14,15 +14,15 @@ from fccomodel.evaluation.kernels.pulled import directional, pulled
 ROWS = 4096
 
 
-def net_apply(module: torch.nn.Module, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """A net at rows (n, *input), (n, *output); ``weights`` are its parameters, flat, in the order of
-    ``named_parameters``."""
+def net_apply(module: torch.nn.Module, weights: torch.Tensor, *rows: torch.Tensor) -> torch.Tensor:
+    """A net at rows (n, *input) of each of its inputs, (n, *output); ``weights`` are its parameters, flat,
+    in the order of ``named_parameters``."""
     named, start = {}, 0
     for name, parameter in module.named_parameters():
         named[name] = weights[start : start + parameter.numel()].reshape(parameter.shape)
         start += parameter.numel()
     buffers = {n: b.to(weights.dtype) if b.is_floating_point() else b for n, b in module.named_buffers()}
-    return torch.func.functional_call(module, {**buffers, **named}, (rows,))
+    return torch.func.functional_call(module, {**buffers, **named}, rows)
 
 
 class NetRows(torch.autograd.Function):
@@ -30,12 +30,13 @@ class NetRows(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, module: torch.nn.Module, size: int, weights: torch.Tensor, rows: torch.Tensor
+        ctx: Any, module: torch.nn.Module, size: int, weights: torch.Tensor, *rows: torch.Tensor
     ) -> torch.Tensor:
         """The outputs of all rows, some rows at a time."""
         ctx.again = _Again(module, size)
-        ctx.save_for_backward(weights, rows)
-        return torch.cat([net_apply(module, weights, part) for part in rows.split(size)])
+        ctx.save_for_backward(weights, *rows)
+        parts = zip(*(one.split(size) for one in rows), strict=True)
+        return torch.cat([net_apply(module, weights, *part) for part in parts])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
@@ -57,46 +58,45 @@ class _Again:
         found: list[torch.Tensor | None] = [
             torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)
         ]
-        total, rows = found
-        if rows is not None:
-            parts = rows.split(self.size)
-        else:
-            parts = ()
-        for k, ((leaf, part), value, outer) in enumerate(
-            zip(*self._parts(x, wanted), gradient.split(self.size), strict=True)
+        total, *rows = found
+        parts = [one if one is None else one.split(self.size) for one in rows]
+        inputs, values = self._parts(x, wanted)
+        for k, (taken, value, outer) in enumerate(
+            zip(inputs, values, gradient.split(self.size), strict=True)
         ):
-            slopes = iter(
-                torch.autograd.grad(value, [one for one in (leaf, part) if one.requires_grad], outer)
-            )
+            slopes = iter(torch.autograd.grad(value, [one for one in taken if one.requires_grad], outer))
             if total is not None:
                 total += next(slopes)
-            if parts:
-                parts[k].copy_(next(slopes))
+            for part in parts:
+                if part is not None:
+                    part[k].copy_(next(slopes))
         return found
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """The derivative of the outputs along directions."""
-        way, rows = along
-        if rows is None:
-            ways = [None] * -(-len(x[1]) // self.size)
-        else:
-            ways = rows.split(self.size)
+        way, *rows = along
+        count = -(-len(x[1]) // self.size)
+        ways = zip(*([None] * count if one is None else one.split(self.size) for one in rows), strict=True)
         parts = zip(*self._parts(x, [one is not None for one in along]), ways, strict=True)
         with torch.enable_grad():
-            return torch.cat([directional(value, inputs, [way, mine]) for inputs, value, mine in parts])
+            return torch.cat([directional(value, inputs, [way, *mine]) for inputs, value, mine in parts])
 
     def _parts(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool]
-    ) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], Iterator[torch.Tensor]]:
-        """The parameters with some rows, and the outputs there with their graph."""
+    ) -> tuple[list[tuple[torch.Tensor, ...]], Iterator[torch.Tensor]]:
+        """The parameters with some rows of each input, and the outputs there with their graph."""
         leaf = x[0].detach().requires_grad_(wanted[0])
-        inputs = [(leaf, part.detach().requires_grad_(wanted[1])) for part in x[1].split(self.size)]
+        split = zip(*(one.split(self.size) for one in x[1:]), strict=True)
+        inputs = [
+            (leaf, *(p.detach().requires_grad_(want) for p, want in zip(part, wanted[1:], strict=True)))
+            for part in split
+        ]
 
         def outputs() -> Iterator[torch.Tensor]:
             """The outputs of each part, with a graph."""
-            for _, part in inputs:
+            for _, *part in inputs:
                 with torch.enable_grad():
-                    value = net_apply(self.module, leaf, part)
+                    value = net_apply(self.module, leaf, *part)
                 yield value
 
         return inputs, outputs()

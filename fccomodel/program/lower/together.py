@@ -144,7 +144,7 @@ class Together:
                 met = frozenset(
                     (u.op, u.args[0 if u.op is net else 1].id)
                     for u in users.get(v.id, ())
-                    if u.op in (score, net)
+                    if u.op in (score, net) and len(u.args) == 2
                 )
                 if met and len(met) == len(users[v.id]):
                     found.setdefault((v.attrs["key"], v.event, met), []).append(v)

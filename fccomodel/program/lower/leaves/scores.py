@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from fccomodel.core import ir
+from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear
+from fccomodel.evaluation import interpret
+from fccomodel.evaluation.memory import remember
+from fccomodel.program import errors
 from fccomodel.program.lower.leaves.leaves import Leaves
 from fccomodel.program.lower.records import Slot
 from fccomodel.program.lower.state import Env, Lower, State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.indexing import take_val, within
-from fccomodel.program.operations.scores import net, score, table_net, table_score
+from fccomodel.program.operations.scores import frozen_net, net, score, table_net, table_score
 from fccomodel.program.operations.sources import array_data
 
 
@@ -63,30 +69,59 @@ class Scores:
 
     def net(self, node: ir.NetCall, env: Env) -> Val:
         """Outputs of a net for some rows; in a full pass for the whole table."""
+        if node.params is None:
+            return self.frozen(node, env)
         weights, g, event = (
             self.lower(node.params, env, False),
             self.state.graph,
             self.state.shape(node.shape),
         )
         which = {"net": node.net, "variable": node.params.name}
-        arg = node.arg
-        if (
-            self.state.full
-            and isinstance(arg, ir.Column)
-            and arg.name is not None
-            and env[arg.binder].draw is None
-        ):
-            key = self.leaves.key(arg)
+        column = node.column
+        if self.state.full and column is not None and env[column.binder].draw is None:
+            keys = tuple(self.leaves.key(one) for one in node.inputs if isinstance(one, ir.Column))
             whole = g.make(
                 table_net,
                 [weights],
                 **which,
-                key=key,
-                event=(len(self.state.data[key]), *event),
+                keys=keys,
+                event=(len(self.state.data[keys[0]]), *event),
                 thrifty=dear(self.state.bound),
             )
-            return g.make(take_val, [whole, env[arg.binder].ids])
-        if isinstance(arg, ir.Column) and (shared := env[arg.binder].shared) is not None:
+            return g.make(take_val, [whole, env[column.binder].ids])
+        if column is not None and (shared := env[column.binder].shared) is not None:
             batch, part = shared
-            return g.make(within, [self.net(node, {**env, arg.binder: batch})], **part)
-        return g.make(net, [weights, self.lower(arg, env, False)], **which, event=event)
+            return g.make(within, [self.net(node, {**env, column.binder: batch})], **part)
+        inputs = [self.lower(one, env, False) for one in node.inputs]
+        if any(one.varying for one in inputs):
+            self.state.refuse(errors.net_of_variables(node))
+        return g.make(net, [weights, *inputs], **which, event=event)
+
+    def frozen(self, node: ir.NetCall, env: Env) -> Val:
+        """Outputs of a net without variables: for columns of a table they are computed once, and become
+        a column themselves."""
+        g, column = self.state.graph, node.column
+        if column is not None and isinstance(column.binder.domain, ir.RowSet):
+            slot = env[column.binder]
+            if slot.draw is None:
+                if slot.shared is not None:
+                    batch, part = slot.shared
+                    return g.make(within, [self.frozen(node, {**env, column.binder: batch})], **part)
+                name = "_".join([node.net, column.binder.domain.table, *node.columns])
+                key = self.state.ship(name, outputs(self.state.bound, node))
+                return self.state.take(key, slot.ids, self.state.shape(node.shape))
+        inputs = [self.lower(one, env, False) for one in node.inputs]
+        if any(one.varying for one in inputs):
+            self.state.refuse(errors.net_of_variables(node))
+        return g.make(frozen_net, inputs, net=node.net, event=self.state.shape(node.shape))
+
+
+def outputs(bound: Bound, node: ir.NetCall) -> np.ndarray:
+    """The outputs of a frozen net for every row of a table, (rows, *output), computed once."""
+    assert node.column is not None
+    binder = node.column.binder
+    assert isinstance(binder.domain, ir.RowSet)
+    table = binder.domain.table
+    rows = np.arange(bound.tables[table].n)
+    key = ("frozen outputs", node.net, table, node.columns)
+    return remember(bound, key, lambda: interpret.evaluate(bound, node, {}, {binder: rows}).numpy())
