@@ -150,10 +150,7 @@ net = StatementKind(
     name="net",
     order=90,
     node=NetDecl,
-    forms={
-        "net": "net s : real[d] -> real assume smooth;",
-        "frozen net": "net t : real[d], int[k] -> real[m] frozen;",
-    },
+    forms={"net": "net s : real[d], int[d] -> real assume smooth;"},
     elsewhere={"network": "net"},
     token="NET",
     follows="NAME",
