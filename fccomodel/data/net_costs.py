@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir
-from fccomodel.data.bound import Bound
+from fccomodel.core.work import Rates
+from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.data.drawn import drawn
 
 if TYPE_CHECKING:
     import torch
@@ -62,6 +64,20 @@ def _of_net(bound: Bound, name: str) -> float:
     }
     rows = sum(bound.tables[table].n for table, _ in columns)
     module = bound.nets[name]
+    fetched = sum(_fetches(bound.tables[table], column) for table, column in columns)
+    return fetched + _of_rows(bound, name, rows, module)
+
+
+def _fetches(table: BoundTable, column: str) -> float:
+    """What it costs to fetch all rows of a column that are drawn, as multiply-adds of the same time."""
+    values: Any = table.columns[column]
+    if not drawn(values):
+        return 0.0
+    return table.n * values.source.seconds / Rates().product
+
+
+def _of_rows(bound: Bound, name: str, rows: int, module: torch.nn.Module) -> float:
+    """Multiply-adds of a net for so many rows."""
     if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in module.parameters()) <= THRIFTY_PASS:
         return 0.0
     declared = bound.problem.nets[name].input

@@ -12,7 +12,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.bind import _encode, _prepared, errors
+from fccomodel.data.bind import _drawn, _encode, _prepared, errors
 from fccomodel.data.bind._encode import Built
 from fccomodel.data.bind._families import Opened, demand_column
 from fccomodel.data.bind._rows import Rows, missing, read
@@ -21,7 +21,7 @@ from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors import words
-from fccomodel.data.sources import RawColumn, RawTable
+from fccomodel.data.sources import Drawing, RawColumn, RawTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,9 +46,11 @@ def draft(
     domains: Mapping[str, Any],
     collected: Errors,
     sink: Sink | None = None,
+    drawing: Drawing | None = None,
 ) -> Draft:
     """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers
-    of value sets; ``sink``: where vectors are written instead of being held."""
+    of value sets; ``sink``: where vectors are written instead of being held; ``drawing``: how rows
+    are drawn."""
     raw, rows = opened.raw, opened.rows
     stored = {name: record for name, record in stored.items() if name not in raw.ready}
     entries: dict[str, Entry] = {}
@@ -83,18 +85,23 @@ def draft(
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
-            columns[name] = _column(
-                table,
-                name,
-                entry,
-                source_columns[name],
-                raw,
-                rows,
-                stored.get(name),
-                sizes,
-                domains.get(name, ()),
-                sink,
-            )
+            if raw.drawn.keys() & set(source_columns[name]):
+                kind, what = table.columns[name], f"{table.name}.{name}"
+                built = _drawn.column(raw, entry, rows, name, what, drawing or Drawing())
+                columns[name] = _sized(built, kind, name, what, raw, sizes)
+            else:
+                columns[name] = _column(
+                    table,
+                    name,
+                    entry,
+                    source_columns[name],
+                    raw,
+                    rows,
+                    stored.get(name),
+                    sizes,
+                    domains.get(name, ()),
+                    sink,
+                )
             notes += columns[name].notes
     if source_columns:
         used = set().union(*source_columns.values())
@@ -281,7 +288,7 @@ def _filtered(
     complete, before = np.ones(rows.n, bool), rows
     if spec.missing == "drop":
         absent: dict[str, int] = {}
-        for column in sorted(set().union(*source_columns.values())):
+        for column in sorted(set().union(*source_columns.values()) - set(raw.drawn)):
             here = missing(read(raw, column, rows, table.name))
             complete &= ~here
             if here.any():

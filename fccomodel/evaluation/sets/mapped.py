@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from fccomodel.core.pages import expect
 
 
 class Mapped(torch.Tensor):
-    """A tensor whose rows stay in their file.
+    """A tensor whose rows stay in their file, or in a source that fetches them when they are asked for.
 
-    Rows that are taken have the working precision and device. Products read the rows block by block.
-    Any other operation loads all rows.
+    Rows that are taken have the working precision and device. Products and nets read the rows block
+    by block. Any other operation loads all rows.
 
-    rows   the rows of the file
-    at     the numbers of its rows in the file, or None for all
+    rows   the rows of the file, or what fetches them: it has a ``shape``, gives itself at other rows,
+           and ``to(device, dtype)`` gives these as a tensor
+    at     the numbers of its rows there, or None for all
     sizes  whether it holds the absolute values of the numbers
     place  the working device and precision
     """
@@ -37,7 +40,7 @@ class Mapped(torch.Tensor):
 
     def expect(self, how):
         """Tell the system how the rows will be read."""
-        if self.rows.device.type == "cpu":
+        if isinstance(self.rows, torch.Tensor) and self.rows.device.type == "cpu":
             expect(self.rows.data_ptr(), self.rows.numel() * self.rows.element_size(), how)
 
     def few(self, count):
@@ -76,6 +79,38 @@ class Mapped(torch.Tensor):
             return taken.abs()
         return taken
 
+    def drawn(self, index, seed):
+        """Rows as a step sees them, transformed anew for each seed."""
+        if self.at is not None:
+            index = self.at[index]
+        return self.placed(self.rows.drawn(index, seed))
+
+    def ahead(self, indices, seeds):
+        """Tell the source which rows the next steps will draw, (steps, rows), with which seeds."""
+        if self.at is not None:
+            indices = [self.at[index] for index in indices]
+        self.rows.ahead(indices, seeds)
+
+    def parts(self, size):
+        """All rows in order, some at a time, which are loaded when they are used."""
+        size = max(1, min(size, self.MOST // max(1, math.prod(self.shape[1:]))))
+        for start in range(0, len(self), size):
+            part = slice(start, min(start + size, len(self)))
+            if self.at is None:
+                yield Mapped(self.rows[part], *self.place, sizes=self.sizes)
+            else:
+                yield Mapped(self.rows, *self.place, at=self.at[part], sizes=self.sizes)
+
+    def moved(self, place):
+        """The same rows in another precision, or on another device."""
+        device, dtype = self.place
+        for part in place:
+            if isinstance(part, torch.dtype):
+                dtype = part
+            else:
+                device = torch.device(part)
+        return Mapped(self.rows, device, dtype, at=self.at, sizes=self.sizes)
+
     def blocks(self):
         """All rows in order, as pairs of a slice and its rows.
 
@@ -83,6 +118,12 @@ class Mapped(torch.Tensor):
         """
         self.expect("usual")
         count, (device, dtype) = len(self), self.place
+        if not isinstance(self.rows, torch.Tensor):
+            start = 0
+            for part in self.parts(count):
+                yield slice(start, start + len(part)), part.whole()
+                start += len(part)
+            return
         step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
         shape, there = (step, *self.rows.shape[1:]), (self.rows.device, self.rows.dtype) == self.place
         taken = self.rows.new_empty(shape if self.at is not None else 0)
@@ -131,6 +172,12 @@ class Mapped(torch.Tensor):
                 return args[0].chosen(args[2])
             if name == "narrow" and args[1] == 0:
                 return args[0].chosen(slice(args[2], args[2] + args[3]))
+            if name == "split" and isinstance(args[1], int):
+                return args[0].parts(args[1])
+            if name == "to" and all(isinstance(part, str | torch.device | torch.dtype) for part in args[1:]):
+                return args[0].moved(args[1:])
+            if name == "reshape" and args[1:] == (-1, *args[0].shape[1:]):
+                return args[0]
             if name in ("abs", "__abs__"):
                 return Mapped(args[0].rows, *args[0].place, at=args[0].at, sizes=True)
             if name == "detach":

@@ -33,6 +33,7 @@ from fccomodel.program.emit.vector import Composition
 from fccomodel.program.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps, together
 from fccomodel.program.lower.records import Buffer
 from fccomodel.program.names import Names
+from fccomodel.program.operations.sources import fetch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,9 @@ def emit(lowered: Lowered) -> Program:
     if isinstance(steps, BlockSteps) and lowered.shares is None:
         steps = together(steps)
         looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
-    samples = Samples(steps.state.draws, lowered.shares, looked)
+    fetches = tuple(val for val in steps.state.graph.vals if val.op is fetch)
+    changing = any(lowered.data[val.attrs["key"]].changing for val in fetches)
+    samples = Samples(steps.state.draws, lowered.shares, looked, fetches, changing)
     smoothing = smoothing_of(lowered)
     if isinstance(steps, VectorSteps):
         oracle: Composition | Gradient = Composition(lowered, steps, samples, smoothing)

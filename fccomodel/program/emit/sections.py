@@ -16,6 +16,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
 from fccomodel.program.emit import flatnet, layers, modules
@@ -178,7 +179,7 @@ def data(lowered: Lowered) -> str:
 
 
 def staying(lowered: Lowered) -> list[str]:
-    """The keys of the arrays that stay in their files."""
+    """The keys of the arrays that stay in their files, or in what draws their rows."""
     return [key for key, array in lowered.data.items() if mapped(array)]
 
 
@@ -187,6 +188,9 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     nets' initial parameters."""
     kept: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
+        if drawn(array):
+            kept[key] = array
+            continue
         array = np.asarray(array)
         array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
         kept[key] = torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -13,6 +13,7 @@ import numpy as np
 from fccomodel.core import ir, quoting
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn, same_rows
 from fccomodel.evaluation import logarithms
 from fccomodel.evaluation.sets import elements
 from fccomodel.plan.sharing import Strata
@@ -122,6 +123,10 @@ class State:
             if name in self.numbers:
                 continue
             held = self.data.setdefault(name, array)
+            if drawn(held) or drawn(array):
+                if same_rows(held, array):
+                    return name
+                continue
             if held is array or (
                 held.shape == array.shape and held.dtype == array.dtype and np.array_equal(held, array)
             ):

@@ -21,7 +21,7 @@ from fccomodel.program.operations.draws import draw, draw_strata
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.scores import net, score
-from fccomodel.program.operations.sources import take
+from fccomodel.program.operations.sources import fetch, take
 from fccomodel.program.operations.sums import log_mean_axes, mean_axes, shares, sum_axes
 from fccomodel.program.operations.together import at, iterates, joined, part
 
@@ -140,7 +140,7 @@ class Together:
                 users.setdefault(arg.id, []).append(v)
         found: dict[Any, list[Val]] = {}
         for v in sorted(self.needed.values(), key=lambda v: v.id):
-            if v.op is take and v.event and not v.static and len(v.axes) == 1 and sampled(v.args[0]):
+            if v.op in (take, fetch) and v.event and not v.static and len(v.axes) == 1 and sampled(v.args[0]):
                 met = frozenset(
                     (u.op, u.args[0 if u.op is net else 1].id)
                     for u in users.get(v.id, ())
@@ -262,7 +262,7 @@ class Together:
         axes = tuple(p.axes[0] for p in rows.parts)
         one = rows.parts[0]
         return self.graph.make(
-            take, [self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())], **one.attrs
+            one.op, [self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())], **one.attrs
         )
 
     def cut(self, whole: Val, rows: Rows, axis: Axis) -> Val:

@@ -10,6 +10,7 @@ from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.core.memory import available, in_words
 from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import preparing
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
@@ -108,6 +109,9 @@ def _in_files(bound: Bound) -> list[str]:
         kept = {column: values for column, values in table.columns.items() if mapped(values)}
         for column, values in kept.items():
             shape = " x ".join(f"{size:,}" for size in values.shape)
+            if drawn(values):
+                said.append(f"{name}.{column} ({shape}, {values.dtype}) is not read as a whole: its rows are drawn")
+                continue
             said.append(
                 f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}"
             )
