@@ -108,9 +108,7 @@ class DrawnColumn:
         if not self.source.workers:
             return
         numbers = [self.at[index.cpu().numpy()].reshape(len(index), -1) for index in indices]
-        self.source.ahead(
-            [(rows[k], seed) for k, seed in enumerate(seeds.tolist()) for rows in numbers]
-        )
+        self.source.ahead([(rows[k], seed) for k, seed in enumerate(seeds.tolist()) for rows in numbers])
 
 
 def drawn(values: Any) -> bool:

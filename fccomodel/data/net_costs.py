@@ -64,13 +64,13 @@ def _of_net(bound: Bound, name: str) -> float:
     }
     rows = sum(bound.tables[table].n for table, _ in columns)
     module = bound.nets[name]
-    fetched = sum(_fetches(bound.tables[table], column) for table, column in columns)
+    fetched = sum((_fetches(bound.tables[table], column) for table, column in columns), 0.0)
     return fetched + _of_rows(bound, name, rows, module)
 
 
-def _fetches(table: BoundTable, column: str) -> float:
+def _fetches(table: BoundTable, column: str | None) -> float:
     """What it costs to fetch all rows of a column that are drawn, as multiply-adds of the same time."""
-    values: Any = table.columns[column]
+    values: Any = table.columns[str(column)]
     if not drawn(values):
         return 0.0
     return table.n * values.source.seconds / Rates().product

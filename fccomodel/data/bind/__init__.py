@@ -270,9 +270,7 @@ class _Binder:
         if table is None:
             return ways
         columns = self.lazy.get(table.name, frozenset())
-        return replace(
-            ways, columns=columns, drawing=self.drawing.of(table, columns)
-        )
+        return replace(ways, columns=columns, drawing=self.drawing.of(table, columns))
 
     def tables(
         self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]

@@ -144,7 +144,7 @@ def _source_name(entry: Entry | None, name: str) -> str | None:
 
 def column(raw: RawTable, entry: Entry, rows: Rows, name: str, what: str, drawing: Drawing) -> Built:
     """A column whose rows are fetched when they are asked for."""
-    (own,) = entry.columns
+    own = entry.columns[0]
     if entry.scale:
         refuse(errors.scaled_rows(what))
     source = raw.drawn[own]

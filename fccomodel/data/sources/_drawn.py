@@ -43,7 +43,7 @@ Transform = Callable[[Any], Any]
 class Reader(Protocol):
     """What rows come from."""
 
-    def read(self, numbers: np.ndarray) -> Mapping[Any, Sequence[Any]]:
+    def read(self, numbers: np.ndarray) -> Mapping[Any, Any]:
         """The values of these rows, by the name of the source's column."""
 
 
@@ -160,9 +160,7 @@ class RowSource:
             found[name] = rows
         return found
 
-    def _row(
-        self, name: str, part: Part, number: int, value: Any, transform: Transform | None
-    ) -> np.ndarray:
+    def _row(self, name: str, part: Part, number: int, value: Any, transform: Transform | None) -> np.ndarray:
         """One value as an array of the column's shape."""
         row = numeric(value if transform is None else transform(value), name)
         if row.shape != part.event:
@@ -213,8 +211,8 @@ class RowSource:
         if use not in self.loaders:
             feed = Feed()
             with process.own_randomness():
-                loader = DataLoader(
-                    Answers(self),
+                loader: Any = DataLoader(
+                    Answers(self),  # type: ignore[arg-type]
                     sampler=feed,
                     batch_size=None,
                     num_workers=self.workers,
@@ -227,6 +225,16 @@ class RowSource:
         with process.own_randomness():
             return iter(loader)
 
+    def path(self, name: str) -> str | None:
+        """The .npy file that a column is mapped from, or None if it is not."""
+        if not isinstance(self.reader, ArrayReader):
+            return None
+        array: Any = self.reader.arrays[self.parts[name].column]
+        whole = isinstance(array, np.memmap) and str(array.filename or "").endswith(".npy")
+        if not whole or self.parts[name].looks is not None:
+            return None
+        return str(array.filename)
+
     def close(self) -> None:
         """Send the workers home; they are called again when they are needed."""
         self.coming, self.waiting = None, []
@@ -235,7 +243,7 @@ class RowSource:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without workers and what they have fetched."""
-        empty = {"kept": OrderedDict(), "waiting": [], "loaders": {}, "coming": None}
+        empty: dict[str, Any] = {"kept": OrderedDict(), "waiting": [], "loaders": {}, "coming": None}
         return {**self.__dict__, **empty}
 
     def __deepcopy__(self, memo: Any) -> RowSource:
@@ -263,7 +271,7 @@ class RowSource:
         numbers = np.unique(np.linspace(0, total - 1, PROBED).astype(np.int64))
         with watched_randomness() as drew:
             first = self._stacked(numbers, self.reader.read(numbers), steps=False)
-        second = self._stacked(numbers, self.reader.read(numbers), steps=False)
+            second = self._stacked(numbers, self.reader.read(numbers), steps=False)
         changed = any(not np.array_equal(first[name], second[name]) for name in self.parts)
         self.random = changed or drew()
         began = time.process_time()
@@ -320,7 +328,9 @@ def chosen(reader: Reader, names: Sequence[str], n: int, origin: str, request: R
     keys, given = request.drawing.keys, None
     if keys is not None:
         given = sources.open(keys, replace(request, drawn=frozenset()))
-    own = tuple(str(name) for name in names if name in request.drawn and not (given and name in given.numeric))
+    own = tuple(
+        str(name) for name in names if name in request.drawn and not (given and name in given.numeric)
+    )
     source = RowSource(reader=reader, what=origin, workers=request.drawing.workers)
     if own and given is None and not request.drawing.asked and _small(source, own, n):
         own = ()
@@ -456,4 +466,6 @@ def _found(answer: dict[str, Any] | list[Any]) -> dict[str, Any]:
 
 def _tensors(rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Arrays as tensors; those that cannot be written to are copied."""
-    return {name: torch.from_numpy(np.require(value, requirements="WC")) for name, value in rows.items()}
+    return {
+        name: torch.from_numpy(np.require(value, requirements=["W", "C"])) for name, value in rows.items()
+    }

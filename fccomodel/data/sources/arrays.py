@@ -40,7 +40,9 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
         refuse(errors.not_array_like(what, error))
 
 
-def from_mapping(columns: Mapping[str, Any], origin: str = "arrays", request: Request | None = None) -> RawTable:
+def from_mapping(
+    columns: Mapping[str, Any], origin: str = "arrays", request: Request | None = None
+) -> RawTable:
     """A table of arrays of one length; each is a column, and its axes after the first are a row's shape.
 
     Columns of the ``request`` that only nets read are drawn if they are mapped from files, or if

@@ -45,6 +45,12 @@ def _open(value: Any, request: Request) -> RawTable:
         return _named(value.tensors, request, origin)
     if len(value) == 0:
         refuse(errors.no_items(request.name, origin))
+    with _drawn.watched_randomness():
+        return _of_items(value, origin, request)
+
+
+def _of_items(value: Any, origin: str, request: Request) -> RawTable:
+    """The table of a data set; parts of its items that are not drawn are read."""
     first = value[0]
     reader = ItemReader(value)
     if not isinstance(first, Mapping):

@@ -442,7 +442,8 @@ def not_drawn(name: str, why: str) -> Diagnostic:
     """A transform, keys or workers are for columns that are drawn."""
     return DRAWN.error(
         f"{name} is not drawn row by row: {why}",
-        reason="a column is drawn if only nets read it, and it comes from a Dataset, a folder of images or arrays",
+        reason="a column is drawn if only nets read it, and it comes from a Dataset, a folder of images "
+        "or arrays",
         fix="leave keys, transform, eval_transform and workers out, or transform the column beforehand",
     )
 

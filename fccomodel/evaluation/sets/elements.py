@@ -35,9 +35,8 @@ def _column(array: np.ndarray) -> torch.Tensor:
         return as_tensor(array)
     from fccomodel.evaluation.sets.mapped import Mapped
 
-    if drawn(array):
-        rows = array
-    else:
+    rows: Any = array
+    if not drawn(array):
         rows = torch.from_numpy(array)
     return Mapped(rows, "cpu", torch.float64)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -23,7 +24,7 @@ class Mapped(torch.Tensor):
     """
 
     MOST = 1 << 22  # numbers that are in memory at once
-    rows: torch.Tensor
+    rows: Any
     at: torch.Tensor | None
     sizes: bool
     place: tuple[torch.device, torch.dtype]
@@ -71,6 +72,24 @@ class Mapped(torch.Tensor):
         self.expect("scattered")
         rest = [part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest]
         return self.placed(self.rows[(first, *rest)])
+
+    def without_loading(self, name, *args):
+        """The result of an operation that needs no rows, or only a few; None for others."""
+        if name == "__getitem__":
+            return self.chosen(args[0])
+        if name == "index_select" and args[0] == 0:
+            return self.chosen(args[1])
+        if name == "narrow" and args[0] == 0:
+            return self.chosen(slice(args[1], args[1] + args[2]))
+        if name == "split" and isinstance(args[0], int):
+            return self.parts(args[0])
+        if name == "to" and all(isinstance(part, str | torch.device | torch.dtype) for part in args):
+            return self.moved(args)
+        if name == "detach" or name == "reshape" and args == (-1, *self.shape[1:]):
+            return self
+        if name in ("abs", "__abs__"):
+            return Mapped(self.rows, *self.place, at=self.at, sizes=True)
+        return None
 
     def placed(self, rows):
         """Rows of the file in the working precision, on the working device."""
@@ -166,22 +185,9 @@ class Mapped(torch.Tensor):
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*args, **kwargs)
         if isinstance(args[0], Mapped) and not kwargs:
-            if name == "__getitem__":
-                return args[0].chosen(args[1])
-            if name == "index_select" and args[1] == 0:
-                return args[0].chosen(args[2])
-            if name == "narrow" and args[1] == 0:
-                return args[0].chosen(slice(args[2], args[2] + args[3]))
-            if name == "split" and isinstance(args[1], int):
-                return args[0].parts(args[1])
-            if name == "to" and all(isinstance(part, str | torch.device | torch.dtype) for part in args[1:]):
-                return args[0].moved(args[1:])
-            if name == "reshape" and args[1:] == (-1, *args[0].shape[1:]):
-                return args[0]
-            if name in ("abs", "__abs__"):
-                return Mapped(args[0].rows, *args[0].place, at=args[0].at, sizes=True)
-            if name == "detach":
-                return args[0]
+            found = args[0].without_loading(name, *args[1:])
+            if found is not None:
+                return found
         if (
             name in ("__matmul__", "matmul", "mv", "mm")
             and not kwargs
@@ -200,6 +206,57 @@ class Mapped(torch.Tensor):
         return function(
             *map(in_memory, args), **{key: in_memory(value) for key, value in (kwargs or {}).items()}
         )
+
+
+class FetchedRows:
+    """Rows that a function fetches when they are asked for: ``fetch(numbers, seed)`` gives them as a
+    tensor. ``seed`` is that of a step's draw, or None for a look.
+
+    shape  of the whole column
+    at     the numbers of its rows, or None for all
+    """
+
+    def __init__(self, fetch, shape, at=None):
+        self.fetch, self.event = fetch, tuple(shape[1:])
+        if at is None:
+            self.at = torch.arange(shape[0])
+        else:
+            self.at = at
+        self.shape, self.device = (*self.at.shape, *self.event), torch.device("cpu")
+
+    def __len__(self):
+        return len(self.at)
+
+    def numel(self):
+        """The number of entries."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, index):
+        first, *rest = index if isinstance(index, tuple) else (index,)
+        if isinstance(first, torch.Tensor):
+            first = first.cpu()
+        view = FetchedRows(self.fetch, (len(self), *self.event), self.at[first])
+        if rest:
+            return view.to()[(slice(None),) * view.at.dim() + tuple(rest)]
+        return view
+
+    def to(self, *place):
+        """The rows as looks see them, of a type, on a device."""
+        return self.fetched(None, *place)
+
+    def drawn(self, index, seed):
+        """Some rows as a step sees them."""
+        return self[index].fetched(int(seed))
+
+    def fetched(self, seed, *place):
+        """The rows as a tensor."""
+        rows = self.fetch(self.at.reshape(-1), seed).reshape(self.shape)
+        if place:
+            return rows.to(*place)
+        return rows
+
+    def ahead(self, indices, seeds):
+        """Rows of the next steps: a place to begin with them."""
 
 
 def in_memory(value):

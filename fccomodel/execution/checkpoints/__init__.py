@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.data.drawn import drawn
 from fccomodel.core import arrays, files
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import flush, make_folder
 from fccomodel.core.schema import anything, by_name, count, misfits, number, text
+from fccomodel.data.drawn import drawn
 from fccomodel.execution import errors
 
 #: The version of the format.

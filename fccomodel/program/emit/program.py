@@ -17,7 +17,7 @@ from fccomodel.library import distances, distributions, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal_form.penalty import Penalty
 from fccomodel.normal_form.smoothing import Smoothed
-from fccomodel.program.emit import modules, sections
+from fccomodel.program.emit import fetching, modules, sections
 from fccomodel.program.emit.carried import Carried, carried, read, source
 from fccomodel.program.emit.evaluation import Evaluation
 from fccomodel.program.emit.gradient import Gradient
@@ -84,7 +84,7 @@ def emit(lowered: Lowered) -> Program:
         steps = together(steps)
         looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
     fetches = tuple(val for val in steps.state.graph.vals if val.op is fetch)
-    changing = any(lowered.data[val.attrs["key"]].changing for val in fetches)
+    changing = any(fetching.changing(lowered.data[val.attrs["key"]]) for val in fetches)
     samples = Samples(steps.state.draws, lowered.shares, looked, fetches, changing)
     smoothing = smoothing_of(lowered)
     if isinstance(steps, VectorSteps):
@@ -101,6 +101,7 @@ def emit(lowered: Lowered) -> Program:
         device=_asked(lowered, "device", "cpu"),
         backend=_asked(lowered, "backend", "eager"),
         run_class=record.form.run.__name__,
+        fetched=bool(fetching.keys(lowered)),
         **kind,
     )
     classes, loop = record.classes(), record.loop()

@@ -19,7 +19,7 @@ from fccomodel.data.bound import mapped
 from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
-from fccomodel.program.emit import flatnet, layers, modules
+from fccomodel.program.emit import fetching, flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
 from fccomodel.program.emit.page import function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
@@ -174,7 +174,12 @@ def data(lowered: Lowered) -> str:
     if not kept:
         return text
     return "\n\n\n".join(
-        [*map(source, (expect, Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text]
+        [
+            *map(source, (expect, Mapped, in_memory, Products, Sums)),
+            f"MAPPED = {literal(kept)}",
+            text,
+            *fetching.text(lowered),
+        ]
     )
 
 

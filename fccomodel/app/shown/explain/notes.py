@@ -110,7 +110,9 @@ def _in_files(bound: Bound) -> list[str]:
         for column, values in kept.items():
             shape = " x ".join(f"{size:,}" for size in values.shape)
             if drawn(values):
-                said.append(f"{name}.{column} ({shape}, {values.dtype}) is not read as a whole: its rows are drawn")
+                said.append(
+                    f"{name}.{column} ({shape}, {values.dtype}) is not read as a whole: its rows are drawn"
+                )
                 continue
             said.append(
                 f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}"
