@@ -73,6 +73,7 @@ class Made:
         space: dict[str, Any] = {
             name: vars(blocks)[name] for name in ("tracked", "keep", "mean", "mean_log", "WATCHING")
         }
+        space["INITIAL"] = program.initial
         with process.own_randomness():
             exec(compile(program.text, "criterion.py", "exec", dont_inherit=True), space)  # noqa: S102
         return cls(lowered=lowered, program=program, functions=space, capacity=capacity)
@@ -101,6 +102,7 @@ class Criterion(torch.nn.Module):
             name: Strata.of(
                 bound.tables[name].n,
                 [*lowered.state.partitions.get(name, []), *lowered.watching.partitions.get(name, [])],
+                lowered.state.related.get(name, []),
             )
             for name in self.tables
         }
@@ -109,6 +111,25 @@ class Criterion(torch.nn.Module):
         self.steps, self.until, self.before = 0, int(self.settings.stage), math.inf
         self.noise = torch.Generator().manual_seed(0)
         self._register(lowered)
+        self._start(first)
+
+    def _start(self, made: Made) -> None:
+        """The variables beside the nets where a solve starts them: inside their sets."""
+        w = made.functions["start"](torch.Generator().manual_seed(0), "cpu", self.dtype)
+        self._assign(w)
+
+    @torch.no_grad()
+    def _assign(self, w: torch.Tensor) -> None:
+        """The variables from one flat vector."""
+        for name, (begin, end, shape) in self.layout.items():
+            self.variables[name].copy_(w[begin:end].reshape(shape))
+
+    def _flat(self) -> torch.Tensor | None:
+        """The variables beside the nets as one vector, or None if there are none."""
+        flat = [p.reshape(-1) for p in self.variables.values()]
+        if flat:
+            return torch.cat(flat)
+        return None
 
     def _register(self, lowered: GivenSteps) -> None:
         """The variables beside the nets as parameters; all that a step keeps as buffers."""
@@ -194,9 +215,9 @@ class Criterion(torch.nn.Module):
     ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """What the emitted step says of a batch; the watched values move with it."""
         data = self._data(made, device)
-        flat = [p.detach().reshape(-1) for p in self.variables.values()]
-        if flat:
-            w = torch.cat(flat)
+        flat = self._flat()
+        if flat is not None:
+            w = flat.detach()
         else:
             w = torch.zeros(0, dtype=self.dtype, device=device)
         groups = [self._group(group) for group in ("u", "c", "y")]
@@ -244,7 +265,11 @@ class Criterion(torch.nn.Module):
                 parameter.shape
             )
             total = total + (kept * parameter).sum()
-        return total - total.detach() + torch.as_tensor(value, dtype=self.dtype).to(total.device)
+        shift = torch.as_tensor(value, dtype=self.dtype).to(total.device) - total.detach()
+        flat = self._flat()
+        if flat is not None and self.plan.normal.prox:
+            total = total + self.made[self.batch].functions["regulariser"](flat)
+        return total + shift
 
     # ------------------------------------------------------------------------------ what a step takes
     def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
@@ -333,6 +358,10 @@ class Criterion(torch.nn.Module):
         """After the optimizer's step: variables back into their sets; at the end of a stage the centres
         move to the multipliers seen, estimates average over longer windows, and penalties whose
         multipliers are at their bound are raised."""
+        flat = self._flat()
+        if flat is not None:
+            self.made[self.batch].functions["project"](flat, 0.0)
+            self._assign(flat)
         if self.steps < self.until:
             return
         h = self.settings
