@@ -113,7 +113,6 @@ class StratifiedSampler(Sampler[list[int]]):
             rows = [next(s) for s, count in zip(streams, self.counts, strict=True) for _ in range(count)]
             yield self.numbers[rows].tolist()
 
-
     def _order(self, rng: np.random.Generator) -> np.ndarray:
         """All rows in a random order; rows of a group stand together, ``ROWS_OF_A_GROUP`` at a time."""
         order = rng.permutation(len(self.numbers))
@@ -126,6 +125,35 @@ class StratifiedSampler(Sampler[list[int]]):
         _, pieces = np.unique(groups * (int(piece.max()) + 1) + piece, return_inverse=True)
         place = rng.permutation(int(pieces.max()) + 1)
         return order[np.argsort(place[pieces], kind="stable")]
+
+
+class Stream:
+    """The batches of a sampler, epoch after epoch; its state is where it stands."""
+
+    def __init__(self, sampler: StratifiedSampler):
+        self.sampler, self.epoch, self.done = sampler, 0, 0
+        self.batches: Iterator[list[int]] | None = None
+
+    def __next__(self) -> list[int]:
+        while True:
+            if self.batches is None:
+                self.sampler.set_epoch(self.epoch)
+                self.batches = iter(self.sampler)
+                for _ in range(self.done):
+                    next(self.batches)
+            rows = next(self.batches, None)
+            if rows is not None:
+                self.done += 1
+                return rows
+            self.epoch, self.done, self.batches = self.epoch + 1, 0, None
+
+    def state_dict(self) -> dict[str, int]:
+        """The epoch, and how many of its batches were taken."""
+        return {"epoch": self.epoch, "done": self.done}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Goes on from where another stream stood."""
+        self.epoch, self.done, self.batches = state["epoch"], state["done"], None
 
 
 def _passes(rows: np.ndarray, rng: np.random.Generator) -> Iterator[int]:

@@ -12,7 +12,7 @@ from fccomodel.program.emit.projection import centre_key, centred
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, Whole
 from fccomodel.program.operations import union
-from fccomodel.program.operations.base import MoreauEnvelope, number, python, sizes
+from fccomodel.program.operations.base import MoreauEnvelope, number, python, shape_text
 from fccomodel.program.operations.estimates import function_dims
 
 
@@ -92,7 +92,7 @@ class Evaluation:
         else:
             argument = printer.ref(value, axes, event)
         if value.axes != axes:
-            argument += f".expand({sizes(axes, value.event)})"
+            argument += f".expand({shape_text(axes, value.event)})"
         cells = f"({index.rstrip(' ') if len(block.ids) == 1 else index.rstrip(', ')})"
         slope = self.smoothing.name("slope", form)
         return f"{literal(s.name)}: ({cells}, {argument}, {slope}, {largest_slope})"

@@ -145,8 +145,9 @@ class GivenProgram:
     """The functions of a criterion as text, with the arrays that they read, as tensors.
 
     text      defines ``step``, ``watch``, ``prepare``, ``start``, ``project``, ``regulariser`` and, where
-              the model has noise, ``draw``
-    initial   arrays of the sets that variables are in, and of the point that they start from
+              the model has noise, ``draw``; it reads ``INITIAL``
+    initial   the arrays ``INITIAL``: of projections, and of the point that variables start from
+    projects  whether a variable beside the nets is in a set
     noise     whether a step and ``watch`` take noise
     """
 
@@ -154,6 +155,7 @@ class GivenProgram:
     data: Mapping[str, torch.Tensor]
     numbers: Mapping[str, float]
     initial: Mapping[str, torch.Tensor]
+    projects: bool
     noise: tuple[bool, bool]
 
 
@@ -163,6 +165,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     smoothing = smoothing_of(lowered)  # type: ignore[arg-type]
     gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
     watch = _watch(lowered, gradient.prepared)
+    projection = Projection(lowered)  # type: ignore[arg-type]
     estimator = lowered.plan.algorithm_record.estimator
     if estimator is not None:
         known = vars(estimator)
@@ -170,6 +173,8 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
         known = {}
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
+    parts += [source(f) for f in carried(projection.called.values())]
+    parts += [projection.text]
     if smoothing.text:
         parts += [smoothing.text]
     parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
@@ -178,8 +183,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
             "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
         )
     )
-    projection = Projection(lowered)  # type: ignore[arg-type]
-    parts += [*map(source, projection.called.values()), projection.text, sections.start(lowered)]  # type: ignore[arg-type]
+    parts.append(sections.start(lowered))  # type: ignore[arg-type]
     parts += regulariser(lowered, differentiable=True)  # type: ignore[arg-type]
     initial = dict(projection.arrays)
     if (first := starts.first(lowered)) is not None:  # type: ignore[arg-type]
@@ -190,6 +194,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
         data={key: _tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
         numbers=lowered.state.numbers,
         initial=initial,
+        projects=bool(projection.lines),
         noise=(bool(lowered.state.draws), bool(lowered.watching.draws)),
     )
 
