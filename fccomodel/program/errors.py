@@ -195,6 +195,16 @@ def weights_outside(nets: Sequence[str]) -> Diagnostic:
     )
 
 
+def regulariser_beside(text: str, name: str) -> Diagnostic:
+    """A regulariser with a proximal map needs the step size, which is the optimizer's."""
+    return CRITERION.error(
+        f"`{text}` of the variable `{name}` is solved by its proximal map",
+        reason="That takes the step size, which in a loop of your own only the optimizer knows.",
+        fix=f"Bound the variable (`var {name} >= -1, <= 1`), use the optimizer's weight decay, or use "
+        "problem.solve().",
+    )
+
+
 def criterion_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
     """Steps by somebody else's optimizer have estimates block by block."""
     return CRITERION.error(
@@ -259,6 +269,16 @@ def criterion_not_scores(net: str, kind: str) -> Diagnostic:
         f"the scores of `{net}` are a {kind}, not a tensor",
         reason="A criterion takes outputs of the net, one for each row.",
         fix=f"Call criterion(rows, {net}=net(x)).",
+    )
+
+
+def criterion_not_finite(net: str, count: str, row: int, steps: int) -> Diagnostic:
+    """Estimates that took a score that is not a number would keep it."""
+    return CRITERION.error(
+        f"{count} scores of `{net}` are not finite, after {steps:,} steps (row {row} is the first)",
+        reason="Estimates would keep them for ever, so nothing has moved: the criterion is as before.",
+        fix="Take a smaller learning rate or clip gradients (torch.nn.utils.clip_grad_norm_); look at the "
+        "row; or catch this error and go on with the next batch.",
     )
 
 
