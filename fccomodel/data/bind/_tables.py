@@ -454,9 +454,10 @@ def _in_blocks(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> 
 def _among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     """Mask of the values that are in a sorted list, up to rounding."""
     position = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
-    above = np.abs(ascending[position] - values)
-    below = np.abs(ascending[np.maximum(position - 1, 0)] - values)
-    return np.minimum(above, below) <= 1e-9 * np.maximum(1, np.abs(values))
+    distance = np.abs(ascending[position] - values)
+    position = np.maximum(position - 1, 0)  # the neighbour below
+    distance = np.minimum(distance, np.abs(ascending[position] - values))
+    return distance <= 1e-9 * np.maximum(1, np.abs(values))
 
 
 def check_domain(
