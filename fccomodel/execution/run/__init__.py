@@ -13,6 +13,7 @@ import torch
 from fccomodel.core import process
 from fccomodel.core.diagnostics import quoting, refuse
 from fccomodel.core.failure import Failure
+from fccomodel.core.options import KEYWORD
 from fccomodel.data.bound import Bound
 from fccomodel.execution import backends, errors, ranks
 from fccomodel.execution.checkpoints import Checkpoints
@@ -39,6 +40,7 @@ class Progress:
     objective, violation  of the best point so far, on the exact problem
     kkt, kkt_error        its KKT residual as last estimated, with the 95% error of the estimate
     passes                passes over all rows that the finish has taken; None before the finish
+    constraints           running values by label, left minus right side: of steps by your optimizer
     """
 
     stage: int
@@ -51,6 +53,7 @@ class Progress:
     seconds_left: float | None
     message: str = ""
     passes: int | None = None
+    constraints: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -130,7 +133,7 @@ def run(
     seed: int = 0,
     device: str = "cpu",
     precision: str = "float32",
-    backend: str = "eager",
+    backend: tuple[Any, str] = ("eager", KEYWORD),
     budget_s: float | None = None,
     budget_it: int | None = None,
     budget_oracles: float | None = None,
@@ -144,7 +147,8 @@ def run(
 ) -> Solution:
     """Execute the program's text on its data. Ctrl-C ends it with the best point so far.
 
-    backend     what runs the steps, or ``auto``; a microscope needs eager steps
+    backend     what runs the steps, or ``auto``, with the origin of that option; a microscope needs
+                eager steps
     budget_s    seconds of the clock, which ends the run
     room        counted seconds that the stages share, ``budget_s`` unless given
     patience    counted seconds after which the run ends
@@ -153,16 +157,17 @@ def run(
     microscope  looks at the steps as they go
     keeper      writes the state as the run goes, and has the state to go on from
 
-    In a program of several ranks all but rank 0 end with the run. Raises F0818 if the backend cannot
-    take the steps, F0713 if another rank is lost, F0711 if nothing finite was found, and F0704 if
-    the variables or the arrays exceed the memory.
+    In a program of several ranks all but rank 0 end with the run. Raises F0808 if there is no such
+    backend, F0818 if it cannot take the steps, F0713 if another rank is lost, F0711 if nothing finite
+    was found, and F0704 if the variables or the arrays exceed the memory.
     """
+    wanted = backends.check(*backend)
     refuse_size(program, bound, precision)
     if program.shares is not None:
         device = ranks.join(device)
         ranks.waiting(False)
-        if backend not in ("auto", "eager"):
-            refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
+        if wanted not in ("auto", "eager"):
+            refuse(errors.of_one_process(f"The backend {wanted}"), source=bound.problem.source)
     module, dtype = loaded(program), getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
         foreseen = {
@@ -171,7 +176,7 @@ def run(
             "seconds": None if budget_oracles is not None else room or budget_s,
         }
         if microscope is None and program.shares is None:
-            chosen = backend
+            chosen = wanted
         else:
             chosen = "eager"
         equipped = backends.equip(chosen, module, program, device=device, **foreseen)

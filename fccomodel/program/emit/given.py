@@ -10,10 +10,15 @@ import numpy as np
 import torch
 
 from fccomodel.core.quoting import literal
+from fccomodel.program import starts
+from fccomodel.program.emit import sections
 from fccomodel.program.emit.carried import carried, source
+from fccomodel.program.emit.evaluation import regulariser
 from fccomodel.program.emit.gradient import Gradient
 from fccomodel.program.emit.page import function, printer_of
+from fccomodel.program.emit.printer import Prepared
 from fccomodel.program.emit.program import helpers
+from fccomodel.program.emit.projection import Projection
 from fccomodel.program.emit.sampling import Samples
 from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
@@ -103,8 +108,11 @@ def _tracked(
     return f"tracked({way}, u.{val.attrs['name']}, ({index}), {text}, {present}, h{extra})"
 
 
-def _watch(lowered: GivenSteps) -> str:
-    """``watch``: the objective and the constraints as written, their expectations by running means."""
+def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
+    """``watch``: the objective and the constraints as written, their expectations by running means.
+
+    What depends on the data alone joins what the steps have ``prepared``.
+    """
     state = lowered.watching
 
     def estimate(val: Val) -> str:
@@ -121,7 +129,7 @@ def _watch(lowered: GivenSteps) -> str:
             return "mean_log"
         return "mean"
 
-    printer = printer_of(lowered, state, estimator=estimate)  # type: ignore[arg-type]
+    printer = printer_of(lowered, state, prepared, estimator=estimate)  # type: ignore[arg-type]
     for name in ("given", "h"):
         printer.names.claim(name)
     printer.print([value for _, value in lowered.watched.values()])
@@ -136,13 +144,18 @@ def _watch(lowered: GivenSteps) -> str:
 class GivenProgram:
     """The functions of a criterion as text, with the arrays that they read, as tensors.
 
-    text      defines ``step``, ``watch``, ``prepare`` and, where the model has noise, ``draw``
+    text      defines ``step``, ``watch``, ``prepare``, ``start``, ``project``, ``regulariser`` and, where
+              the model has noise, ``draw``; it reads ``INITIAL``
+    initial   the arrays ``INITIAL``: of projections, and of the point that variables start from
+    projects  whether a variable beside the nets is in a set
     noise     whether a step and ``watch`` take noise
     """
 
     text: str
     data: Mapping[str, torch.Tensor]
     numbers: Mapping[str, float]
+    initial: Mapping[str, torch.Tensor]
+    projects: bool
     noise: tuple[bool, bool]
 
 
@@ -151,7 +164,8 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     samples, watched = Samples(lowered.state.draws), Samples(lowered.watching.draws)
     smoothing = smoothing_of(lowered)  # type: ignore[arg-type]
     gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
-    watch = _watch(lowered)
+    watch = _watch(lowered, gradient.prepared)
+    projection = Projection(lowered)  # type: ignore[arg-type]
     estimator = lowered.plan.algorithm_record.estimator
     if estimator is not None:
         known = vars(estimator)
@@ -159,6 +173,8 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
         known = {}
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
+    parts += [source(f) for f in carried(projection.called.values())]
+    parts += [projection.text]
     if smoothing.text:
         parts += [smoothing.text]
     parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
@@ -167,11 +183,18 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
             "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
         )
     )
+    parts.append(sections.start(lowered))  # type: ignore[arg-type]
+    parts += regulariser(lowered, differentiable=True)  # type: ignore[arg-type]
+    initial = dict(projection.arrays)
+    if (first := starts.first(lowered)) is not None:  # type: ignore[arg-type]
+        initial[sections.START] = torch.from_numpy(first)
     text = "\n\n\n".join([*map(source, helpers(parts)), *parts])
     return GivenProgram(
         text=f"import math\n\nimport torch\n\n\n{text}\n",
         data={key: _tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
         numbers=lowered.state.numbers,
+        initial=initial,
+        projects=bool(projection.lines),
         noise=(bool(lowered.state.draws), bool(lowered.watching.draws)),
     )
 

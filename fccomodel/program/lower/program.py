@@ -9,10 +9,10 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import Rewriter, shared
-from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, looked_at, part_of
 from fccomodel.data.nets import refuse_train_mode
+from fccomodel.data.subsets import Parts
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
@@ -103,8 +103,7 @@ def sampled(bound: Bound, plan: Plan) -> Bound:
     )
     if share >= 1.0 or by_row:
         return bound
-    kept = subsets.held(bound, share, SAMPLE_SEED, subsets.kinds(bound))
-    return part_of(subsets.part(bound, kept), bound)
+    return part_of(Parts(bound=bound, seed=SAMPLE_SEED).of_share(share), bound)
 
 
 def laid_out(state: State, plan: Plan) -> Layout:

@@ -363,8 +363,8 @@ def constraint_values(data, w):
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
-# the source: started, mixed, shuffled, thinned, opened, BlockRun, drawn, spare, Rates, operation_price, priced,
-#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
+# the source: started, mixed, shuffled, thinned, opened, BlockRun, drawn, spare, Rates, operation_price, counting,
+#   priced, summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
 #   inverse_smoothness, set_out, Work, step_price, spaced, passes_first, worked, ending, Watch, watching,
 #   open_stage, one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
 #   multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe, record, reached,

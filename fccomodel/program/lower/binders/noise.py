@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.data import draw_counts, net_costs
 from fccomodel.evaluation import interpret
 from fccomodel.evaluation.sets import draws
 from fccomodel.evaluation.sets.axes import Named
@@ -79,8 +80,9 @@ class Noise:
         domain, g, event = binder.domain, self.state.graph, self.event(binder)
         assert isinstance(domain, ir.Distribution)
         around = {a for b in self.state.free(body) if b in env for a in env[b].ids.axes}
-        times = math.prod(a.size for a in around) * math.prod(event)
-        number = draws.count(self.state.bound.draws, times, math.prod(a.size for a in joint))
+        weight = net_costs.numbers_of_a_draw(self.state.bound, binder, body, math.prod(event))
+        times = math.prod(a.size for a in around) * weight
+        number = draw_counts.count(self.state.bound.draws, times, math.prod(a.size for a in joint))
         axis = g.axis(self.state.unique(binder.name), number, "all")
         whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
         if domain.sampler:
@@ -112,7 +114,7 @@ class Noise:
         """
         state, domain, event = self.state, binder.domain, self.event(binder)
         assert isinstance(domain, ir.Distribution)
-        count = max(DRAWN, min(POOL, draws.MOST // max(1, math.prod(event))))
+        count = max(DRAWN, min(POOL, draw_counts.MOST // max(1, math.prod(event))))
         key = state.ship(f"{domain.family}_draws", self.sampled(binder, count, 1))
         size = state.batch(binder, ENDLESS, True) or (BESIDE if beside else DRAWN)
         axis = state.graph.axis(state.unique(binder.name), size, "sample")
