@@ -396,15 +396,12 @@ def _parts(problem: ir.Problem, lowering: GivenLowering) -> Iterator[tuple[str, 
 
 
 def _check_weights(plan: Plan, state: GivenState) -> None:
-    """A net's weights are met only inside the net: its optimizer is not ours. Nor is its step size, which
-    the proximal map of a regulariser takes."""
+    """A net's weights are met only inside the net: its optimizer is not ours."""
     nets = {name for name, var in plan.normal.variables.items() if var.net is not None}
     direct = [v for v in state.graph.vals if v.op is variable and v.attrs["name"] in nets]
     bounded = any(plan.normal.variables[name].sets for name in nets)
     if direct or bounded or any(term.variable in nets for term in plan.normal.prox):
         state.refuse(errors.weights_outside(sorted(nets)))
-    for term in plan.normal.prox:
-        state.refuse(errors.regulariser_beside(term.text, term.variable))
 
 
 def _layout(state: GivenState, plan: Plan) -> Layout:
