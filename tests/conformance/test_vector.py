@@ -18,7 +18,7 @@ from conformance.runs import judged, needs_cvxpy, outcome
 from fccomodel import algorithms, pipeline
 from fccomodel.algorithms import Constants
 from fccomodel.algorithms import hscg as hscg_module
-from fccomodel.algorithms.runtime.loops.vector_oracle import oracle_of
+from fccomodel.algorithms.runtime.loops.vector_oracle import VectorOracle
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
@@ -83,7 +83,7 @@ class Made:
     def oracle(self, w: torch.Tensor, seed: int = 0) -> tuple[Any, Any]:
         state = SimpleNamespace(w=w, oracles=0, t=0, epoch=0, length=self.h.stage)
         rng = torch.Generator().manual_seed(seed)
-        return state, oracle_of(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
+        return state, VectorOracle(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
 
 
 @cache
