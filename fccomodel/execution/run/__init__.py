@@ -23,7 +23,7 @@ from fccomodel.execution.run.answers import exact_values, multipliers
 from fccomodel.execution.run.loading import loaded
 from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved
 from fccomodel.execution.run.microscope import Microscope, Trace
-from fccomodel.plan.start import Kept
+from fccomodel.plan.start import Kept, Start
 from fccomodel.program import starts
 from fccomodel.program.emit import Program
 
@@ -124,6 +124,24 @@ class Solution:
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended it."""
         return self.ended == "interrupted"
+
+
+def without_steps(
+    variables: Mapping[str, np.ndarray], start: Start | None = None, *, stopped: str = ""
+) -> Solution:
+    """A point as the end of a run that makes no step, with the multipliers of its start."""
+    start = start or Start(values={})
+    return Solution(
+        variables=variables,
+        multipliers=start.multipliers,
+        limits={},
+        history=[],
+        iterations=0,
+        wall_s=0.0,
+        stopped=stopped,
+        ended="converged",
+        kept=start.kept,
+    )
 
 
 def run(

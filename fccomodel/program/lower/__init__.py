@@ -20,6 +20,7 @@ from fccomodel.program.lower.lowered import (
     Constraints,
     Layout,
     Lowered,
+    LoweredSteps,
     VectorSteps,
     Whole,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "Constraints",
     "Layout",
     "Lowered",
+    "LoweredSteps",
     "Lowering",
     "Shares",
     "State",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -113,14 +114,12 @@ class Constrained:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Lowered:
-    """A plan on bound data as graphs of values, one for each kind of pass.
+class LoweredSteps(ABC):
+    """The steps of a plan on bound data as graphs of values.
 
-    steps        a minibatch of the normal form
-    exact        the problem itself
-    whole        what a finish minimises, if the plan has one and such a pass can be had
-    constrained  what a restoration goes by, if the plan may come to one
-    shares       what each rank has of a step, in a program of several
+    layout  the place of each variable in the flat vector w
+    steps   a minibatch of the normal form
+    shares  what each rank has of a step, in a program of several
     """
 
     problem: ir.Problem
@@ -128,9 +127,6 @@ class Lowered:
     plan: Plan
     layout: Layout
     steps: BlockSteps | VectorSteps
-    exact: Exact
-    whole: Whole | None
-    constrained: Constrained | None
     shares: Shares | None = None
 
     @property
@@ -144,9 +140,9 @@ class Lowered:
         return self.steps.state.data
 
     @property
+    @abstractmethod
     def centred(self) -> list[Smoothed]:
         """The smoothed functions whose centres move."""
-        return [block.smoothed for block in self.exact.blocks]
 
     @property
     def inequalities(self) -> tuple[str, ...]:
@@ -159,3 +155,22 @@ class Lowered:
         if self.steps.state.dual:
             return ()
         return tuple(s.name for s in self.centred if s.penalty is not None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lowered(LoweredSteps):
+    """A plan on bound data as graphs of values, one for each kind of pass.
+
+    exact        the problem itself
+    whole        what a finish minimises, if the plan has one and such a pass can be had
+    constrained  what a restoration goes by, if the plan may come to one
+    """
+
+    exact: Exact
+    whole: Whole | None
+    constrained: Constrained | None
+
+    @property
+    def centred(self) -> list[Smoothed]:
+        """The smoothed functions whose centres move: those of the exact problem."""
+        return [block.smoothed for block in self.exact.blocks]
