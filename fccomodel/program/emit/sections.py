@@ -21,7 +21,7 @@ from fccomodel.program.emit import flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
-from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
+from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
 #: the share of the steps' work that looks at all rows take at most, where these are dear; and where
@@ -213,7 +213,7 @@ def variables(lowered: Lowered) -> str:
     )
 
 
-def start(lowered: Lowered) -> str:
+def start(lowered: LoweredSteps) -> str:
     """The function that gives the first iterate."""
     length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if lowered.plan.start is not None:
@@ -237,7 +237,7 @@ def start(lowered: Lowered) -> str:
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
 
 
-def scattered(lowered: Lowered) -> frozenset[str]:
+def scattered(lowered: LoweredSteps) -> frozenset[str]:
     """The variables that start at random: those with rows alike, where equal rows may be a saddle."""
     if lowered.plan.convex:
         return frozenset()

@@ -61,19 +61,30 @@ class GivenState(State):
     weights     by axis the weights of a batch's rows for its binder: of mean 1, or all 0 where the
                 batch has no row of the set
     partitions  by table: numbers of the sets and groups that each row belongs to
+    related     by table: those of the groups inside which rows are paired (``j.q == i.q``)
     scores      outputs of nets that the step asks for, by net, table and column
     """
 
     capacity: int
     weights: dict[Axis, Val] = field(default_factory=dict)
     partitions: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    related: dict[str, list[np.ndarray]] = field(default_factory=dict)
     scores: dict[tuple[str, str, str], ScoreInput] = field(default_factory=dict)
 
     def partition(self, table: str, codes: np.ndarray) -> None:
         """Notes a partition of a table's rows, once."""
-        known = self.partitions.setdefault(table, [])
-        if not any(np.array_equal(codes, other) for other in known):
-            known.append(codes)
+        _note(self.partitions, table, codes)
+
+    def relate(self, table: str, codes: np.ndarray) -> None:
+        """Notes the groups inside which rows of a table are paired, once."""
+        _note(self.related, table, codes)
+
+
+def _note(noted: dict[str, list[np.ndarray]], table: str, codes: np.ndarray) -> None:
+    """Adds numbers of rows to those of a table, unless they are there."""
+    known = noted.setdefault(table, [])
+    if not any(np.array_equal(codes, other) for other in known):
+        known.append(codes)
 
 
 class GivenRows(Batches):
@@ -120,9 +131,11 @@ class GivenRows(Batches):
             inside = np.zeros(total, dtype=np.int64)
             inside[members] = 1
             state.partition(domain.table, inside)
-        for inner, _ in sel.keys:
+        for inner, outer in sel.keys:
             codes = selections.key_codes(state.bound, sel.binder, [inner], np.arange(total))
             _, groups = np.unique(codes, return_inverse=True)
+            if any(isinstance(binder.domain, ir.RowSet) for binder in ir.free_binders(outer)):
+                state.relate(domain.table, groups.reshape(-1))
             if groups.max(initial=0) < MOST_GROUPS:
                 state.partition(domain.table, groups.reshape(-1))
 
@@ -359,15 +372,12 @@ def _parts(problem: ir.Problem, lowering: GivenLowering) -> Iterator[tuple[str, 
 
 
 def _check_weights(plan: Plan, state: GivenState) -> None:
-    """A net's weights are met only inside the net: its optimizer is not ours. Nor is its step size, which
-    the proximal map of a regulariser takes."""
+    """A net's weights are met only inside the net: its optimizer is not ours."""
     nets = {name for name, var in plan.normal.variables.items() if var.net is not None}
     direct = [v for v in state.graph.vals if v.op is variable and v.attrs["name"] in nets]
     bounded = any(plan.normal.variables[name].sets for name in nets)
     if direct or bounded or any(term.variable in nets for term in plan.normal.prox):
         state.refuse(errors.weights_outside(sorted(nets)))
-    for term in plan.normal.prox:
-        state.refuse(errors.regulariser_beside(term.text, term.variable))
 
 
 def _layout(state: GivenState, plan: Plan) -> Layout:
