@@ -496,6 +496,8 @@ class BoundModel(latex.Typeset):
             "patience": patience,
         }
         recipe = {name: value for name, value in recipe.items() if value is not None}
+        if recipe.keys() == {"patience"}:  # without an optimizer it is the option about stages
+            given = {"patience": recipe.pop("patience"), **given}
         named: dict[str, Any] = {
             "seed": seed,
             "device": device,
