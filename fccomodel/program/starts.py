@@ -14,7 +14,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.library.proximal import Piecewise
 from fccomodel.normal_form.smoothing import Smoothed
-from fccomodel.plan.start import Kept
+from fccomodel.plan.starts import Kept
 from fccomodel.program.lower import BlockSteps, Layout, Lowered, LoweredSteps
 
 #: names of settings that a run finds, beside the smoothing of each centre

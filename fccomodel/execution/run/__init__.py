@@ -23,7 +23,7 @@ from fccomodel.execution.run.answers import exact_values, multipliers
 from fccomodel.execution.run.loading import loaded
 from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved
 from fccomodel.execution.run.microscope import Microscope, Trace
-from fccomodel.plan.start import Kept, Start
+from fccomodel.plan.starts import Kept, Start
 from fccomodel.program import starts
 from fccomodel.program.emit import Program
 

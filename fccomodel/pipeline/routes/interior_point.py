@@ -74,7 +74,7 @@ def as_solution(answer: conic.Answer, before: Solution | None) -> Solution:
     What a converged run ended with is kept, for others to go on from.
     """
     from fccomodel.execution.run import without_steps
-    from fccomodel.plan.start import Kept
+    from fccomodel.plan.starts import Kept
 
     before = before or without_steps({})
     return replace(
