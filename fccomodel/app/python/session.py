@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
 from fccomodel.app import errors
-from fccomodel.app.python import starting
+from fccomodel.app.python import starts
 from fccomodel.app.python.solved import Explanation, Planned, Result
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
-from fccomodel.app.stored import comparison, keeping, results
+from fccomodel.app.stored import comparison, results
+from fccomodel.app.stored.checkpoints import kept
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
@@ -137,7 +138,7 @@ def compare(
     chosen = options.resolve(
         given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
     )
-    with keeping.kept(checkpoint, every, fresh) as checkpoints:
+    with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
@@ -418,6 +419,15 @@ class BoundModel(latex.Typeset):
         checkpoint: str | Path | None = None,
         every: str | float | None = None,
         fresh: bool = False,
+        optimizer: Callable[..., Any] | None = None,
+        scheduler: Callable[..., Any] | None = None,
+        clip: float | None = None,
+        ema: float | None = None,
+        callback: Callable[..., Any] | None = None,
+        batch: int | None = None,
+        validate: Any = None,
+        watch: str | None = None,
+        patience: int | None = None,
         **given: Any,
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
@@ -451,11 +461,44 @@ class BoundModel(latex.Typeset):
         checkpoint   folder in which the run saves its state. A killed run goes on from there and ends
                      with the numbers of an uninterrupted run. F0817 if the folder belongs to another
                      model, data or options
-        every        time between checkpoints, as ``60s``
+        every        time between checkpoints, as ``60s``; with ``callback`` the steps between two calls
         fresh        whether to ignore a checkpoint in the folder
+
+        The following are for models with nets. If one of them is given, the steps are those of an
+        optimizer of torch, by the gradient of ``criterion()``; no theorem is claimed of them.
+
+        optimizer    makes the optimizer: ``lambda p: torch.optim.AdamW(p, lr=1e-3)``. ``p`` is the list
+                     of all parameters, ``p.named`` has them by name (``s.0.weight``), for groups.
+                     Unless given Adam with rate 1e-3
+        scheduler    makes a schedule of the optimizer, which steps after every step
+        clip         largest norm of the gradient
+        ema          decay of an average of the weights, which looks and the answer take: 0.999
+        callback     called every ``every`` steps (100) with ``state``: ``.modules``, ``.step``,
+                     ``.seconds``, ``.values``, ``.best``, ``.look()``; the run ends if it returns False.
+                     If it raises, the run ends too and the answer is the best point so far
+        batch        rows of a step (64)
+        validate     rows to choose the answer by: other data for tables, ``{"D": frame}``, or
+                     ``"holdout"`` for those that ``holdout`` leaves out
+        watch        what is watched there: ``objective`` (unless given), ``violation``, a constraint's
+                     label, or a let with its sense, ``maximize auc``
+        patience     looks without a gain there after which the run ends; unless given it goes on
 
         Other keywords are options of the algorithm.
         """
+        recipe = {
+            "optimizer": optimizer,
+            "scheduler": scheduler,
+            "clip": clip,
+            "ema": ema,
+            "callback": callback,
+            "batch": batch,
+            "validate": validate,
+            "watch": watch,
+            "patience": patience,
+        }
+        recipe = {name: value for name, value in recipe.items() if value is not None}
+        if recipe.keys() == {"patience"}:  # without an optimizer it is the option about stages
+            given = {"patience": recipe.pop("patience"), **given}
         named: dict[str, Any] = {
             "seed": seed,
             "device": device,
@@ -469,23 +512,44 @@ class BoundModel(latex.Typeset):
             "population": population,
         }
         from fccomodel.app import new_rows
+        from fccomodel.evaluation.values import lets
         from fccomodel.pipeline import solving
 
+        if recipe:
+            from fccomodel.app.python import training
+
+            beside: dict[str, Any] = {
+                "trace": trace,
+                "checkpoint": checkpoint,
+                "fresh": fresh,
+                "backend": backend,
+            }
+            beside |= {"margin": margin, "population": population}
+            training.refuse_beside(beside, recipe)
+            if every is not None:
+                recipe["every"] = every
+            named = {k: v for k, v in named.items() if v is not None or k == "algorithm"}
+            with live.progress() if progress is None else nullcontext(progress) as shown:
+                outcome = training.trained(
+                    self, recipe, {**named, **given}, start, shown, show=show, sensitive=sensitivity
+                )
+            return Result(outcome=outcome)
         if trace:
             given = {"polish": False, **given}
         elif trace_at is not None:
             refuse(errors.steps_without_trace())
-        planned = starting.begun(self.plan(**named, **given), start)
+        planned = starts.begun(self.plan(**named, **given), start)
         if trace and (margin is not None or population):
             refuse(errors.traced_alone())
         if trace and checkpoint is not None:
             refuse(errors.traced_whole())
         with (
-            keeping.kept(checkpoint, every, fresh) as checkpoints,
+            kept(checkpoint, every, fresh) as checkpoints,
             live.progress() if progress is None else nullcontext(progress) as shown,
         ):
             if trace:
-                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=show))
+                wanted = lets(planned.problem, show)
+                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=wanted))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 

@@ -13,10 +13,15 @@ import numpy as np
 import torch
 
 from fccomodel import pipeline
+from fccomodel.app.python import starts
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.nets import build
+from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
+from fccomodel.execution.training import errors as refusals
+from fccomodel.execution.training.recipe import Recipe, Validation, Watch
 from fccomodel.execution.training.samplers import Numbered
+from fccomodel.pipeline import training
 from fccomodel.program import errors
 
 if TYPE_CHECKING:
@@ -205,7 +210,8 @@ class Criterion(compiled.Criterion):
         bound, point = self._at(nets)
         modules = {name: bound.nets[name] for name in nets}
         binding = replace(self.planned.binding, nets={**self.planned.binding.nets, **modules})
-        planned = replace(self.planned, bound=bound, binding=binding)
+        plan = self.plan.stepped_by("your optimizer")
+        planned = replace(self.planned, bound=bound, binding=binding, plan=plan)
         judged = report.report(bound, point, seed=planned.seed)
         spent = time.perf_counter() - began
         entry = {
@@ -226,7 +232,6 @@ class Criterion(compiled.Criterion):
             wall_s=spent,
             stopped=OWN_STEPS,
             ended="stopped",
-            notes=(OWN_STEPS,),
         )
         outcome = pipeline.Outcome(
             planned=planned,
@@ -276,6 +281,11 @@ def criterion(model: BoundModel, *, batch: int, algorithm: str | None, **given: 
     """The criterion of a bound model; F0826 if the model or the algorithm has none."""
     if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
         refuse(errors.criterion_batch(batch))
+    return Criterion(model, _planned(model, algorithm, **given), batch)
+
+
+def _planned(model: BoundModel, algorithm: str | None, **given: Any) -> pipeline.Planned:
+    """The plan whose gradient an optimizer steps by; F0826 where the algorithm named has none."""
     options = {"unverified": True, **given}
     if algorithm is not None:
         planned = model.plan(algorithm=algorithm, **options)
@@ -284,12 +294,71 @@ def criterion(model: BoundModel, *, batch: int, algorithm: str | None, **given: 
     if algorithm is not None or _fits(planned):
         if not compiled.suitable(planned.plan.algorithm_record):
             refuse(errors.criterion_algorithm(planned.plan.title, _known()))
-        return Criterion(model, planned, batch)
+        return planned
     for name in FALLBACK_ALGORITHMS:
         planned = model.plan(algorithm=name, **options)
         if _fits(planned):
             break
-    return Criterion(model, planned, batch)
+    return planned
+
+
+# ------------------------------------------------------------------------- solve with an optimizer
+def refuse_beside(beside: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """F0805 for keywords of ``solve`` that do not go with those of an optimizer."""
+    for name, value in beside.items():
+        if value not in (None, False, ()):
+            refuse(refusals.not_with_optimizer(name, list(given)))
+
+
+def trained(
+    model: BoundModel,
+    given: Mapping[str, Any],
+    chosen: Mapping[str, Any],
+    start: Any,
+    progress: Callable[..., None] | None,
+    **how: Any,
+) -> pipeline.Outcome:
+    """A solve by steps of an optimizer: ``solve(optimizer=..., ...)``.
+
+    given    the keywords about the optimizer
+    chosen   the options of the solve
+    how      what else ``pipeline.training.trained`` takes
+
+    Raises F0826 where the model has no net, F0805 for values that the keywords do not take.
+    """
+    if not model.compiled.problem.nets:
+        refuse(refusals.loop_without_net([name for name in given if name != "every"]))
+    planned = starts.begun(_planned(model, **chosen), start)
+    if planned.ranks:
+        refuse(of_one_process("A solve with an optimizer of yours"), source=planned.problem.source)
+    return training.trained(planned, _recipe(planned, dict(given)), progress, **how)
+
+
+def _recipe(planned: pipeline.Planned, given: dict[str, Any]) -> Recipe:
+    """The keywords about the optimizer as a record."""
+    validate, watch, patience = (given.pop(name, None) for name in ("validate", "watch", "patience"))
+    if validate is None:
+        for name, value in (("watch", watch), ("patience", patience)):
+            if value is not None:
+                refuse(refusals.without_validation(name))
+        return Recipe(**given)
+    validation = Validation(
+        bound=_validation(planned, validate), watch=Watch.of(watch, planned.problem), patience=patience
+    )
+    return Recipe(**given, validation=validation)
+
+
+def _validation(planned: pipeline.Planned, validate: Any) -> Bound:
+    """The problem on validation rows, with the scaling and the categories of the rows solved on."""
+    if isinstance(validate, str) and validate == "holdout":
+        if planned.holdout is None:
+            refuse(refusals.nothing_held_out())
+        return pipeline.elsewhere(planned)
+    if not isinstance(validate, Mapping) or not validate:
+        refuse(refusals.not_validation(validate, list(planned.bound.tables)))
+    encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
+    binding = replace(planned.binding, data={**planned.binding.data, **validate})
+    return pipeline.bind(planned.compiled, binding, seed=planned.seed, encoding=encoding)
 
 
 def _fits(planned: pipeline.Planned) -> bool:

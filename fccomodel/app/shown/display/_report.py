@@ -57,6 +57,8 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
         parts.append(section("race", result.race.lines()))
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
+    if planned.plan.optimizer:
+        parts.append(section("steps", list(planned.plan.practice)))
     if verbose:
         parts += _way_to_answer(result)
     elif not result.report.solved:
@@ -115,6 +117,8 @@ def _more(plan: Plan, method: str) -> str:
     standings = [
         str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values()
     ]
+    if plan.optimizer:
+        return "--verbose: how, options; all in result.json"
     notes = []
     if standings:
         counts = ", ".join(f"{count} {standing}" for standing, count in Counter(standings).items())

@@ -102,7 +102,7 @@ def _refusal_json(analysis: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
 def plan_json(plan: Any) -> dict[str, Any]:
     """The plan: how assumptions are met, the rate, the constants of the schedule, and practices that
     the theorem does not cover."""
-    constants = plan.constants
+    constants, promise = plan.constants, plan.promise
     constants_json = None
     if constants:
         constants_json = {
@@ -110,13 +110,17 @@ def plan_json(plan: Any) -> dict[str, Any]:
             for name, standing in constants.standing.items()
         }
     return {
-        "theorem": plan.promise.name,
+        "theorem": None if promise is None else promise.name,
         "guarantee": plan.guarantee,
         "choice": {**plan.ranking.to_json(), "named": named(plan), "entrants": list(plan.entrants)},
         "unverified": list(plan.unverified),
         "assumptions": findings_json(plan.clauses, plan.findings),
         "practice": list(plan.practice),
-        "rate": {"formula": plan.promise.rate, "counts": plan.counts, "here": plan.rate},
+        "rate": {
+            "formula": "" if promise is None else promise.rate,
+            "counts": plan.counts,
+            "here": plan.rate,
+        },
         "constants": constants_json,
         "steps": plan.schedule.steps if constants else None,
         "undefined": list(plan.undefined),

@@ -67,11 +67,13 @@ def _large(analysis: Analysis) -> list[str]:
     """Notes on large data: tables in files, and a report that may use a sample of the rows."""
     if analysis.bound is None:
         return []
+    from fccomodel.data.subsets import Parts
+    from fccomodel.evaluation.passes import amount
     from fccomodel.report.new_rows import subsample
 
     texts = _in_files(analysis.bound)
-    count = subsample.amount(analysis.bound)
-    if count > subsample.LARGE_ELEMENTS and subsample.thinnable(analysis.bound):
+    count = amount(analysis.bound)
+    if count > subsample.LARGE_ELEMENTS and not Parts(bound=analysis.bound).obstacle:
         drawn = "where the budget is short of that, the report is of rows drawn at random"
         texts.append(f"{count:.1e} elements are evaluated: {drawn}")
     return texts
@@ -82,9 +84,9 @@ def _memory(analysis: Analysis, plan: Any) -> list[str]:
     bound = analysis.bound
     if bound is None or plan is None:
         return []
-    from fccomodel.report.new_rows import subsample
+    from fccomodel.evaluation.passes import amount
 
-    if subsample.amount(bound) <= FEW_NUMBERS:
+    if amount(bound) <= FEW_NUMBERS:
         return []
     from fccomodel.program.lower import foreseen, lower
 

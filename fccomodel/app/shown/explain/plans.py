@@ -58,7 +58,9 @@ def _algorithm_lines(plan: Any, width: int) -> list[str]:
     lines = ["", f"Algorithm  {plan.algorithm}"]
     if getattr(plan, "algorithm_record", None) is not None:
         unverified = getattr(plan, "unverified", ())
-        if unverified:
+        if getattr(plan, "optimizer", ""):
+            lines += wrap(plan.summary[0], width, "  ")
+        elif unverified:
             lines += wrap(f"{plan.title}; no theorem covers this run, which needs", width, "  ")
             lines += items(unverified, width)
         elif not all(finding.holds for finding in plan.findings.values()):
@@ -141,6 +143,8 @@ def assumption_lines(plan: Any) -> list[str]:
 
     A last line explains the assumptions that are taken on trust, if there are any.
     """
+    if plan.promise is None:
+        return []
     match = PAPER.match(plan.promise.name)
     paper = match[0] if match else ""
     lines = []
