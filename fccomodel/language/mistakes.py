@@ -34,6 +34,10 @@ _REDUCTIONS = {
 }
 
 
+#: Types of the words that begin statements with long formulas.
+_FORMULAS = ("SENSE", "LET", "DEF", "NAME")
+
+
 # --------------------------------------------------------------------------------- whole statements
 def not_closed(piece: Piece) -> Diagnostic:
     """The error of a statement that only lacks its ``;``."""
@@ -126,8 +130,8 @@ def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagn
         diagnostic = mistake.explained(slip)
         if diagnostic is not None:
             return diagnostic
-    if kinds >= _VALUE or kinds >= _OPERATOR:  # inside a formula, where the statement's form does not help
-        form = ""
+    if words[0].type in _FORMULAS and (kinds >= _VALUE or kinds >= _OPERATOR):
+        form = ""  # inside a formula the statement's form does not help
     return errors.syntax.unexpected(words[k], _reason(slip.before, kinds), form, slip.at)
 
 

@@ -237,8 +237,10 @@ def _member(c: list, at: Span) -> syntax.Expr:
         return syntax.Compare(operands=operands, ops=("<=", "<="), span=at)
     if not isinstance(domain, syntax.SetLiteral):
         raise Refusal(errors.syntax.member_of_a_named_set(at))
-    equal = [syntax.Compare(operands=(column, item), ops=("==",), span=at) for item in domain.items]
-    return functools.reduce(lambda a, b: syntax.Binary(op="or", left=a, right=b, span=at), equal)
+    cases: list[syntax.Expr] = [
+        syntax.Compare(operands=(column, item), ops=("==",), span=at) for item in domain.items
+    ]
+    return functools.reduce(lambda a, b: syntax.Binary(op="or", left=a, right=b, span=at), cases)
 
 
 @_rule("range")

@@ -9,7 +9,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import comparisons, domains, signs
 from fccomodel.language.formulas.context import Context, Scope
-from fccomodel.language.formulas.expressions import as_number, evaluate, evaluates
+from fccomodel.language.formulas.expressions import as_number, complete, evaluate, evaluates, number
 from fccomodel.language.formulas.shapes import broadcast, described, same_dim
 from fccomodel.library import atoms
 
@@ -72,23 +72,15 @@ def choice(ctx: Context, scope: Scope, node: syntax.Choice) -> ir.Expr | None:
     condition, so that it is evaluated only where the condition holds.
     """
     condition = comparisons.condition(ctx, scope, node.condition, "what follows `if`")
-    what = "what `if` chooses"
-    branches = [evaluate(ctx, scope, branch) for branch in (node.yes, node.no)]
-    if condition is None or branches[0] is None or branches[1] is None:
-        return None
-    if not domains.condition_is_fixed(ctx, condition):
+    yes = number(ctx, scope, node.yes, "what `if` chooses", scalar=False)
+    no = number(ctx, scope, node.no, "what `if` chooses", scalar=False)
+    if condition is None or yes is None or no is None or not domains.condition_is_fixed(ctx, condition):
         return None
     opposite = ir.Apply(op="not", args=(condition,), span=condition.span)
-    terms = []
-    for holds, branch in zip((condition, opposite), branches, strict=True):
-        number = as_number(ctx, branch, what)
-        if number is None:
-            return None
-        terms.append(_under(ctx, holds, number))
-    return arithmetic(ctx, "+", *terms, node.span)
+    return arithmetic(ctx, "+", _under(condition, yes), _under(opposite, no), node.span)
 
 
-def _under(ctx: Context, condition: ir.Expr, branch: ir.Expr) -> ir.Expr:
+def _under(condition: ir.Expr, branch: ir.Expr) -> ir.Expr:
     """A number where a condition holds, and 0 elsewhere."""
     if isinstance(branch, ir.Const) and branch.value == 0 and not branch.shape:
         return branch
@@ -119,10 +111,10 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
     """``left op right`` with shapes checked and constants folded, or None after an error."""
     name = atoms.operator(op).name
     what = f"what is {VERBS[name]}"
-    numbers = as_number(ctx, left, what), as_number(ctx, right, what)
-    if numbers[0] is None or numbers[1] is None:
+    sides = complete([as_number(ctx, left, what), as_number(ctx, right, what)])
+    if sides is None:
         return None
-    left, right = numbers
+    left, right = sides
     if name == "matmul":
         return matmul(ctx, left, right, span)
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):
