@@ -31,7 +31,7 @@ from fccomodel.language.notation.declarations import (
 )
 from fccomodel.language.notation.model import Notation
 from fccomodel.language.notation.sets import draw, iterate
-from fccomodel.language.notation.terms import between, chain, column, literal, subscript
+from fccomodel.language.notation.terms import between, chain, column, if_else, literal, subscript
 
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result
@@ -46,6 +46,7 @@ __all__ = [
     "dim",
     "draw",
     "grid",
+    "if_else",
     "index",
     "integer",
     "iterate",
