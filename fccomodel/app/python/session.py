@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fccomodel import pipeline
 from fccomodel.app import errors
-from fccomodel.app.python import starting
+from fccomodel.app.python import starts
 from fccomodel.app.python.solved import Explanation, Planned, Result
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
-from fccomodel.app.stored import comparison, keeping, results
+from fccomodel.app.stored import comparison, results
+from fccomodel.app.stored.checkpoints import kept
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
@@ -137,7 +140,7 @@ def compare(
     chosen = options.resolve(
         given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
     )
-    with keeping.kept(checkpoint, every, fresh) as checkpoints:
+    with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
@@ -162,6 +165,8 @@ def owned(value: Any) -> Any:
 
     The rows of a query are read. Any other value is returned as it is.
     """
+    if isinstance(value, np.memmap):
+        return value
     value = frame.read(value)
     if isinstance(value, Mapping):
         return {name: owned(part) for name, part in value.items()}
@@ -195,9 +200,11 @@ def _binding(
     samplers: Mapping[str, Callable[..., Any]] | None,
     data_dir: str | Path | None,
     allow_python: bool,
+    drawing: Any = None,
 ) -> pipeline.Binding:
     """The arguments of ``bind`` as the record that the pipeline takes."""
     return pipeline.Binding(
+        drawing=drawing,
         spec=Path(spec) if isinstance(spec, str) else spec,
         data=data,
         params={name: owned(value) for name, value in (params or {}).items()},
@@ -239,6 +246,10 @@ class CompiledModel(latex.Typeset):
         samplers: Mapping[str, Callable[..., Any]] | None = None,
         data_dir: str | Path | None = None,
         allow_python: bool = False,
+        keys: Any = None,
+        transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        eval_transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        workers: int = 0,
         **tables: Any,
     ) -> BoundModel:
         """Give the model's names their data.
@@ -252,9 +263,21 @@ class CompiledModel(latex.Typeset):
         samplers   functions that draw from the model's own distributions:
                    ``function(rng, n, *parameters)`` returns n draws
         data_dir   the folder that file names in the binding start from
+        keys       of a data set whose rows are drawn, the columns that formulas read: a DataFrame or
+                   a mapping of arrays; then no item is read for them. By table for several tables
+        transform  by column, ``{"x": f}``, what a step does to each row that it draws
+        eval_transform  the same for looks, reports and scores, which see rows as they are otherwise
+        workers    processes that fetch rows, as of a torch ``DataLoader``
+
+        A column of vectors that only nets read is drawn row by row if it comes from a large or
+        random Dataset, a folder of images, or an array that is mapped from a file.
         """
+        from fccomodel.data.bind import Given, keyed
+
         given = {name: owned(value) for name, value in _tables(data, tables).items()}
-        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python))
+        given = keyed(self.compiled.problem, given, owned(keys))
+        drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
+        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
 
     def prepare(
         self,
@@ -496,6 +519,8 @@ class BoundModel(latex.Typeset):
             "patience": patience,
         }
         recipe = {name: value for name, value in recipe.items() if value is not None}
+        if recipe.keys() == {"patience"}:  # without an optimizer it is the option about stages
+            given = {"patience": recipe.pop("patience"), **given}
         named: dict[str, Any] = {
             "seed": seed,
             "device": device,
@@ -535,13 +560,13 @@ class BoundModel(latex.Typeset):
             given = {"polish": False, **given}
         elif trace_at is not None:
             refuse(errors.steps_without_trace())
-        planned = starting.begun(self.plan(**named, **given), start)
+        planned = starts.begun(self.plan(**named, **given), start)
         if trace and (margin is not None or population):
             refuse(errors.traced_alone())
         if trace and checkpoint is not None:
             refuse(errors.traced_whole())
         with (
-            keeping.kept(checkpoint, every, fresh) as checkpoints,
+            kept(checkpoint, every, fresh) as checkpoints,
             live.progress() if progress is None else nullcontext(progress) as shown,
         ):
             if trace:

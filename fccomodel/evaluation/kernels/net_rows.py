@@ -59,44 +59,41 @@ class _Again:
             torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)
         ]
         total, *rows = found
-        parts = [one if one is None else one.split(self.size) for one in rows]
-        inputs, values = self._parts(x, wanted)
-        for k, (taken, value, outer) in enumerate(
-            zip(inputs, values, gradient.split(self.size), strict=True)
-        ):
-            slopes = iter(torch.autograd.grad(value, [one for one in taken if one.requires_grad], outer))
+        start = 0
+        for taken, value in self._parts(x, wanted):
+            piece = slice(start, start + len(value))
+            asked = [one for one in taken if one.requires_grad]
+            slopes = iter(torch.autograd.grad(value, asked, gradient[piece]))
             if total is not None:
                 total += next(slopes)
-            for part in parts:
+            for part in rows:
                 if part is not None:
-                    part[k].copy_(next(slopes))
+                    part[piece].copy_(next(slopes))
+            start = piece.stop
         return found
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """The derivative of the outputs along directions."""
         way, *rows = along
-        count = -(-len(x[1]) // self.size)
-        ways = zip(*([None] * count if one is None else one.split(self.size) for one in rows), strict=True)
-        parts = zip(*self._parts(x, [one is not None for one in along]), ways, strict=True)
-        with torch.enable_grad():
-            return torch.cat([directional(value, inputs, [way, *mine]) for inputs, value, mine in parts])
+        start, found = 0, []
+        for taken, value in self._parts(x, [one is not None for one in along]):
+            piece = slice(start, start + len(value))
+            mine = [None if part is None else part[piece] for part in rows]
+            with torch.enable_grad():
+                found.append(directional(value, taken, [way, *mine]))
+            start = piece.stop
+        return torch.cat(found)
 
     def _parts(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool]
-    ) -> tuple[list[tuple[torch.Tensor, ...]], Iterator[torch.Tensor]]:
-        """The parameters with some rows of each input, and the outputs there with their graph."""
+    ) -> Iterator[tuple[tuple[torch.Tensor, ...], torch.Tensor]]:
+        """The parameters with some rows of each input at a time, and the outputs there with their graph."""
         leaf = x[0].detach().requires_grad_(wanted[0])
-        split = zip(*(one.split(self.size) for one in x[1:]), strict=True)
-        inputs = [
-            (leaf, *(p.detach().requires_grad_(want) for p, want in zip(part, wanted[1:], strict=True)))
-            for part in split
-        ]
-
-        def outputs() -> Iterator[torch.Tensor]:
-            """The outputs of each part, with a graph."""
-            for _, *part in inputs:
-                with torch.enable_grad():
-                    value = net_apply(self.module, leaf, *part)
-                yield value
-
-        return inputs, outputs()
+        for rows in zip(*(one.split(self.size) for one in x[1:]), strict=True):
+            parts = [part.detach() for part in rows]
+            for part, want in zip(parts, wanted[1:], strict=True):
+                if want:
+                    part.requires_grad_()
+            with torch.enable_grad():
+                value = net_apply(self.module, leaf, *parts)
+            yield (leaf, *parts), value
