@@ -8,6 +8,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.sets import draws, elements
 from fccomodel.evaluation.sets.axes import Named, new_axis
@@ -74,6 +75,8 @@ def _largest_ids(bound: Bound, call: ir.NetCall, binder: ir.Binder) -> np.ndarra
             continue
         assert isinstance(binder.domain, ir.RowSet) and one.name is not None
         column = bound.tables[binder.domain.table].columns[one.name]
+        if drawn(column):
+            continue
         column = np.asarray(column).reshape(len(column), -1)
         if column.size:
             rows += [int(column.min(1).argmin()), int(column.max(1).argmax())]
