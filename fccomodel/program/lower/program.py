@@ -94,7 +94,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
 def sampled(bound: Bound, plan: Plan) -> Bound:
     """The rows that looks are at: a fixed sample where a pass of nets over all of them is too dear, and
     no smoothed function has a centre for each row."""
-    share = looked_at(bound)
+    share = looked_at(bound, plan.budget.seconds)
     by_row = any(
         isinstance(b.domain, ir.RowSet)
         for smoothed in plan.normal.smoothed

@@ -51,6 +51,9 @@ MOST_POWER = 1.1
 SMALL_SHARE = 0.1
 #: Rows that are enough for this price, whatever their share.
 FEW_ROWS = 2000
+#: Share of a report's time that one pass of expensive nets over all rows may take, for exact values of
+#: the objective and the constraints.
+ONE_PASS_SHARE = 0.5
 #: Counted seconds for the errors of the values, at most.
 ERRORS_S = 2.0
 #: Share of a report's time that the errors take, at most.
@@ -160,7 +163,7 @@ def _part_of_dear_nets(
     thin = subsets.part(bound, subsets.held(bound, max(share, least), seed, kinds))
     part_of(thin, bound)
     part = _described(bound, thin, whole)
-    if NEEDED_PASSES * once > afford:
+    if ONE_PASS_SHARE * afford < once:
         return part
     exact = values(bound, point, seed)[0]
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
