@@ -195,16 +195,6 @@ def weights_outside(nets: Sequence[str]) -> Diagnostic:
     )
 
 
-def regulariser_beside(text: str, name: str) -> Diagnostic:
-    """A regulariser with a proximal map needs the step size, which is the optimizer's."""
-    return CRITERION.error(
-        f"`{text}` of the variable `{name}` is solved by its proximal map",
-        reason="That takes the step size, which in a loop of your own only the optimizer knows.",
-        fix=f"Bound the variable (`var {name} >= -1, <= 1`), use the optimizer's weight decay, or use "
-        "problem.solve().",
-    )
-
-
 def criterion_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
     """Steps by somebody else's optimizer have estimates block by block."""
     return CRITERION.error(

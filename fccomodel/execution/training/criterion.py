@@ -106,6 +106,7 @@ class Criterion(torch.nn.Module):
             name: Strata.of(
                 bound.tables[name].n,
                 [*lowered.state.partitions.get(name, []), *lowered.watching.partitions.get(name, [])],
+                lowered.state.related.get(name, []),
             )
             for name in self.tables
         }
@@ -114,6 +115,25 @@ class Criterion(torch.nn.Module):
         self.steps, self.until, self.before = 0, int(self.settings.stage), math.inf
         self.noise = torch.Generator().manual_seed(0)
         self._register(lowered)
+        self._start(first)
+
+    def _start(self, made: Made) -> None:
+        """The variables beside the nets where a solve starts them: inside their sets."""
+        w = made.functions["start"](torch.Generator().manual_seed(0), "cpu", self.dtype)
+        self._assign(w)
+
+    @torch.no_grad()
+    def _assign(self, w: torch.Tensor) -> None:
+        """The variables from one flat vector."""
+        for name, (begin, end, shape) in self.layout.items():
+            self.variables[name].copy_(w[begin:end].reshape(shape))
+
+    def _flat(self) -> torch.Tensor | None:
+        """The variables beside the nets as one vector, or None if there are none."""
+        flat = [p.reshape(-1) for p in self.variables.values()]
+        if flat:
+            return torch.cat(flat)
+        return None
 
     def _register(self, lowered: GivenSteps) -> None:
         """The variables beside the nets as parameters; all that a step keeps as buffers."""
@@ -200,9 +220,9 @@ class Criterion(torch.nn.Module):
     ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """What the emitted step says of a batch; the watched values move with it."""
         data = self._data(made, device)
-        flat = [p.detach().reshape(-1) for p in self.variables.values()]
-        if flat:
-            w = torch.cat(flat)
+        flat = self._flat()
+        if flat is not None:
+            w = flat.detach()
         else:
             w = torch.zeros(0, dtype=self.dtype, device=device)
         groups = [self._group(group) for group in ("u", "c", "y")]
@@ -250,7 +270,11 @@ class Criterion(torch.nn.Module):
                 parameter.shape
             )
             total = total + (kept * parameter).sum()
-        return total - total.detach() + torch.as_tensor(value, dtype=self.dtype).to(total.device)
+        shift = torch.as_tensor(value, dtype=self.dtype).to(total.device) - total.detach()
+        flat = self._flat()
+        if flat is not None and self.plan.normal.prox:
+            total = total + self.made[self.batch].functions["regulariser"](flat)
+        return total + shift
 
     # ------------------------------------------------------------------------------ what a step takes
     def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
@@ -385,10 +409,10 @@ class Criterion(torch.nn.Module):
         made = self.made[self.batch]
         if not made.program.projects:
             return
-        w = torch.cat([value.reshape(-1) for value in self.variables.values()])
+        w = self._flat()
+        assert w is not None
         made.functions["project"](w, 0.0)
-        for name, (start, stop, shape) in self.layout.items():
-            self.variables[name].copy_(w[start:stop].reshape(shape))
+        self._assign(w)
 
     @property
     def _estimated(self) -> tuple[str, ...]:

@@ -14,25 +14,33 @@ from torch.utils.data import Dataset, Sampler
 
 #: strata of a table, at most, that batches are weighted by: else rows weigh alike
 MOST_STRATA = 64
+#: rows of one group that a batch takes together if pairs are formed inside groups
+ROWS_OF_A_GROUP = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strata:
-    """Rows of a table by the sets and groups that they belong to: stratum of each row, rows in each."""
+    """Rows of a table by the sets and groups that they belong to: stratum of each row, rows in each.
+
+    ``groups`` are those inside which rows are paired, if the strata are too many for a batch to have
+    rows of each; else None.
+    """
 
     of_rows: np.ndarray
     sizes: np.ndarray
+    groups: np.ndarray | None = None
 
     @classmethod
-    def of(cls, n: int, partitions: Sequence[np.ndarray]) -> Strata:
+    def of(cls, n: int, partitions: Sequence[np.ndarray], related: Sequence[np.ndarray] = ()) -> Strata:
         """The combinations of some partitions that occur; one stratum where these are too many."""
-        codes = np.zeros(n, dtype=np.int64)
-        for part in partitions:
-            _, codes = np.unique(codes * (int(part.max()) + 1) + part, return_inverse=True)
+        codes = _combined(n, partitions)
         sizes = np.bincount(codes, minlength=1)
+        groups = None
         if len(sizes) > MOST_STRATA:
             codes, sizes = np.zeros(n, dtype=np.int64), np.array([n])
-        return cls(of_rows=codes, sizes=sizes)
+            if related:
+                groups = _combined(n, related)
+        return cls(of_rows=codes, sizes=sizes, groups=groups)
 
     @cached_property
     def tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -69,11 +77,20 @@ class Strata:
         return counts
 
 
+def _combined(n: int, partitions: Sequence[np.ndarray]) -> np.ndarray:
+    """The number of each row's combination of groups."""
+    codes = np.zeros(n, dtype=np.int64)
+    for part in partitions:
+        _, codes = np.unique(codes * (int(part.max()) + 1) + part, return_inverse=True)
+    return codes
+
+
 class StratifiedSampler(Sampler[list[int]]):
     """Batches of row numbers with rows of every set and group of a model.
 
     Each stratum is gone through without replacement; an epoch has as many batches as its rows fill.
-    The same ``seed`` gives the same batches; each epoch has others.
+    Where rows are paired inside many groups (``j.q == i.q``), a batch has several rows of a few
+    groups. The same ``seed`` gives the same batches; each epoch has others.
     """
 
     def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int):
@@ -92,8 +109,8 @@ class StratifiedSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         rng = np.random.default_rng([self.seed, self.epoch])
         self.epoch += 1
-        if not len(self.counts):
-            order = rng.permutation(len(self.numbers))
+        if not len(self.counts) or self.strata.groups is not None:
+            order = self._order(rng)
             for k in range(len(self)):
                 yield self.numbers[order[k * self.batch : (k + 1) * self.batch]].tolist()
             return
@@ -101,6 +118,19 @@ class StratifiedSampler(Sampler[list[int]]):
         for _ in range(len(self)):
             rows = [next(s) for s, count in zip(streams, self.counts, strict=True) for _ in range(count)]
             yield self.numbers[rows].tolist()
+
+    def _order(self, rng: np.random.Generator) -> np.ndarray:
+        """All rows in a random order; rows of a group stand together, ``ROWS_OF_A_GROUP`` at a time."""
+        order = rng.permutation(len(self.numbers))
+        if self.strata.groups is None:
+            return order
+        order = order[np.argsort(self.strata.groups[order], kind="stable")]
+        groups = self.strata.groups[order]
+        starts = np.searchsorted(groups, groups)
+        piece = (np.arange(len(order)) - starts) // ROWS_OF_A_GROUP
+        _, pieces = np.unique(groups * (int(piece.max()) + 1) + piece, return_inverse=True)
+        place = rng.permutation(int(pieces.max()) + 1)
+        return order[np.argsort(place[pieces], kind="stable")]
 
 
 class Stream:

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from fccomodel.core.quoting import literal
+from fccomodel.program import starts
+from fccomodel.program.emit import sections
 from fccomodel.program.emit.carried import carried, source
+from fccomodel.program.emit.evaluation import regulariser
 from fccomodel.program.emit.gradient import Gradient
-from fccomodel.program.emit.page import function, printer_of
+from fccomodel.program.emit.page import as_tensor, function, printer_of
+from fccomodel.program.emit.printer import Prepared
 from fccomodel.program.emit.program import helpers
 from fccomodel.program.emit.projection import Projection
 from fccomodel.program.emit.sampling import Samples
@@ -28,7 +31,7 @@ WATCH_ARGUMENTS = "data, w, v, batch, given"
 class GivenGradient(Gradient):
     """``step``: the estimates move, then value, adjoints of the scores, gradient of the variables."""
 
-    lowered: GivenSteps  # type: ignore[assignment]
+    lowered: GivenSteps
 
     @property
     def text(self) -> str:
@@ -104,8 +107,11 @@ def _tracked(
     return f"tracked({way}, u.{val.attrs['name']}, ({index}), {text}, {present}, h{extra})"
 
 
-def _watch(lowered: GivenSteps) -> str:
-    """``watch``: the objective and the constraints as written, their expectations by running means."""
+def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
+    """``watch``: the objective and the constraints as written, their expectations by running means.
+
+    What depends on the data alone joins what the steps have ``prepared``.
+    """
     state = lowered.watching
 
     def estimate(val: Val) -> str:
@@ -122,7 +128,7 @@ def _watch(lowered: GivenSteps) -> str:
             return "mean_log"
         return "mean"
 
-    printer = printer_of(lowered, state, estimator=estimate)  # type: ignore[arg-type]
+    printer = printer_of(lowered, state, prepared, estimator=estimate)
     for name in ("given", "h"):
         printer.names.claim(name)
     printer.print([value for _, value in lowered.watched.values()])
@@ -137,9 +143,9 @@ def _watch(lowered: GivenSteps) -> str:
 class GivenProgram:
     """The functions of a criterion as text, with the arrays that they read, as tensors.
 
-    text      defines ``step``, ``watch``, ``prepare``, ``project`` and, where the model has noise,
-              ``draw``; it reads ``INITIAL``
-    initial   the arrays ``INITIAL`` that projections take
+    text      defines ``step``, ``watch``, ``prepare``, ``start``, ``project``, ``regulariser`` and, where
+              the model has noise, ``draw``; it reads ``INITIAL``
+    initial   the arrays ``INITIAL``: of projections, and of the point that variables start from
     projects  whether a variable beside the nets is in a set
     noise     whether a step and ``watch`` take noise
     """
@@ -155,10 +161,10 @@ class GivenProgram:
 def given_program(lowered: GivenSteps) -> GivenProgram:
     """The text of the functions of a criterion, and its data."""
     samples, watched = Samples(lowered.state.draws), Samples(lowered.watching.draws)
-    smoothing = smoothing_of(lowered)  # type: ignore[arg-type]
-    gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
-    watch = _watch(lowered)
-    projection = Projection(lowered)  # type: ignore[arg-type]
+    smoothing = smoothing_of(lowered)
+    gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)
+    watch = _watch(lowered, gradient.prepared)
+    projection = Projection(lowered)
     estimator = lowered.plan.algorithm_record.estimator
     if estimator is not None:
         known = vars(estimator)
@@ -176,19 +182,17 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
             "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
         )
     )
+    parts.append(sections.start(lowered))
+    parts += regulariser(lowered, differentiable=True)
+    initial = dict(projection.arrays)
+    if (first := starts.first(lowered)) is not None:
+        initial[sections.START] = torch.from_numpy(first)
     text = "\n\n\n".join([*map(source, helpers(parts)), *parts])
     return GivenProgram(
         text=f"import math\n\nimport torch\n\n\n{text}\n",
-        data={key: _tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
+        data={key: as_tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
         numbers=lowered.state.numbers,
-        initial=projection.arrays,
+        initial=initial,
         projects=bool(projection.lines),
         noise=(bool(lowered.state.draws), bool(lowered.watching.draws)),
     )
-
-
-def _tensor(array: np.ndarray) -> torch.Tensor:
-    """An array as a tensor: float64 numbers, int64 positions."""
-    array = np.asarray(array)
-    array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
-    return torch.from_numpy(array if array.flags.writeable else array.copy())

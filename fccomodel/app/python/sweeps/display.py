@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fccomodel.app.python.sweeps.record import Point, Sweep
 from fccomodel.app.shown.display import number, page, residual, title
+
+if TYPE_CHECKING:
+    from fccomodel.app.python.sweeps.record import Point, Sweep
 
 #: Largest number of constraints whose multipliers have a column.
 MULTIPLIER_COLUMNS = 3

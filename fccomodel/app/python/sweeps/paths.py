@@ -214,7 +214,7 @@ def gradient_at_zero(
 
     from fccomodel.evaluation.interpret import Evaluator
     from fccomodel.evaluation.sets import elements
-    from fccomodel.report.point.system import functions
+    from fccomodel.evaluation.values import functions
 
     values = {}
     for name, declared in bound.problem.variables.items():
