@@ -83,15 +83,25 @@ def held(
     rng = np.random.default_rng(seed)
     if members is None:
         members = kinds(bound)
-    return {name: _held(of_rows, share, rng) for name, of_rows in members.items()}
+    return {name: _held(of_rows, share, rng, spare=1) for name, of_rows in members.items()}
 
 
-def _held(members: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """A mask of a share of each stratum; ``members`` has the stratum of each row."""
+def representative(
+    bound: Bound, share: float, seed: int, members: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Masks of rows that stand for all rows: the same share of every stratum, and at least one row, so
+    that no class or group is lost. ``members`` is the result of ``kinds``."""
+    rng = np.random.default_rng(seed)
+    return {name: _held(of_rows, share, rng, spare=0) for name, of_rows in members.items()}
+
+
+def _held(members: np.ndarray, share: float, rng: np.random.Generator, spare: int) -> np.ndarray:
+    """A mask of a share of each stratum, which leaves at least ``spare`` of its rows; ``members`` has the
+    stratum of each row."""
     order = rng.permutation(len(members))
     order = order[np.argsort(members[order], kind="stable")]
     sizes = np.bincount(members)
-    wanted = np.minimum(np.maximum(1, np.rint(share * sizes)), sizes - 1)
+    wanted = np.minimum(np.maximum(1, np.rint(share * sizes)), sizes - spare)
     place = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     mask = np.zeros(len(members), dtype=bool)
     mask[order[place < np.repeat(wanted, sizes)]] = True

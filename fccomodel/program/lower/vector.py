@@ -18,7 +18,7 @@ from fccomodel.program.lower.leaves.slots import set_key
 from fccomodel.program.lower.lowering import Lowering
 from fccomodel.program.lower.records import Part, Slot, Way
 from fccomodel.program.lower.reductions.algebra import gathered
-from fccomodel.program.lower.reductions.reductions import DENSE, Reductions
+from fccomodel.program.lower.reductions.reductions import Reductions, pays_in_slices
 from fccomodel.program.lower.state import Env, Linear, State
 from fccomodel.program.operations import Axis, Event, Val, in_order, union
 from fccomodel.program.operations.entrywise import spread
@@ -205,10 +205,7 @@ class Entries:
         """The expectation at every element of the binders around it; where pairs are many, by slices
         of the first one."""
         pairs = math.prod(part.shape) * (self.lowering.sizes.pairs(part.node) if self.state.full else 0)
-        if part.axes and pairs > DENSE:
-            chunked = part.axes[0]
-        else:
-            chunked = None
+        chunked = next((axis for axis in part.axes[:1] if pays_in_slices(pairs, axis.size)), None)
         ids = self.phi.ids(part)
         env = {
             b: self.met(slot, rows, chunked) for (b, slot), rows in zip(part.slots.items(), ids, strict=True)

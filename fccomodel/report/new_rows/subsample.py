@@ -96,14 +96,23 @@ def amount(bound: Bound) -> float:
 
 
 def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
-    """The number of elements of a node's binders, for one element of each outer binder; the mean number
-    if keys choose them."""
-    count = 1.0
+    """The number of elements of a node's binders, for one element of each outer binder.
+
+    If keys choose them, it is the mean number: over the groups for the first rows, and over the rows
+    around for all others.
+    """
+    count, first = 1.0, True
     for part in selections.split(node.binders, node.condition):
         if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
             continue
         index = selections.index(bound, part if part.keys else members.alone(part))
-        count *= max(1.0, len(index.rows) / max(len(index.groups), 1))
+        mean = len(index.rows) / max(len(index.groups), 1)
+        around = any(isinstance(parent.domain, ir.RowSet) for parent in part.parents)
+        if part.keys and (around or not first) and len(index.rows):
+            sizes = np.diff(index.bounds).astype(np.float64)
+            mean = float((sizes**2).sum() / sizes.sum())
+        count *= max(1.0, mean)
+        first = False
     return count
 
 
@@ -152,12 +161,12 @@ def _part_of_dear_nets(
     """``part_for`` where the rows of nets cost most: what passes take grows with their number."""
     kinds = subsets.kinds(bound)
     least = min(SMALL_SHARE, FEW_ROWS / max(table.n for table in bound.tables.values()))
-    small = part_of(subsets.part(bound, subsets.held(bound, least, seed, kinds)), bound)
+    small = part_of(subsets.part(bound, subsets.representative(bound, least, seed, kinds)), bound)
     once = priced(partial(values, small, point, seed))[1] / least
     share = afford / (PASSES * once)
     if share >= 1.0:
         return None
-    thin = subsets.part(bound, subsets.held(bound, max(share, least), seed, kinds))
+    thin = subsets.part(bound, subsets.representative(bound, max(share, least), seed, kinds))
     part_of(thin, bound)
     part = _described(bound, thin, whole)
     if NEEDED_PASSES * once > afford:
@@ -219,7 +228,7 @@ def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
     thin, members = bound, subsets.kinds(bound)
     for _ in range(8):  # bisection: the model decides how elements grow with rows
         share = math.sqrt(max(low, 1e-8) * high)
-        thin = subsets.part(bound, subsets.held(bound, share, seed, members))
+        thin = subsets.part(bound, subsets.representative(bound, share, seed, members))
         if amount(thin) > kept:
             high = share
         else:

@@ -30,9 +30,11 @@ class Passes:
             slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
             return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
-        if flat and keyed(sel) and (laid_out := self.segments.slot(sel, env, way, chunk=chunk)) is not None:
-            return laid_out
-        if way.runs and (by_places := self.runs.slot(sel, env, way, way.inner)) is not None:
+        cells = self.segments.cells_of(sel, env, way) if flat and keyed(sel) else None
+        crowded = cells is not None and cells.crowded and way.runs and not chunk
+        if cells is not None and not (crowded and self.runs.lengths(sel, crowded)):
+            return self.segments.laid_out(cells, chunk)
+        if way.runs and (by_places := self.runs.slot(sel, env, way, way.inner, crowded)) is not None:
             return *by_places, {}
         slot = self.slots.again(sel, env)
         mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)

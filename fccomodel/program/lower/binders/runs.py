@@ -49,9 +49,9 @@ class Runs:
     def __init__(self, state: State, slots: Slots, cells: Cells):
         self.state, self.slots, self.cells = state, slots, cells
 
-    def lengths(self, sel: Selection) -> Lengths | None:
+    def lengths(self, sel: Selection, crowded: bool = False) -> Lengths | None:
         """The lengths of a selection's runs, where they are so much shorter than all rows that an axis
-        of places pays."""
+        of places pays, or where rows that lie flat would be too many (``crowded``)."""
         run = members.unmasked(sel)
         if (
             not (run.keys or run.orders)
@@ -67,14 +67,16 @@ class Runs:
         rows = len(selections.index(self.state.bound, members.alone(sel)).rows)
         longest = max(int(size.max(initial=0)), 1)
         gain = LEAST_GAIN if around * rows > AT_ONCE else LEAST_GAIN_OF_FEW
-        if gain * longest <= rows:
+        if crowded or gain * longest <= rows:
             return Lengths(longest=longest, rows=rows)
         return None
 
-    def slot(self, sel: Selection, env: Env, way: Way, averaged: bool) -> tuple[Slot, Part] | None:
+    def slot(
+        self, sel: Selection, env: Env, way: Way, averaged: bool, crowded: bool = False
+    ) -> tuple[Slot, Part] | None:
         """The rows of the runs by their places, with their weights; None where all rows under a mask
         do as well."""
-        lengths = self.lengths(sel)
+        lengths = self.lengths(sel, crowded)
         if lengths is None:
             return None
         run = members.unmasked(sel)

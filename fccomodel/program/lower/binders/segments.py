@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,24 @@ ARRAYS = 6
 Flat = tuple[Slot, Part, Mapping[ir.Binder, Slot]]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FlatCells:
+    """The cells of a selection by equal keys, whose rows may lie flat one after another.
+
+    start, size   the run of each cell
+    lists         by axis of the parents, the ids along it
+    moved         the slots of binders around that lie along these axes
+    crowded       there are more rows than a pass holds at once
+    """
+
+    selection: Selection
+    start: np.ndarray
+    size: np.ndarray
+    lists: Mapping[Axis, np.ndarray]
+    moved: Mapping[ir.Binder, Slot]
+    crowded: bool
+
+
 class Segments:
     """Binders whose range equal keys decide."""
 
@@ -38,8 +56,15 @@ class Segments:
         self, sel: Selection, env: Env, way: Way, most: int | None = None, chunk: bool = False
     ) -> Flat | None:
         """The rows of all cells, in slices (``chunk``); None where binders around them do not lie
-        along the parents' axes alone, where there are more than ``most`` rows for each cell, or in
-        all so many more than a pass holds at once that runs do."""
+        along the parents' axes alone, or where there are more than ``most`` rows for each cell."""
+        found = self.cells_of(sel, env, way)
+        if found is None or most is not None and found.size.sum() > found.size.size * most:
+            return None
+        return self.laid_out(found, chunk)
+
+    def cells_of(self, sel: Selection, env: Env, way: Way) -> FlatCells | None:
+        """The cells whose rows may lie flat; None where binders around them do not lie along the
+        parents' axes alone."""
         parents = [env[p] for p in sel.parents]
         axes = [s.ids.axes[0] for s in parents if along_one(s)]
         if len(axes) != len(parents) or len(set(axes)) != len(axes):
@@ -54,29 +79,18 @@ class Segments:
         assert realised.start is not None and realised.size is not None
         lists = [self.slots.known_ids(s) for s in parents]
         grid = np.ix_(*lists)
-        start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
-        if most is not None and size.sum() > size.size * most:
-            return None
-        if (
-            way.runs
-            and not chunk
-            and size.sum() > max(AT_ONCE, 2 * len(realised.rows))
-            and self.runs.lengths(sel) is not None
-        ):
-            return None
-        return self.laid_out(sel, start, size, dict(zip(axes, lists, strict=True)), moved, chunk)
+        return FlatCells(
+            selection=sel,
+            start=realised.start[grid].ravel(),
+            size=realised.size[grid].ravel(),
+            lists=dict(zip(axes, lists, strict=True)),
+            moved=moved,
+            crowded=float(realised.size[grid].sum()) > max(AT_ONCE, 2 * len(realised.rows)),
+        )
 
-    def laid_out(
-        self,
-        sel: Selection,
-        start: np.ndarray,
-        size: np.ndarray,
-        lists: Mapping[Axis, np.ndarray],
-        moved: Mapping[ir.Binder, Slot],
-        chunk: bool = False,
-    ) -> Flat:
-        """Cell by cell, ``start .. start + size`` of the selection's rows; ``moved``: the slots along
-        the parents' axes."""
+    def laid_out(self, cells: FlatCells, chunk: bool = False) -> Flat:
+        """Cell by cell, ``start .. start + size`` of the selection's rows, in slices (``chunk``)."""
+        sel, start, size, moved = cells.selection, cells.start, cells.size, cells.moved
         state, g, binder = self.state, self.state.graph, sel.binder
         needed = ROW_BYTES * float(size.sum()) * (ARRAYS + len(moved))
         if (left := memory.lacking(needed)) is not None:
@@ -93,17 +107,21 @@ class Segments:
 
         ids = per_row("rows", here)
         slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=members, selection=sel)
-        shape = tuple(map(len, lists.values()))
-        places = dict(zip(lists, [cell] if len(shape) == 1 else np.unravel_index(cell, shape), strict=True))
+        shape = tuple(map(len, cells.lists.values()))
+        at = [cell] if len(shape) == 1 else np.unravel_index(cell, shape)
+        places = dict(zip(cells.lists, at, strict=True))
         aliases = {}
         for b, s in moved.items():
-            known, at = self.slots.known_ids(s), places[s.ids.axes[0]]
-            alias = per_row(b.name, at if np.array_equal(known, np.arange(len(known))) else known[at])
+            known, place = self.slots.known_ids(s), places[s.ids.axes[0]]
+            if np.array_equal(known, np.arange(len(known))):
+                alias = per_row(b.name, place)
+            else:
+                alias = per_row(b.name, known[place])
             aliases[b] = replace(s, ids=alias, pos=alias)
         segment = Segment(
             cells=state.ship(f"{stem}_cell", cell),
             sizes=state.ship(f"{stem}_size", size),
-            parents=tuple(lists),
+            parents=tuple(cells.lists),
         )
         part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
         return slot, part, aliases

@@ -28,9 +28,7 @@ class Cells:
         g = self.state.graph
         parts = [self.lower(m, env, False) for m in sel.masks]
         parts += [self.lower(ir.Apply(op="eq", args=pair), env, False) for pair in sel.keys]
-        parts += [
-            g.apply(op, self.lower(a, env, False), self.lower(b, env, False)) for op, a, b in sel.orders
-        ]
+        parts += [self.lower(order.test, env, False) for order in sel.orders]
         parts += [g.apply("ne", env[sel.binder].ids, env[b].ids) for b in sel.excludes]
         return self.all_of(parts)
 

@@ -349,13 +349,21 @@ class Reductions:
         return g.make(couple, [body, slot.pos, everyone, alpha], name=name, share=share)
 
 
+def pays_in_slices(pairs: float, length: int) -> bool:
+    """Whether a full pass over so many pairs goes through an outer axis of this length in slices.
+
+    If one element of the axis has too many pairs itself, the reductions inside go in slices instead.
+    """
+    return DENSE < pairs <= DENSE * length
+
+
 def keys_alone(node: ir.Reduce, binder: ir.Binder) -> list[ir.Expr] | None:
     """The expressions of an outer element that a reduction's rows have equal keys to; None where it
     depends on this element in another way."""
     parts = selections.split(node.binders, node.condition)
     elsewhere: list[ir.Expr] = [node.body, *node.options.values()]
     for part in parts:
-        elsewhere += [*part.static, *part.masks, *(outer for _, _, outer in part.orders)]
+        elsewhere += [*part.static, *part.masks, *(order.around for order in part.orders)]
         elsewhere += [ir.Element(binder=other) for other in part.excludes]
         elsewhere += [*getattr(part.binder.domain, "args", ())]
     if any(binder in ir.free_binders(expr) for expr in elsewhere if not isinstance(expr, ir.Label)):

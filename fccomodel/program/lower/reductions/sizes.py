@@ -142,13 +142,15 @@ class Sizes:
                 return Extent(length=rows)
             return Extent(length=found.longest, needs=sel.parents)
         beside = next((other for other in flat.values() if other.parents == sel.parents), None)
-        found = self.runs.lengths(sel)
-        if sel.binder is node.binders[0] and (
-            found is None or self.listed(sel, None) <= max(AT_ONCE, 2 * rows)
-        ):
-            flat[sel.binder] = sel
-            return Extent(length=self.listed(sel, None), covers=sel.parents)
-        if found is None or self.listed(sel, beside) <= max(AT_ONCE, 2 * rows):
+        many = max(AT_ONCE, 2 * rows)
+        if sel.binder is node.binders[0]:
+            crowded = self.listed(sel, None) > many
+            if not crowded or self.runs.lengths(sel, crowded) is None:
+                flat[sel.binder] = sel
+                return Extent(length=self.listed(sel, None), covers=sel.parents)
+        crowded = self.listed(sel, beside) > many
+        found = self.runs.lengths(sel, crowded)
+        if found is None or not crowded:
             return None
         return Extent(length=found.longest, needs=sel.parents)
 
