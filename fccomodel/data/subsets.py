@@ -87,21 +87,23 @@ def held(
 
 
 def representative(
-    bound: Bound, share: float, seed: int, members: Mapping[str, np.ndarray]
+    bound: Bound, share: float, seed: int, members: Mapping[str, np.ndarray], least: int = 1
 ) -> dict[str, np.ndarray]:
-    """Masks of rows that stand for all rows: the same share of every stratum, and at least one row, so
-    that no class or group is lost. ``members`` is the result of ``kinds``."""
+    """Masks of rows that stand for all rows: the same share of every stratum, and at least ``least`` of
+    its rows, so that no class or group is lost. ``members`` is the result of ``kinds``."""
     rng = np.random.default_rng(seed)
-    return {name: _held(of_rows, share, rng, spare=0) for name, of_rows in members.items()}
+    return {name: _held(of_rows, share, rng, least=least, spare=0) for name, of_rows in members.items()}
 
 
-def _held(members: np.ndarray, share: float, rng: np.random.Generator, spare: int) -> np.ndarray:
-    """A mask of a share of each stratum, which leaves at least ``spare`` of its rows; ``members`` has the
-    stratum of each row."""
+def _held(
+    members: np.ndarray, share: float, rng: np.random.Generator, *, least: int = 1, spare: int
+) -> np.ndarray:
+    """A mask of a share of each stratum: at least ``least`` rows, which leaves at least ``spare`` of
+    them; ``members`` has the stratum of each row."""
     order = rng.permutation(len(members))
     order = order[np.argsort(members[order], kind="stable")]
     sizes = np.bincount(members)
-    wanted = np.minimum(np.maximum(1, np.rint(share * sizes)), sizes - spare)
+    wanted = np.minimum(np.maximum(least, np.rint(share * sizes)), sizes - spare)
     place = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     mask = np.zeros(len(members), dtype=bool)
     mask[order[place < np.repeat(wanted, sizes)]] = True

@@ -22,7 +22,7 @@ from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, part_of
 from fccomodel.evaluation import memory
-from fccomodel.evaluation.errors import TOO_LARGE
+from fccomodel.evaluation.errors import EMPTY_GROUP, TOO_LARGE
 from fccomodel.evaluation.sets import elements, members, selections
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student, values
 
@@ -51,6 +51,8 @@ MOST_POWER = 1.1
 SMALL_SHARE = 0.1
 #: Rows that are enough for this price, whatever their share.
 FEW_ROWS = 2000
+#: Rows of every stratum that a part has at least: tried in turn until no group is empty.
+LEAST_OF_STRATUM = (1, 8)
 #: Counted seconds for the errors of the values, at most.
 ERRORS_S = 2.0
 #: Share of a report's time that the errors take, at most.
@@ -132,9 +134,30 @@ def part_for(
         return _part_of_dear_nets(bound, whole, point, seed=seed, afford=afford)
     if whole <= FREE_ELEMENTS:
         return None
+    for least in LEAST_OF_STRATUM:
+        try:
+            return _part_of_pairs(bound, whole, point, seed=seed, afford=afford, most=most, least=least)
+        except FccoError as error:
+            if any(d.code != EMPTY_GROUP.id for d in error.diagnostics):
+                raise
+    return None
+
+
+def _part_of_pairs(
+    bound: Bound,
+    whole: float,
+    point: Mapping[str, np.ndarray],
+    *,
+    seed: int,
+    afford: float,
+    most: float,
+    least: int,
+) -> Part | None:
+    """``part_for`` with ``least`` rows of each stratum. Raises F0705 if a group is empty in the part: a
+    pair of rows that a condition asks for, say, may be missing."""
     large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS
     tried = LARGE_PARTS if large else SMALL_PARTS
-    first, second = (_thin(bound, whole, kept, seed) for kept in tried)
+    first, second = (_thin(bound, kept, seed, least) for kept in tried)
     sizes = [amount(part) for part in (first, second)]
     prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
     growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
@@ -145,13 +168,14 @@ def part_for(
     if PASSES * once <= afford:
         return None
     kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
+    part = _described(bound, _thin(bound, kept, seed, least), whole)
+    values(part.bound, point, seed)  # an empty group is met here
     if once > afford:
-        return _part(bound, whole, kept, seed)
+        return part
     try:
         exact = values(bound, point, seed)[0]
     except FccoError:
-        return _part(bound, whole, kept, seed)
-    part = _part(bound, whole, kept, seed)
+        return part
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
@@ -198,18 +222,13 @@ def part_after(bound: Bound, error: FccoError, *, seed: int) -> Part | None:
     """A part in place of rows that cannot be evaluated together (F0704), or None for other errors."""
     if any(d.code != TOO_LARGE.id for d in error.diagnostics) or not thinnable(bound):
         return None
-    return _part(bound, amount(bound), KEPT, seed)
+    return _described(bound, _thin(bound, KEPT, seed), amount(bound))
 
 
 def thinnable(bound: Bound) -> bool:
     """Whether the problem averages over rows, and nothing has an entry for each row."""
     tables = subsets.averaged(bound.problem)
     return bool(tables) and not any(name in tables for name, _ in subsets.lengths(bound.problem))
-
-
-def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
-    """A part with about ``kept`` elements, and its words."""
-    return _described(bound, _thin(bound, whole, kept, seed), whole)
 
 
 def _described(bound: Bound, thin: Bound, whole: float) -> Part:
@@ -221,14 +240,14 @@ def _described(bound: Bound, thin: Bound, whole: float) -> Part:
     return Part(bound=thin, rows=rows, why=f"{whole:.1e} elements are too many for this report: {rows}")
 
 
-def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
+def _thin(bound: Bound, kept: float, seed: int, least: int = 1) -> Bound:
     """A part of the rows with about ``kept`` elements: the same share of each table and of every
-    stratum."""
+    stratum, and at least so many rows of each."""
     share, low, high = 0.0, 0.0, 1.0
     thin, members = bound, subsets.kinds(bound)
     for _ in range(8):  # bisection: the model decides how elements grow with rows
         share = math.sqrt(max(low, 1e-8) * high)
-        thin = subsets.part(bound, subsets.representative(bound, share, seed, members))
+        thin = subsets.part(bound, subsets.representative(bound, share, seed, members, least))
         if amount(thin) > kept:
             high = share
         else:
