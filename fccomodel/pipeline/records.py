@@ -236,7 +236,7 @@ class Outcome:
         """Which method gave the answer."""
         from fccomodel.pipeline.answered import answered
 
-        return answered(self.planned, self.solution)
+        return answered(self.planned.plan, self.solution)
 
     @property
     def status(self) -> str:

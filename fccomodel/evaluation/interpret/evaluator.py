@@ -127,12 +127,15 @@ class Evaluator(Conditions):
         return self.below(node, env)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
-        """The subexpressions of a node: its other form, or the sides of a squared distance, if any.
+        """The subexpressions of a node: its other form, the input of a net, or the sides of a squared
+        distance, if any.
 
         ``merged`` are axes that will become one.
         """
         if (form := self.rewritten(node)) is not None:
             return (form,)
+        if isinstance(node, ir.NetCall):
+            return (node.arg,)
         return self.sides(node, env, merged) or super().inner(node, env)
 
     def rewritten(self, node: ir.Expr) -> ir.Expr | None:
@@ -222,8 +225,9 @@ class Evaluator(Conditions):
         return self.numel(node, env) > self.chunk and not self.stored(node, env)
 
     def closing(self, node: ir.Expr, env: Env) -> bool:
-        """Whether a node of moderate size has a heavy child, such as a sum over features for many rows."""
-        if self.inside or not isinstance(node, ir.Apply | ir.Item):
+        """Whether a node of moderate size has a heavy child, such as a sum over features for many rows, or
+        a net of rows with draws beside them."""
+        if self.inside or not isinstance(node, ir.Apply | ir.Item | ir.NetCall):
             return False
         if self.heavy(node, env) or not self.axes(node, env):
             return False

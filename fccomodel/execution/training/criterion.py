@@ -14,7 +14,7 @@ import torch
 from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.core import process
-from fccomodel.core.diagnostics import Diagnostic, refuse
+from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.execution.training import blocks
 from fccomodel.execution.training.samplers import Strata, StratifiedSampler
@@ -42,6 +42,10 @@ WATCHED_EVERY = 4
 LEAST_ROWS = 8
 
 Rows = torch.Tensor | np.ndarray | list[int]
+
+
+class NotFinite(FccoError):
+    """Scores of a batch are not finite; nothing of the criterion has moved."""
 
 
 def suitable(algorithm: Algorithm) -> bool:
@@ -73,6 +77,7 @@ class Made:
         space: dict[str, Any] = {
             name: vars(blocks)[name] for name in ("tracked", "keep", "mean", "mean_log", "WATCHING")
         }
+        space["INITIAL"] = dict(program.initial)
         with process.own_randomness():
             exec(compile(program.text, "criterion.py", "exec", dont_inherit=True), space)  # noqa: S102
         return cls(lowered=lowered, program=program, functions=space, capacity=capacity)
@@ -101,6 +106,7 @@ class Criterion(torch.nn.Module):
             name: Strata.of(
                 bound.tables[name].n,
                 [*lowered.state.partitions.get(name, []), *lowered.watching.partitions.get(name, [])],
+                lowered.state.related.get(name, []),
             )
             for name in self.tables
         }
@@ -109,6 +115,25 @@ class Criterion(torch.nn.Module):
         self.steps, self.until, self.before = 0, int(self.settings.stage), math.inf
         self.noise = torch.Generator().manual_seed(0)
         self._register(lowered)
+        self._start(first)
+
+    def _start(self, made: Made) -> None:
+        """The variables beside the nets where a solve starts them: inside their sets."""
+        w = made.functions["start"](torch.Generator().manual_seed(0), "cpu", self.dtype)
+        self._assign(w)
+
+    @torch.no_grad()
+    def _assign(self, w: torch.Tensor) -> None:
+        """The variables from one flat vector."""
+        for name, (begin, end, shape) in self.layout.items():
+            self.variables[name].copy_(w[begin:end].reshape(shape))
+
+    def _flat(self) -> torch.Tensor | None:
+        """The variables beside the nets as one vector, or None if there are none."""
+        flat = [p.reshape(-1) for p in self.variables.values()]
+        if flat:
+            return torch.cat(flat)
+        return None
 
     def _register(self, lowered: GivenSteps) -> None:
         """The variables beside the nets as parameters; all that a step keeps as buffers."""
@@ -194,9 +219,9 @@ class Criterion(torch.nn.Module):
     ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """What the emitted step says of a batch; the watched values move with it."""
         data = self._data(made, device)
-        flat = [p.detach().reshape(-1) for p in self.variables.values()]
-        if flat:
-            w = torch.cat(flat)
+        flat = self._flat()
+        if flat is not None:
+            w = flat.detach()
         else:
             w = torch.zeros(0, dtype=self.dtype, device=device)
         groups = [self._group(group) for group in ("u", "c", "y")]
@@ -244,7 +269,11 @@ class Criterion(torch.nn.Module):
                 parameter.shape
             )
             total = total + (kept * parameter).sum()
-        return total - total.detach() + torch.as_tensor(value, dtype=self.dtype).to(total.device)
+        shift = torch.as_tensor(value, dtype=self.dtype).to(total.device) - total.detach()
+        flat = self._flat()
+        if flat is not None and self.plan.normal.prox:
+            total = total + self.made[self.batch].functions["regulariser"](flat)
+        return total + shift
 
     # ------------------------------------------------------------------------------ what a step takes
     def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
@@ -295,7 +324,25 @@ class Criterion(torch.nn.Module):
                 if shape != expected and shape != (*expected, 1):
                     self._refuse(errors.criterion_shape(net, shape, expected))
                 found[one.name] = value[name].reshape(expected)
+        self._finite(found, ids)
         return found
+
+    def _finite(self, scores: Mapping[str, torch.Tensor], ids: Mapping[str, torch.Tensor]) -> None:
+        """Raises F0826 for scores that are not finite, before anything has moved."""
+        for asked in (one for each in self.inputs.values() for one in each):
+            score = scores[asked.name].detach()
+            if bool(torch.isfinite(score).all()):
+                continue
+            wrong = ~torch.isfinite(score.reshape(len(score), -1)).all(dim=1)
+            first = ids[asked.table][int(wrong.nonzero()[0])]
+            row = int(self.bound.tables[asked.table].numbers[int(first)])
+            count = f"{int(wrong.sum())} of {len(score)}"
+            error = errors.criterion_not_finite(asked.net, count, row, self.steps)
+            raise NotFinite([error], self.bound.problem.source)
+
+    def key(self, asked: ScoreInput) -> str:
+        """What the scores of a column are given as, where a net has several."""
+        return _column(asked, self.inputs[asked.net])
 
     def _filled(self, score: torch.Tensor, capacity: int) -> torch.Tensor:
         """Scores in the precision of the algebra, filled up with the first row's."""
@@ -333,6 +380,7 @@ class Criterion(torch.nn.Module):
         """After the optimizer's step: variables back into their sets; at the end of a stage the centres
         move to the multipliers seen, estimates average over longer windows, and penalties whose
         multipliers are at their bound are raised."""
+        self._project()
         if self.steps < self.until:
             return
         h = self.settings
@@ -354,6 +402,16 @@ class Criterion(torch.nn.Module):
                 h.smooth(name, max(SHARPER * h.smoothing(name), LEAST_SMOOTHING))
         if largest >= SATURATED * h.rho:
             h.rho *= 2.0
+
+    def _project(self) -> None:
+        """Variables beside the nets back into their sets."""
+        made = self.made[self.batch]
+        if not made.program.projects:
+            return
+        w = self._flat()
+        assert w is not None
+        made.functions["project"](w, 0.0)
+        self._assign(w)
 
     @property
     def _estimated(self) -> tuple[str, ...]:

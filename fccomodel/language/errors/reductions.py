@@ -151,7 +151,10 @@ def distribution_on_variable(parameter: Quote) -> Diagnostic:
         f"the distribution depends on the decision variable in {parameter}",
         span=parameter.span,
         reason="A draw is taken before the decision, so its derivative would be missed.",
-        fix="Draw from a fixed distribution and transform: `E[e ~ normal(0, 1)] f(m + s * e)`.",
+        fix="Draw from a fixed distribution and transform: `E[e ~ normal(0, 1)] f(m + s * e)`. For a "
+        "policy, use actions that a known one took, each with its log-probability there, and weigh them "
+        "(the score-function estimator): `E[z ~ D] exp(logp(w, z) - z.logp) * z.reward`. The model "
+        "examples/recipes/cost_policy.fcco does this.",
     )
 
 
