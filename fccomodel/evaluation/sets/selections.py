@@ -311,8 +311,7 @@ def _monotone(expr: ir.Expr, binder: ir.Binder) -> tuple[ir.Expr, bool] | None:
             return inner, rises == (place == 0)
         case "mul" | "div":
             factor = expr.args[1 - place]
-            known = isinstance(factor, ir.Const) and factor.value != 0
-            if known and (expr.op == "mul" or place == 0):
+            if isinstance(factor, ir.Const) and factor.value != 0 and (expr.op == "mul" or place == 0):
                 return inner, rises == (factor.value > 0)
     return None
 
@@ -344,7 +343,7 @@ def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
 
 def relations(selection: Selection) -> list[ir.Expr]:
     """The conditions of a selection that relate it to other binders, as expressions."""
-    conditions = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
+    conditions: list[ir.Expr] = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
     conditions += [order.test for order in selection.orders]
     inner = ir.Element(binder=selection.binder)
     conditions += [ir.Apply(op="ne", args=(inner, ir.Element(binder=other))) for other in selection.excludes]
