@@ -137,12 +137,12 @@ class Criterion(compiled.Criterion):
                 for name, net in nets.items():
                     value = net(_on_device_of(net, inputs(batch)))
                     scores[name].append(value.detach().double().cpu().numpy())
-        found = np.concatenate(rows)
+        taken = np.concatenate(rows)
         outputs = {name: np.concatenate(batches) for name, batches in scores.items()}
         if together:
-            found = joint.of_all(found)
+            taken = joint.of_all(taken)
             outputs = {name: joint.of_all(values) for name, values in outputs.items()}
-        numbers, first = np.unique(found, return_index=True)
+        numbers, first = np.unique(taken, return_index=True)
         ordered = {
             name: values.reshape(-1, *self.inputs[name][0].event)[first] for name, values in outputs.items()
         }
