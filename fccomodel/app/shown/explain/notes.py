@@ -8,6 +8,7 @@ from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.core.memory import available, in_words
 from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import preparing
 from fccomodel.plan import Plan
 from fccomodel.structure import RULES, Analysis
@@ -113,6 +114,11 @@ def _in_files(bound: Bound) -> list[str]:
             continue
         for column, values in in_files.items():
             shape = " x ".join(f"{size:,}" for size in values.shape)
+            if drawn(values):
+                texts.append(
+                    f"{name}.{column} ({shape}, {values.dtype}) is not read as a whole: its rows are drawn"
+                )
+                continue
             size = _size(values.nbytes)
             texts.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {size}")
         if table.indices:
