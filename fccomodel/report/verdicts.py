@@ -125,7 +125,7 @@ class Judged:
         """The judgement with a better point, if there is one."""
         if better is None:
             return self
-        return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better)
+        return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better, by_gap=False)
 
     def rounded(self, share: float) -> Judged:
         """The judgement with a grade that rounding allows; rounding may be this share of the objective."""
