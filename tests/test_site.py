@@ -96,11 +96,14 @@ def test_properties_and_formulas_are_not_markup(site):
 
 def test_formulas_that_cannot_be_typeset_are_refused(site):
     pytest.importorskip("latex2mathml")
-    hooks = pytest.importorskip("hooks")
+    pytest.importorskip("markdown")
+    import typesetting
+
+    typeset = typesetting.Formulas().run
     written = '<span class="arithmatex">\\(%s\\)</span>'
-    assert "<math" in hooks.on_page_content(written % "\\mathrm{arg\\,max}_v")
+    assert "<math" in typeset(written % "\\mathrm{arg\\,max}_v")
     with pytest.raises(ValueError, match="cannot be typeset"):
-        hooks.on_page_content(written % "\\arg\\max_v")
+        typeset(written % "\\arg\\max_v")
 
 
 def test_answers_of_the_gallery_name_files_from_the_checkout(site):

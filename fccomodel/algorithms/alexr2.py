@@ -9,7 +9,7 @@ from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.estimators import msvr_current
 from fccomodel.algorithms.runtime.loops import steps
-from fccomodel.algorithms.runtime.loops.proximal_point import inner_step
+from fccomodel.algorithms.runtime.loops.proximal_point import inner_gradient, inner_step
 from fccomodel.algorithms.runtime.loops.steps import shrink_gamma
 from fccomodel.core.lazy import torch
 
@@ -36,7 +36,8 @@ def step_sizes(h, inverse):
 def advance(solver, data, state, u, c, batch, h):
     """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13's extra beta is
     a misprint)."""
-    if inner_step(solver, data, state, u, c, batch, h, h.inner_eta):
+    G = inner_gradient(solver, data, state, u, c, batch, h)
+    if inner_step(solver, state, G, h.inner_eta, 1.0 / h.nu, h.inner_steps):
         state.w_prev.copy_(state.w)
         solver.update(state, (state.w - state.z) / h.nu, h)
         solver.project(state.w, 0.0)

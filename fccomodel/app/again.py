@@ -35,7 +35,9 @@ WITH_VALUE = (
 
 
 def command(planned: pipeline.Planned) -> str:
-    """The command line; words in capitals stand for what is no file."""
+    """The command line; words in capitals stand for what is no file. None has an optimizer of Python."""
+    if planned.plan.optimizer:
+        return f"the same call in Python: its {planned.plan.optimizer} is an object of that session"
     words = ["fccomodel", "solve"]
     if planned.ranks:
         words = ["torchrun", "--nproc-per-node", os.environ.get("WORLD_SIZE", "1"), "-m", *words]

@@ -11,22 +11,24 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.core import options
+from fccomodel.core import ir, options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation.passes import values
+from fccomodel.evaluation.values import lets
 from fccomodel.execution import errors
 from fccomodel.execution.run import Progress
 from fccomodel.execution.run.machine import interruptible
 from fccomodel.pipeline import conic_form
 from fccomodel.report.new_rows import margins, population
-from fccomodel.report.new_rows.intervals import FEWEST, deviations, difference, student, values
+from fccomodel.report.new_rows.intervals import FEWEST, deviations, difference, student
 from fccomodel.report.new_rows.intervals import GROUPS as REPLICATED
 from fccomodel.report.new_rows.margins import Margin, Margins
 
@@ -44,10 +46,14 @@ def solve(
     show: Iterable[str] = (),
     sensitive: bool = False,
 ) -> pipeline.Outcome:
-    """``pipeline.solve`` with margins and an interval of the gap, where the options ask for them."""
+    """``pipeline.solve`` with margins and an interval of the gap, where the options ask for them.
+
+    ``show`` has the names of lets whose values are wanted.
+    """
+    shown = lets(planned.problem, show)
     level, asked = (planned.options.get(name, (None, ""))[0] for name in ("margin", "population"))
     if level is None and asked in (None, False):
-        return pipeline.solve(planned, progress, show=show, sensitive=sensitive)
+        return pipeline.solve(planned, progress, show=shown, sensitive=sensitive)
     if planned.ranks:
         refuse(
             errors.of_one_process("A margin or an interval by answers on resampled rows"),
@@ -61,7 +67,7 @@ def solve(
         seconds = options.parse_budget(asked).seconds
     seconds = seconds or options.POPULATION_SECONDS
     if level is None:
-        outcome = pipeline.solve(planned, progress, show=show, sensitive=sensitive)
+        outcome = pipeline.solve(planned, progress, show=shown, sensitive=sensitive)
         bag = bagged(planned, planned.bound, seconds)
         gap = interval(outcome.planned, outcome.solution.variables, bag)
         if gap.convex:
@@ -69,7 +75,7 @@ def solve(
         else:
             most = math.nan
         return dataclasses.replace(outcome, population=dataclasses.replace(gap, most=most))
-    return _with_margins(planned, progress, level, seconds, show=show, sensitive=sensitive, gap=bool(asked))
+    return _with_margins(planned, progress, level, seconds, show=shown, sensitive=sensitive, gap=bool(asked))
 
 
 # ------------------------------------------------------------------------ answers on resampled rows
@@ -260,7 +266,7 @@ def _with_margins(
     level: float,
     seconds: float,
     *,
-    show: Iterable[str],
+    show: Sequence[ir.Let],
     sensitive: bool,
     gap: bool,
 ) -> pipeline.Outcome:

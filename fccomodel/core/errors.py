@@ -1,4 +1,4 @@
-"""F0801 - F0809: files, arguments and options that the user names."""
+"""F0712, F0801 - F0809: starts, files, arguments and options that the user names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 
+START = Code("F0712", "start")
 NO_SUCH_FILE = Code("F0801", "no such file")
 FILE = Code("F0802", "file")
 SIZE = Code("F0803", "size")

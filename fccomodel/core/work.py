@@ -71,17 +71,18 @@ def operation_price(operation, shapes, sizes, rates):
     return cost
 
 
-def priced(work, rates=None):
-    """What ``work()`` returns, and the counted seconds of its operations of torch.
+def counting(rates=None):
+    """A context whose ``seconds`` are the counted seconds of the operations of torch inside it.
 
     They include the operations of automatic differentiation.
     """
     from torch.utils._python_dispatch import TorchDispatchMode
 
     rates = rates or Rates()
-    spent = [0.0]
 
     class Counting(TorchDispatchMode):
+        seconds = 0.0
+
         @classmethod
         def _should_skip_dynamo(cls):  # otherwise torch loads its compiler, which takes a second
             return False
@@ -96,15 +97,21 @@ def priced(work, rates=None):
             values = [x for part in values for x in (part if isinstance(part, list | tuple) else [part])]
             tensors = [x for x in values if isinstance(x, torch.Tensor)]
             if func.is_view:
-                spent[0] += 0.3 * rates.call
+                self.seconds += 0.3 * rates.call
             else:
                 sizes = [x.numel() * x.element_size() for x in tensors]
-                spent[0] += operation_price(func.__name__, [tuple(x.shape) for x in tensors], sizes, rates)
+                shapes = [tuple(x.shape) for x in tensors]
+                self.seconds += operation_price(func.__name__, shapes, sizes, rates)
             return result
 
-    with Counting():
+    return Counting()
+
+
+def priced(work, rates=None):
+    """What ``work()`` returns, and its counted seconds (see ``counting``)."""
+    with counting(rates) as spent:
         result = work()
-    return result, spent[0]
+    return result, spent.seconds
 
 
 def multiplied(times: float, calls: int = 0) -> float:

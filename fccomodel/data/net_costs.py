@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir
+from fccomodel.core.work import Rates
+from fccomodel.data import draw_counts
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn as is_drawn
 
 if TYPE_CHECKING:
     import torch
@@ -20,10 +24,13 @@ SAMPLED_PASS = 1e10
 SAMPLE_PASS = 5e9
 #: First guess of the largest number of places of one input at which a layer uses each of its weights.
 USES_OF_A_WEIGHT = 1000
+#: Multiply-adds of a layer that take the time of one number of pointwise work.
+PRODUCTS_OF_A_NUMBER = 16
 #: Rows that a net sees at once in a thrifty pass: its intermediate values fit a processor's cache.
 THRIFTY_ROWS = 256
 
 _known: weakref.WeakKeyDictionary[Bound, float] = weakref.WeakKeyDictionary()
+_weights: weakref.WeakKeyDictionary[Bound, dict[str, int]] = weakref.WeakKeyDictionary()
 
 
 def dear(bound: Bound | None) -> bool:
@@ -45,6 +52,35 @@ def pass_cost(bound: Bound) -> float:
     return _known[bound]
 
 
+def numbers_of_a_draw(bound: Bound, binder: ir.Binder, body: ir.Expr, own: int) -> int:
+    """Numbers that each draw of a binder costs in ``body``: its ``own`` entries, or what the nets that see
+    it work on, for one element of the other binders."""
+    seen_by = {
+        node.net
+        for node in ir.walk(body)
+        if isinstance(node, ir.NetCall) and binder in ir.free_binders(node.arg)
+    }
+    return max([own, *(numbers_of_a_row(bound, name) for name in seen_by)])
+
+
+def numbers_of_a_row(bound: Bound, name: str) -> int:
+    """Numbers that one evaluation of a net for one row works on; products inside layers count less."""
+    known = _weights.setdefault(bound, {})
+    if name not in known:
+        module = bound.nets[name]
+        shape = input_shape(bound, name)
+        outputs = sum(p.shape[0] for p in module.parameters() if p.dim())
+        products = multiply_adds(module, shape) / PRODUCTS_OF_A_NUMBER
+        known[name] = max(1, math.ceil(max(math.prod(shape) + outputs, products)))
+    return known[name]
+
+
+def input_shape(bound: Bound, name: str) -> tuple[int, ...]:
+    """The shape of one input of a net."""
+    declared = bound.problem.nets[name].input
+    return tuple(size if isinstance(size, int) else bound.dims[size] for size in declared)
+
+
 def part_of(part: Bound, whole: Bound) -> Bound:
     """The problem on some of its rows, whose passes are as thrifty as those over all rows."""
     _known[part] = pass_cost(whole)
@@ -53,20 +89,62 @@ def part_of(part: Bound, whole: Bound) -> Bound:
 
 def _of_net(bound: Bound, name: str) -> float:
     """Multiply-adds of one pass of one net."""
+    rows = evaluations(bound, name)
+    module = bound.nets[name]
+    return _fetches(bound, name) + _of_rows(bound, name, rows, module)
+
+
+def _fetches(bound: Bound, name: str) -> float:
+    """The time to fetch all rows that a net is applied to, if they are drawn, as multiply-adds."""
     columns = {
-        (node.arg.binder.domain.table, node.arg.name)
+        (child.binder.domain.table, child.name)
         for node in bound.problem.expressions(ir.NetCall)
         if node.net == name
-        and isinstance(node.arg, ir.Column)
-        and isinstance(node.arg.binder.domain, ir.RowSet)
+        for child in node.children
+        if isinstance(child, ir.Column) and isinstance(child.binder.domain, ir.RowSet)
     }
-    rows = sum(bound.tables[table].n for table, _ in columns)
-    module = bound.nets[name]
+    seconds = 0.0
+    for table, column in columns:
+        values: Any = bound.tables[table].columns[str(column)]
+        if is_drawn(values):
+            seconds += bound.tables[table].n * values.source.seconds
+    return seconds / Rates().product
+
+
+def _of_rows(bound: Bound, name: str, rows: int, module: torch.nn.Module) -> float:
+    """Multiply-adds of a net for so many rows."""
     if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in module.parameters()) <= THRIFTY_PASS:
         return 0.0
-    declared = bound.problem.nets[name].input
-    shape = tuple(size if isinstance(size, int) else bound.dims[size] for size in declared)
-    return rows * multiply_adds(module, shape)
+    return rows * multiply_adds(module, input_shape(bound, name))
+
+
+def evaluations(bound: Bound, name: str) -> int:
+    """Inputs that a net is applied to in one pass: a column counts once, however often it is used."""
+    inputs: dict[object, int] = {}
+    for node in bound.problem.expressions(ir.NetCall):
+        if node.net != name:
+            continue
+        key: object = id(node)
+        if isinstance(node.arg, ir.Column) and isinstance(node.arg.binder.domain, ir.RowSet):
+            key = node.arg.binder.domain.table, node.arg.name
+        inputs[key] = _elements(bound, node)
+    return sum(inputs.values())
+
+
+def _elements(bound: Bound, node: ir.NetCall) -> int:
+    """Combinations of rows and draws that the input of one call depends on."""
+    binders = ir.free_binders(node.arg)
+    tables = [b.domain.table for b in binders if isinstance(b.domain, ir.RowSet)]
+    rows = math.prod(bound.tables[table].n for table in tables)
+    drawn = [b for b in binders if isinstance(b.domain, ir.Distribution)]
+    together = any(
+        drawn[0] in reduce.binders and len(reduce.binders) > 1
+        for reduce in (bound.problem.expressions(ir.Reduce) if drawn else ())
+    )
+    for _ in drawn:
+        around = rows * numbers_of_a_row(bound, node.net)
+        rows *= draw_counts.count(bound.draws, around, rows if together else 1)
+    return rows
 
 
 def multiply_adds(module: torch.nn.Module, shape: tuple[int, ...]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -83,15 +84,27 @@ def held(
     rng = np.random.default_rng(seed)
     if members is None:
         members = kinds(bound)
-    return {name: _held(of_rows, share, rng) for name, of_rows in members.items()}
+    return {name: _held(of_rows, share, rng, spare=1) for name, of_rows in members.items()}
 
 
-def _held(members: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """A mask of a share of each stratum; ``members`` has the stratum of each row."""
+def representative(
+    bound: Bound, share: float, seed: int, members: Mapping[str, np.ndarray], least: int = 1
+) -> dict[str, np.ndarray]:
+    """Masks of rows that stand for all rows: the same share of every stratum, and at least ``least`` of
+    its rows, so that no class or group is lost. ``members`` is the result of ``kinds``."""
+    rng = np.random.default_rng(seed)
+    return {name: _held(of_rows, share, rng, least=least, spare=0) for name, of_rows in members.items()}
+
+
+def _held(
+    members: np.ndarray, share: float, rng: np.random.Generator, *, least: int = 1, spare: int
+) -> np.ndarray:
+    """A mask of a share of each stratum: at least ``least`` rows, which leaves at least ``spare`` of
+    them; ``members`` has the stratum of each row."""
     order = rng.permutation(len(members))
     order = order[np.argsort(members[order], kind="stable")]
     sizes = np.bincount(members)
-    wanted = np.minimum(np.maximum(1, np.rint(share * sizes)), sizes - 1)
+    wanted = np.minimum(np.maximum(least, np.rint(share * sizes)), sizes - spare)
     place = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     mask = np.zeros(len(members), dtype=bool)
     mask[order[place < np.repeat(wanted, sizes)]] = True
@@ -140,6 +153,32 @@ def _drawn(bound: Bound, table: BoundTable, rng: np.random.Generator) -> np.ndar
     return rows
 
 
+def without_groups(bound: Bound, name: str, count: int, seed: int) -> Iterator[Bound]:
+    """The problem without each of ``count`` random groups of a table's rows in turn (see ``dealt``)."""
+    group = dealt(strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
+    for k in range(count):
+        yield part(bound, {name: group != k})
+
+
+def dealt(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """A random group for each row; groups have equal sizes, whatever the strata.
+
+    No stratum is lost with a group. A stratum that is in one group as a whole gets a row in the next
+    group, and the only row of a stratum is in no group (-1).
+    """
+    group = rng.permutation(len(strata)) % count
+    size = np.bincount(strata)
+    least, most = np.full(len(size), count), np.full(len(size), -1)
+    np.minimum.at(least, strata, group)
+    np.maximum.at(most, strata, group)
+    _, first = np.unique(strata, return_index=True)
+    within = first[(least == most) & (size > 1)]
+    group[within] = (group[within] + 1) % count
+    if len(size) > 1:
+        group[first[size == 1]] = -1
+    return group
+
+
 def labels_alone(bound: Bound) -> dict[str, dict[str, Any]]:
     """The encodings of labels and families, by table and column, without scales and categories."""
     return {name: _of_labels(table.encoding) for name, table in bound.tables.items()}
@@ -159,3 +198,45 @@ def lengths(problem: ir.Problem) -> Iterator[tuple[str, str]]:
     shapes |= {f"`data {name}`": array.type.shape for name, array in problem.arrays.items()}
     for owner, shape in shapes.items():
         yield from ((tables[size], owner) for size in shape if size in tables)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Parts:
+    """The random parts of the rows of a problem: the same share of each table and of every stratum.
+
+    seed   of the draws: the same seed gives the same rows
+    least  rows that every stratum keeps, so that no class or group is lost
+    """
+
+    bound: Bound
+    seed: int = 0
+    least: int = 1
+
+    @cached_property
+    def tables(self) -> list[str]:
+        """The tables that the problem averages over."""
+        return averaged(self.bound.problem)
+
+    @cached_property
+    def strata(self) -> dict[str, np.ndarray]:
+        """The strata of the rows of each of these tables."""
+        return kinds(self.bound)
+
+    @cached_property
+    def obstacle(self) -> str:
+        """Why there are no parts; '' if there are."""
+        if not self.tables:
+            return "nothing is averaged over rows"
+        owner = next((owner for name, owner in lengths(self.bound.problem) if name in self.tables), None)
+        if owner is not None:
+            return f"{owner} has an entry for each row"
+        return ""
+
+    def of_share(self, share: float) -> Bound:
+        """The problem on a share of the rows."""
+        return part(self.bound, representative(self.bound, share, self.seed, self.strata, self.least))
+
+    def rows(self, thin: Bound) -> str:
+        """Which part of the rows a thinned problem has, in words: ``200 of 900 rows of D``."""
+        of, tables = thin.tables, self.bound.tables
+        return ", ".join(f"{of[name].n:,} of {tables[name].n:,} rows of {name}" for name in self.tables)

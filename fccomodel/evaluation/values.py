@@ -38,6 +38,19 @@ class Level:
     violation: float = 0.0
 
 
+def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
+    """The objective as written, the values of all constraints in one vector, their labels, and which of
+    them are equalities."""
+    bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=torch.float64)], [], []
+    objective = evaluator.value(bound.problem.objective.expr, {}).data
+    for constraint in bound.problem.constraints:
+        family = members.of(bound, constraint)
+        parts.append(family.over(evaluator.value(constraint.body, family.env)))
+        labels += family.labels(constraint.label)
+        equal += [constraint.kind == "eq"] * len(family)
+    return objective, torch.cat(parts), labels, equal
+
+
 def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
     """Objective and constraints at a point; ``seed`` is the seed of the sample for each distribution."""
     evaluator = _evaluator(bound, point, seed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fccomodel.execution.run import Solution
-    from fccomodel.pipeline.records import Planned
+    from fccomodel.plan import Plan
 
 INTERIOR = "interior-point method"
 FINISH = "proximal L-BFGS"
@@ -29,12 +29,15 @@ class Answered:
     words: str
 
 
-def answered(planned: Planned, solution: Solution) -> Answered:
+def answered(plan: Plan, solution: Solution) -> Answered:
     """The method that gave the answer: the last one that ran, if it changed the point."""
-    title, start = planned.plan.algorithm_record.title, planned.plan.start
-    if planned.plan.interior and solution.interior and not solution.iterations:
+    title, start = plan.algorithm_record.title, plan.start
+    if plan.interior and solution.interior and not solution.iterations:
         return Answered(method=INTERIOR, words=f"{INTERIOR}, {_counted(solution.interior, 'iteration')}")
     steps = ""
+    if plan.optimizer:
+        steps = f"{plan.optimizer}, {_counted(solution.iterations, 'step')} by {title}'s gradient"
+        return Answered(method=title, words=steps)
     if solution.iterations:
         steps = f"{title}, {_counted(solution.iterations, 'step')}"
     passes = solution.passes if solution.way == "finish" else 0

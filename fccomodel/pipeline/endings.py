@@ -21,14 +21,17 @@ def ending(planned: Planned, solution: Solution) -> Ending:
     if how == "stopped":
         how = "budget" if solution.stopped in SPENT else "stalled"
     way = _last_method(solution)
-    sampled = _sampled(planned)
+    seen = planned.plan.seen(planned.bound)
+    passes = ""
+    if way == "steps" and seen.finishable:
+        passes = _passes(planned)
     return Ending(
         how=how,
         way=way,
         tol=planned.options["tol"][0],
-        sampled=sampled,
-        biased=sampled and planned.plan.forgetful,
-        passes=_passes(planned) if way == "steps" else "",
+        sampled=seen.sampled,
+        biased=seen.biased,
+        passes=passes,
     )
 
 
@@ -41,23 +44,8 @@ def _last_method(solution: Solution) -> str:
     return "steps"
 
 
-def _sampled(planned: Planned) -> bool:
-    """Whether steps see only some of the rows or blocks, or draws."""
-    from fccomodel.plan import sizes
-
-    normal, bound, batch = planned.plan.normal, planned.bound, planned.plan.batch
-    blocks = sizes.counted(normal, bound, batch)
-    return sizes.sampled(normal, bound, batch) or blocks["B1"] < blocks["n"]
-
-
 def _passes(planned: Planned) -> str:
     """How to get passes over all rows, if an option left them out; else an empty text."""
-    from fccomodel.plan.candidates import finishable
-
-    if not finishable(planned.plan.algorithm_record) or any(
-        v.net for v in planned.problem.variables.values()
-    ):
-        return ""
     if planned.budget.seconds is None:
         return "a budget in seconds, which ends with passes over all rows"
     if planned.plan.polish:

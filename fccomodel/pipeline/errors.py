@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.diagnostics import Diagnostic, did_you_mean
+from fccomodel.core.errors import START
 from fccomodel.core.source import Span
-
-START = Code("F0712", "start")
 
 
 def start_of_no_variable(name: str, known: Sequence[str]) -> Diagnostic:

@@ -57,13 +57,14 @@ def explain(
 def explained(analysis: Analysis, given: options.Origins) -> Explained:
     """The explanation of a model whose structure is known."""
     from fccomodel.normal_form import errors
+    from fccomodel.plan.methods import choose_method
 
     try:
-        choice = choosing.choose(analysis, given)
+        choice = choose_method(analysis, given)
         if choice.selected is None:
             bound = choosing.bound_without_data(analysis)
             if bound is not None:
-                choice = choosing.choose(bound, given)
+                choice = choose_method(bound, given)
     except FccoError as error:
         if any(d.code not in errors.FORMLESS for d in error.diagnostics):
             raise
@@ -84,9 +85,10 @@ def candidates(
     out needs all data.
     """
     from fccomodel.plan import candidates as considered
+    from fccomodel.plan.methods import interior_point_findings
 
     known = _known(compiled, binding, chosen)
-    findings = choosing.interior_point_findings(choosing.bound_without_data(known) or known, chosen)
+    findings = interior_point_findings(choosing.bound_without_data(known) or known, chosen)
     return considered.candidates(known, chosen), findings
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,23 +24,21 @@ def solve(
     planned: Planned,
     progress: Callable[[Progress], None] | None = None,
     *,
-    show: Iterable[str] = (),
+    show: Sequence[ir.Let] = (),
     sensitive: bool = False,
 ) -> Outcome:
     """Emit, run, and report on the original problem over all bound rows, and on those held out.
 
-    show        names of lets whose values are wanted
+    show        lets whose values are wanted
     sensitive   report how the optimum moves with the constraints' right sides
     """
-    from fccomodel.evaluation.values import lets
     from fccomodel.execution import ranks
     from fccomodel.pipeline import routes
 
     began = time.perf_counter()
-    wanted = lets(planned.problem, show)
     with ranks.apart() if planned.ranks else nullcontext():
         answer = routes.answer(planned, progress, sensitive=sensitive)
-        shown = _values(answer.planned, answer.solution, wanted)
+        shown = _values(answer.planned, answer.solution, show)
     heldout = held_out(answer.planned, answer.solution)
     return Outcome(
         planned=answer.planned,
@@ -60,22 +58,20 @@ def traced(
     at: Sequence[int] | None = None,
     progress: Callable[[Progress], None] | None = None,
     *,
-    show: Iterable[str] = (),
+    show: Sequence[ir.Let] = (),
 ) -> Outcome:
     """The chosen algorithm's steps alone, with the traces ``wanted`` of them at the steps ``at``.
 
     The program has the passes over all rows that true gradients take; they come after the run.
     """
-    from fccomodel.evaluation.values import lets
     from fccomodel.execution.run.microscope import Microscope
 
     began = time.perf_counter()
-    lets_shown = lets(planned.problem, show)
     microscope = Microscope(wanted, at)
     planned = replace(planned, plan=replace(planned.plan, polish=True))
     planned, program, solution = run(planned, progress, microscope=microscope)
     kkt = report(planned, solution)
-    shown = _values(planned, solution, lets_shown)
+    shown = _values(planned, solution, show)
     heldout = held_out(planned, solution)
     return Outcome(
         planned=planned,

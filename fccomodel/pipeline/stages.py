@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
-from fccomodel.core.diagnostics import refuse
 from fccomodel.core.source import Source
 from fccomodel.pipeline import availability, budget, endings
 from fccomodel.pipeline.boundary import quoted
@@ -204,24 +203,9 @@ def emit(planned: Planned) -> Program:
     Raises F0615 for a race, whose winner is not known before it has run, and F0704 if a run would
     take more memory than there is.
     """
-    from fccomodel.core.memory import available
-    from fccomodel.plan.errors import no_program
-    from fccomodel.program import emit as printing
-    from fccomodel.program import errors
-    from fccomodel.program.lower import foreseen, lower, over_all_ranks
+    from fccomodel.program.from_plan import program_of
 
-    if planned.plan.entrants:
-        refuse(no_program(planned.plan.entrants), source=planned.problem.source)
-    lowered = lower(planned.problem, planned.bound, planned.plan)
-    needed, left = foreseen(lowered), available()
-    if needed.total > left:
-        of = planned.problem.objective.expr if needed.of is None else needed.of
-        text = planned.problem.text(of)
-        refuse(
-            errors.memory_foreseen(needed.total, left, needed.largest, text, of.span),
-            source=planned.problem.source,
-        )
-    return printing.emit(over_all_ranks(lowered) if planned.ranks else lowered)
+    return program_of(planned.problem, planned.bound, planned.plan, all_ranks=planned.ranks)
 
 
 @quoted
@@ -243,29 +227,27 @@ def run(
     microscope  looks at the steps; nothing comes after them
     part        which run of a solve it is, by the name of its checkpoints
     """
-    from fccomodel.execution import backends
     from fccomodel.execution import run as running
 
     program = emit(planned)
     device = options.pick_device(planned.options["device"][0])
     planned = planned.with_option("device", device)
-    solution = running.run(
-        program,
-        planned.bound,
-        keeper=_keeper(planned, program, part),
+    settings = running.RunSettings(
         seed=planned.seed,
         device=device,
         precision=planned.options["precision"][0],
-        backend=backends.check(*planned.options["backend"]),
-        budget_s=budget.run_seconds(planned, until),
-        budget_it=planned.budget.iterations,
-        budget_oracles=planned.budget.oracles,
+        backend=planned.options["backend"],
+        seconds=budget.run_seconds(planned, until),
+        iterations=planned.budget.iterations,
+        oracles=planned.budget.oracles,
         room=budget.run_room(planned),
         patience=patience,
         polish=planned.plan.polish and microscope is None,
         watched=watched,
-        microscope=microscope,
-        progress=progress,
+    )
+    keeper = _keeper(planned, program, part)
+    solution = running.run(
+        program, planned.bound, settings, microscope=microscope, keeper=keeper, progress=progress
     )
     planned = planned.with_option("backend", solution.backend)
     if planned.plan.schedule is not None:
@@ -280,14 +262,24 @@ def _keeper(planned: Planned, program: Program, part: str) -> Any:
     Checkpoints of a program of ranks belong to the run in one process: any number of ranks goes on
     from them. Raises F0817 if a checkpoint belongs to another run.
     """
-    from fccomodel.pipeline import checkpoints
+    from fccomodel.execution import ranks
+    from fccomodel.execution.checkpoints.identity import identity
+    from fccomodel.execution.run import Keeper
 
     if planned.checkpoints is None:
         return None
-    alone = program
+    alone, keeper = program, Keeper
     if planned.ranks:
         alone = emit(replace(planned, options={**planned.options, "ranks": (False, options.AUTOMATIC)}))
-    return checkpoints.keeper(planned, alone, part)
+        keeper = ranks.Keeper
+    known = identity(
+        alone,
+        planned.bound,
+        model=planned.compiled.hash,
+        algorithm=planned.plan.algorithm,
+        chosen=planned.options,
+    )
+    return keeper(planned.checkpoints.part(part), known)
 
 
 @quoted

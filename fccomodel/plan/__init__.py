@@ -10,6 +10,7 @@ from functools import cached_property
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
+from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, looked_at
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import interior, practice, rates, settings, sizes, used
@@ -20,7 +21,7 @@ from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
 from fccomodel.plan.sharing import Strata
 from fccomodel.plan.sizes import Batch
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
 from fccomodel.structure import Analysis
 
@@ -31,6 +32,20 @@ SCHEDULES = {
     "theory": "the theorem's schedule",
     "decay": "a step divided by ten at half and three quarters of the budget",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What the steps of a plan see of the data.
+
+    sampled     only some of the rows or blocks, or draws
+    biased      expectations under nonlinear functions are estimated by one minibatch each
+    finishable  passes over all rows could end the run
+    """
+
+    sampled: bool
+    biased: bool
+    finishable: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,6 +79,7 @@ class Plan:
     interior    the interior-point method alone gives the answer: ``algorithm`` is its name, and
                 ``algorithm_record`` the algorithm whose program is emitted beside the answer
     start       where the run begins; None for zero, with nets at their initialisation
+    optimizer   the optimizer that takes the steps, if they are not the algorithm's own; else ''
     """
 
     algorithm: str
@@ -101,6 +117,24 @@ class Plan:
     strata: tuple[Strata, ...] = ()
     thrifty: bool = False
     unused: tuple[Unused, ...] = ()
+    optimizer: str = ""
+
+    def stepped_by(self, optimizer: str) -> Plan:
+        """The plan whose steps another optimizer takes, by the algorithm's gradient: no theorem is
+        claimed of them, and no passes over all rows follow."""
+        words = f"{self.title}'s estimates and gradient; steps by {optimizer}: no theorem is claimed"
+        return replace(
+            self,
+            optimizer=optimizer,
+            promise=None,
+            findings={},
+            unverified=(),
+            practice=(f"steps by {optimizer}: no theorem is claimed",),
+            rate="",
+            schedule=None,
+            polish=False,
+            summary=[words, *self.summary[1:]],
+        )
 
     @property
     def ranking(self) -> Ranking:
@@ -151,7 +185,7 @@ class Plan:
         """The guarantee of its theorem (a key of ``GIVEN``)."""
         if self.interior:
             return interior.THEOREM.gives
-        if self.unverified:
+        if self.unverified or self.optimizer:
             return GUARANTEES[-1]
         return self.choice.chosen.guarantee
 
@@ -195,6 +229,18 @@ class Plan:
         memoryless = self.algorithm_record.estimator is plug_in
         return memoryless and any(term.kind == "composition" for term in self.normal.terms)
 
+    def seen(self, bound: Bound) -> Seen:
+        """What its steps see of the data, and whether passes over all rows can end the run."""
+        normal, batch = self.normal, self.batch
+        blocks = sizes.counted(normal, bound, batch)
+        sampled = sizes.sampled(normal, bound, batch) or blocks["B1"] < blocks["n"]
+        nets = any(variable.net for variable in normal.problem.variables.values())
+        return Seen(
+            sampled=sampled,
+            biased=sampled and self.forgetful,
+            finishable=finishable(self.algorithm_record) and not nets,
+        )
+
     @property
     def whole(self) -> bool:
         """Whether passes over all rows can finish the run: the smoothed problem, with centres that may
@@ -215,7 +261,12 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     thrifty = nets and dear(bound)
     batch, _ = sizes.batches(settled, nets, deep=deep, thrifty=thrifty)
     batch, sample_sizes = sizes.batches(
-        settled, nets, sizes.apart(normal, bound, batch) if nets else None, deep, thrifty
+        settled,
+        nets,
+        sizes.apart(normal, bound, batch) if nets else None,
+        deep,
+        thrifty,
+        sizes.crowded(normal, bound, batch),
     )
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch)

@@ -262,6 +262,16 @@ def criterion_not_scores(net: str, kind: str) -> Diagnostic:
     )
 
 
+def criterion_not_finite(net: str, count: str, row: int, steps: int) -> Diagnostic:
+    """Estimates that took a score that is not a number would keep it."""
+    return CRITERION.error(
+        f"{count} scores of `{net}` are not finite, after {steps:,} steps (row {row} is the first)",
+        reason="Estimates would keep them for ever, so nothing has moved: the criterion is as before.",
+        fix="Take a smaller learning rate or clip gradients (torch.nn.utils.clip_grad_norm_); look at the "
+        "row; or catch this error and go on with the next batch.",
+    )
+
+
 def criterion_batch(batch: object) -> Diagnostic:
     """A batch has at least one row."""
     return CRITERION.error(

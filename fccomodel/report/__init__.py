@@ -26,6 +26,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear
+from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
@@ -259,7 +260,8 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         if bound is not written:
             asked = dataclasses.replace(asked, analysis=None)
         seed, afford, most = asked.seed, asked.afford, asked.most
-        part = subsample.part_for(bound, point, seed=seed, afford=afford, most=most)
+        parts = Parts(bound=bound, seed=seed)
+        part = subsample.part_for(parts, point, afford=afford, most=most)
         try:
             if part is None:
                 made = _on(bound, point, asked)
@@ -268,7 +270,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         except FccoError as error:
             if part is not None:
                 raise
-            part = subsample.part_after(bound, error, seed=seed)
+            part = subsample.part_after(parts, error)
             if part is None:
                 raise
             made = _on(part.bound, point, dataclasses.replace(asked, judging=True))

@@ -163,6 +163,32 @@ def test_a_tail_over_rows_has_its_threshold_as_a_parameter() -> None:
     assert np.isfinite(criterion.values()["objective"])
 
 
+def test_variables_keep_their_sets_and_their_regularisers() -> None:
+    """A threshold starts inside its bounds and comes back to them; terms in it alone are in the loss,
+    with their kinks."""
+    text = HEAD + (
+        "var t[2] >= 0.5, <= 2; minimize E[z ~ D] square(s(w; z.x) - t[1] - z.y)"
+        " + 3 * sumsq(t) + 0.7 * norm1(t - 1);"
+    )
+    problem, data, net = bound(text)
+    criterion = problem.criterion(batch=120, algorithm="sox")
+    (t,) = criterion.parameters()
+    assert t.tolist() == [0.5, 0.5]
+    with torch.no_grad():
+        t.copy_(torch.tensor([2.5, 0.6]))
+    x, y = torch.from_numpy(data["x"]), torch.from_numpy(data["y"]).double()
+    loss = criterion(range(120), s=net(x))
+    loss.backward()
+    copy_of_t = t.detach().clone().requires_grad_()
+    exact = (net(x).detach() - copy_of_t[0] - y).square().mean()
+    exact = exact + 3 * copy_of_t.square().sum() + 0.7 * (copy_of_t - 1).abs().sum()
+    exact.backward()
+    assert loss.item() == pytest.approx(exact.item(), abs=1e-10)
+    assert torch.allclose(t.grad, copy_of_t.grad, atol=1e-10)
+    criterion.step()
+    assert t.tolist() == pytest.approx([2.0, 0.6], abs=1e-6)
+
+
 @pytest.mark.parametrize("stratified", [False, True])
 def test_pairs_of_one_batch_are_unbiased(stratified: bool) -> None:
     """The mean over many batches of a linear expectation over pairs is its value; also where batches

@@ -34,7 +34,8 @@ import fccomodel
 from fccomodel import FccoError, pipeline
 from fccomodel.app import new_rows
 from fccomodel.app.python.session import BoundModel
-from fccomodel.report.new_rows.intervals import intervals, values
+from fccomodel.evaluation.passes import values
+from fccomodel.report.new_rows.intervals import intervals
 
 HEAD = (
     "model drawn; dim d; set G = {0, 1, 2}; data D : table(x: real[d], y: real, c: {-1, 1}, g: G); "

@@ -18,14 +18,13 @@ from conformance.runs import judged, needs_cvxpy, outcome
 from fccomodel import algorithms, pipeline
 from fccomodel.algorithms import Constants
 from fccomodel.algorithms import hscg as hscg_module
-from fccomodel.algorithms.runtime.loops.vector_oracle import oracle_of
+from fccomodel.algorithms.runtime.loops.vector_oracle import VectorOracle
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.execution import run
 from fccomodel.program import emit
 from fccomodel.program.lower import VectorSteps, lower
-from fccomodel.program.lower import vector as vector_module
 from fccomodel.program.lower.leaves.slots import Slots
 from fccomodel.program.lower.reductions import reductions
 
@@ -83,7 +82,7 @@ class Made:
     def oracle(self, w: torch.Tensor, seed: int = 0) -> tuple[Any, Any]:
         state = SimpleNamespace(w=w, oracles=0, t=0, epoch=0, length=self.h.stage)
         rng = torch.Generator().manual_seed(seed)
-        return state, oracle_of(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
+        return state, VectorOracle(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
 
 
 @cache
@@ -141,7 +140,6 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
 @pytest.mark.parametrize("name", ["pairs", "ordered", "ratios"])
 def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, w = made(name), point(4)
-    monkeypatch.setattr(vector_module, "DENSE", 100)
     monkeypatch.setattr(reductions, "DENSE", 100)
     sliced = Made(MODELS[name])
     assert "checkpoint(" in sliced.program.text and "checkpoint(" not in whole.program.text
@@ -501,7 +499,7 @@ def test_no_pair_is_made_where_the_bound_of_its_residual_is_infinite() -> None:
     its bias all the same."""
     squares, entropy = (Made(MODELS["worst"], name) for name in ("hscg", "hscg_entropy"))
     found = [
-        run.run(case.program, case.bound, seed=0, budget_it=300, precision="float64")
+        run.run(case.program, case.bound, run.RunSettings(seed=0, iterations=300, precision="float64"))
         for case in (squares, entropy)
     ]
     assert ["(hscg-2020, Lemma 3.1)" in " ".join(f.notes) for f in found] == [True, False]
@@ -578,7 +576,7 @@ def test_ascvrg_converges_linearly_on_a_strongly_convex_problem() -> None:
     covariance, mean = np.cov(x.T, ddof=0), x.mean(0)
     w = np.linalg.solve(2 * covariance, mean)
     optimum = float(w @ covariance @ w - mean @ w)
-    found = run.run(case.program, case.bound, seed=0, budget_it=1008, precision="float64")
+    found = run.run(case.program, case.bound, run.RunSettings(seed=0, iterations=1008, precision="float64"))
     calls = [e["oracles"] for e in found.history]
     gaps = [max(e["objective"] - optimum, 1e-16) for e in found.history]
     reached = [next(c for c, g in zip(calls, gaps, strict=True) if g <= 10.0**-k) for k in (2, 4, 6, 8, 10)]

@@ -5,7 +5,8 @@ import pytest
 from test_kkt import D, N, X, Y, bound
 
 import fccomodel
-from fccomodel.report.new_rows.intervals import _groups, intervals, student
+from fccomodel.data.subsets import dealt
+from fccomodel.report.new_rows.intervals import intervals, student
 
 MEAN = (
     'var w[d]; minimize E[z ~ D] z.y * sum(w); subject to a: E[z ~ D | z.g == "a"] z.y * sum(w) <= '
@@ -55,7 +56,7 @@ def test_how_many_rows_a_class_has_is_a_part_of_the_error():
 def test_no_class_is_lost_with_a_group(sizes):
     strata = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
     for seed in range(20):
-        group = _groups(strata, 8, np.random.default_rng(seed))
+        group = dealt(strata, 8, np.random.default_rng(seed))
         for left_out in range(8):
             assert len(np.unique(strata[group != left_out])) == len(sizes)
         assert np.ptp(np.bincount(group[group >= 0], minlength=8)) <= 1 + 2 * sum(size < 4 for size in sizes)

@@ -11,6 +11,8 @@ import fccomodel
 from fccomodel import pipeline, report
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.data.subsets import Parts
+from fccomodel.evaluation import passes
 from fccomodel.evaluation.errors import too_many_to_sort
 from fccomodel.report.new_rows import subsample
 
@@ -29,9 +31,9 @@ def bound():
 
 
 def test_elements_are_counted(bound):
-    assert subsample.amount(bound.bound) == (Y == 1).sum() * (Y == -1).sum()
+    assert passes.amount(bound.bound) == (Y == 1).sum() * (Y == -1).sum()
     grouped = fccomodel.compile(GROUPS).bind(data={"D": {"x": X, "g": np.arange(900) % 3}}).bound
-    assert subsample.amount(grouped) == 900**2
+    assert passes.amount(grouped) == 900**2
 
 
 def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
@@ -102,7 +104,7 @@ def test_entries_for_each_row_are_not_thinned():
         "data D : table(x: real); var s[D]; minimize mean[i in D] mean[j in D] (s[i] - s[j] - i.x + j.x)^2;"
     )
     made = fccomodel.compile(text).bind(data={"D": {"x": X[:40, 0]}}).bound
-    assert not subsample.thinnable(made)
+    assert "an entry for each row" in Parts(bound=made).obstacle
 
 
 PLAIN = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];

@@ -48,11 +48,11 @@ def table(n: int = ROWS, seed: int = 0) -> dict[str, Any]:
     }
 
 
-def mlp(width: int = 4, outputs: int = 0) -> torch.nn.Module:
+def mlp(width: int = 4, outputs: int = 0, inputs: int = 3) -> torch.nn.Module:
     torch.manual_seed(3)
     last = torch.nn.Linear(width, outputs or 1)
     shape = [] if outputs else [torch.nn.Flatten(0)]
-    return torch.nn.Sequential(torch.nn.Linear(3, width), torch.nn.Tanh(), last, *shape)
+    return torch.nn.Sequential(torch.nn.Linear(inputs, width), torch.nn.Tanh(), last, *shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +94,11 @@ case(
 )
 case("pairs", "minimize E[p ~ P, n ~ N] sqhinge(1 - dot(w, p.x) + dot(w, n.x));")
 case("pairs_swapped", "minimize E[p ~ P] E[n ~ N] sigmoid(dot(w, n.x) - dot(w, p.x)) * p.time;")
+case(
+    "chosen",
+    'minimize E[z ~ D] (if z.time > 1 then log(z.time) * dot(w, z.x)^2 else z.y * dot(w, z.x)) '
+    '+ E[z ~ D] (z.g == "north") * exp(0.1 * dot(w, z.x)) + sumsq(w)^2;',
+)
 case("maximised", "maximize E[p ~ P, n ~ N] sigmoid(dot(w, p.x) - dot(w, n.x)) - 0.01 * sumsq(w)^2;")
 
 # ----------------------------------------------------------------------------- compositions, nested
@@ -532,6 +537,9 @@ case(
 case("two_nets", "net r : real[d] -> real; var q = params(r); minimize mean[i in P] log(1 + E[j ~ N] "
                  "exp(s(v; j.x) - r(q; i.x))) + E[z ~ D] (r(q; z.x) - s(v; z.x))^2;",
      head=NET, nets=lambda: {"s": mlp(), "r": mlp(2)}, scale=0.0)  # fmt: skip
+BESIDE = {"head": NET.replace("real[d] -> real;", "real[4] -> real;").replace("x: real[d]", "x: real[3]"), "nets": lambda: {"s": mlp(inputs=4)}, "scale": 0.0}  # fmt: skip
+case("net_beside_draws", "minimize E[z ~ D, e ~ uniform(0, 1)] log1pexp(-z.y * s(v; concat(z.x, e)));", **BESIDE)  # fmt: skip
+case("net_of_nested_draws", "minimize E[z ~ D] (z.y - E[e ~ uniform(0, 1)] s(v; concat(z.x, e)))^2;", **BESIDE)  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------ made programs

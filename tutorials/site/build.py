@@ -7,12 +7,11 @@ grammar, examples and golden texts: no page repeats what is known elsewhere. A w
 from __future__ import annotations
 
 import argparse
-import logging
-import os
 import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,18 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 #: What is copied as it stands, with what it links to.
-COPIED = ("README.md", "tutorials", "examples", "tests/bench/*.md", "tests/bench/*.py", "fccomodel/algorithms/papers.bib")
+COPIED = ("README.md", "tutorials", "examples", "tests/bench/*.md", "tests/bench/*.py", "fccomodel/algorithms/papers.bib", "fccomodel/LICENSE", "fccomodel/CITATION.cff")
 SESSION = re.compile(r"\]\((?:\./)?(\d\d_\w+)\.py\)")
+
+#: A program and the model that stands for it.
+PAIR = re.compile(r"^```python\n(?:(?!^```).*\n)*```\n\n```fcco\n(?:(?!^```).*\n)*```$", re.MULTILINE)
+BESIDE = '<div class="beside" markdown>\n\n\\g<0>\n\n</div>'
+WHOLE_WIDTH = "---\nhide: [navigation, toc]\n---\n\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build the documentation site.")
     parser.add_argument("-o", "--out", type=Path, default=ROOT / "site", help="the folder that it is written to")
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     out = parser.parse_args(arguments).out.resolve()
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder), out)
@@ -36,27 +39,39 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def build(docs: Path, out: Path) -> None:
-    """The pages, in ``docs``, and the site made of them."""
-    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # of the theme, about versions that are not used here
-    from mkdocs.commands import build as mkdocs
-    from mkdocs.config import load_config
+def build(work: Path, out: Path) -> None:
+    """Writes the pages below ``work``, and the site made of them to ``out``.
 
+    Raises:
+        SystemExit: a page is missing from the navigation, or Zensical warns, for example of a link that leads nowhere.
+    """
+    import yaml
+    import zensical
+
+    docs = work / "docs"
     copy(docs)
-    nav = write(docs)
-    config = load_config(str(HERE / "mkdocs.yml"), docs_dir=str(docs), site_dir=str(out))
-    named = (HERE / "mkdocs.yml").read_text(encoding="utf-8")
+    sections = write(docs)
+    written = (HERE / "site.yml").read_text(encoding="utf-8")
     for folder in ("tutorials/guide", "tests/bench"):
         pages = (path.relative_to(docs).as_posix() for path in sorted((docs / folder).glob("*.md")))
-        nav[folder] = [page for page in pages if page not in named]
-    config.nav = filled(config.nav, nav)
-    config.plugins.on_startup(command="build", dirty=False)
-    mkdocs.build(config)
-    config.plugins.on_shutdown()
+        sections[folder] = [page for page in pages if page not in written]
+    for page in docs.rglob("*.md"):
+        page.write_text(side_by_side(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+    settings = yaml.safe_load(written)
+    settings["nav"] = filled(settings["nav"], sections)
+    missing = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")} - set(named(settings["nav"]))
+    if missing:
+        raise SystemExit(f"pages that the navigation does not name: {', '.join(sorted(missing))}")
+    shutil.copytree(HERE / "theme", work / "theme")
+    (work / "mkdocs.yml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+    zensical.build(str(work / "mkdocs.yml"), {"clean": True, "strict": True})
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(work / "site", out)
 
 
 def copy(docs: Path) -> None:
-    """The documents and what stands beside them."""
+    """Copies the documents and what stands beside them."""
     skipped = shutil.ignore_patterns("site", "__pycache__", ".*")
     for pattern in COPIED:
         for path in sorted(ROOT.glob(pattern)):
@@ -68,11 +83,12 @@ def copy(docs: Path) -> None:
                 shutil.copy(path, to)
     for page in docs.rglob("*.md"):
         page.write_text(SESSION.sub(r"](\1.md)", page.read_text(encoding="utf-8")), encoding="utf-8")
-    shutil.copy(HERE / "style.css", docs)
+    for asset in ("style.css", "file_worker.js"):
+        shutil.copy(HERE / asset, docs)
 
 
 def write(docs: Path) -> dict[str, list[Any]]:
-    """The generated pages; the sections of the navigation that they make."""
+    """Writes the generated pages; returns the sections of the navigation that they make."""
     import benchmarks
     import course
     import gallery
@@ -87,6 +103,12 @@ def write(docs: Path) -> dict[str, list[Any]]:
     return nav
 
 
+def side_by_side(page: str) -> str:
+    """The page with each program and the model that follows it side by side, over the width of the page."""
+    beside, count = PAIR.subn(BESIDE, page)
+    return WHOLE_WIDTH + beside if count else page
+
+
 def filled(nav: Any, sections: dict[str, list[Any]]) -> Any:
     """The navigation with the generated sections in their places."""
     if isinstance(nav, list):
@@ -95,6 +117,15 @@ def filled(nav: Any, sections: dict[str, list[Any]]) -> Any:
     if isinstance(nav, dict):
         return {title: filled(item, sections) for title, item in nav.items()}
     return sections.get(nav, nav)
+
+
+def named(nav: Any) -> Iterator[str]:
+    """The pages that the navigation names."""
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for item in nav.values() if isinstance(nav, dict) else nav:
+            yield from named(item)
 
 
 if __name__ == "__main__":

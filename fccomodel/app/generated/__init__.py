@@ -1,1 +1,1 @@
-"""What is written from the registries: templates, samples, mock data, citations."""
+"""Files and texts that are generated: templates, sample models, mock data, citations."""

@@ -1,5 +1,8 @@
-"""What to cite for an answer, as BibTeX: the papers of the algorithm and its theorem, what finished
-the run, this library."""
+"""Citations for an answer in BibTeX.
+
+They are the papers of the algorithm and of its theorem, the paper of the method that finished the run,
+and this library.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 from fccomodel.algorithms import get
 from fccomodel.core.version import __version__
 
-#: How theorems name papers that have no key of their own.
+#: Keys of the papers that theorems call by their authors.
 NAMED = {
     "Beck and Teboulle 2009": "beck-2009",
     "Wang, Liu and Fang 2017": "wang-liu-fang-2017",
@@ -30,27 +33,27 @@ LIBRARY = """@software{{fccomodel,
 
 
 def papers() -> dict[str, str]:
-    """Every entry by its key."""
+    """All entries of ``papers.bib`` by their keys."""
     text = files("fccomodel.algorithms").joinpath("papers.bib").read_text(encoding="utf-8")
-    return {
-        entry[1]: entry[0] for entry in re.finditer(r"@\w+\{([\w-]+),\n.*?^\}\n", text, flags=re.M | re.S)
-    }
+    entries = re.finditer(r"@\w+\{([\w-]+),\n.*?^\}\n", text, flags=re.M | re.S)
+    return {entry[1]: entry[0] for entry in entries}
 
 
 def keys(theorem: str) -> list[str]:
-    """The papers that the name of a theorem begins with."""
-    return [key for key in papers() if theorem.startswith(key)] + [
-        key for name, key in NAMED.items() if theorem.startswith(name)
-    ]
+    """The keys of the papers that the name of a theorem begins with."""
+    by_key = [key for key in papers() if theorem.startswith(key)]
+    by_authors = [key for name, key in NAMED.items() if theorem.startswith(name)]
+    return by_key + by_authors
 
 
 def cite(record: Mapping[str, Any]) -> str:
-    """The entries for what ``result.json`` holds."""
+    """The BibTeX entries for a record (the content of ``result.json``)."""
+    wanted: list[str] = []
     algorithm = get(record["algorithm"])
-    theorems = [*([algorithm.theorem] if algorithm is not None else []), record.get("theorem") or ""]
-    wanted = dict.fromkeys(key for theorem in theorems for key in keys(theorem))
-    if paper := record.get("paper"):
-        wanted |= {paper: None}
-    else:
-        wanted |= {}
-    return "\n".join([*(papers()[key] for key in wanted), LIBRARY.format(version=__version__)])
+    if algorithm is not None:
+        wanted += keys(algorithm.theorem)
+    wanted += keys(record.get("theorem") or "")
+    if record.get("paper"):
+        wanted.append(record["paper"])
+    entries = [papers()[key] for key in dict.fromkeys(wanted)]
+    return "\n".join([*entries, LIBRARY.format(version=__version__)])

@@ -1,4 +1,4 @@
-"""Data of the declared types for a model: bound at once, or written as files with a binding."""
+"""Random data of the types that a model declares: bound at once, or written as files with a binding."""
 
 from __future__ import annotations
 
@@ -19,51 +19,59 @@ if TYPE_CHECKING:
 
 
 def drawn(compiled: pipeline.Compiled, *, rows: int, seed: int) -> tuple[pipeline.Binding, Bound, Mock]:
-    """Data that the model takes, positive numbers where it refuses others."""
+    """Random data for a model, as a binding, as bound data, and as they are.
+
+    If the model refuses negative numbers, the data are positive.
+    """
     from fccomodel.evaluation.errors import OUTSIDE
 
     for positive in (False, True):
-        made = mock(compiled.problem, rows=rows, seed=seed, positive=positive)
-        binding = pipeline.Binding(**vars(made))
+        data = mock(compiled.problem, rows=rows, seed=seed, positive=positive)
+        binding = pipeline.Binding(**vars(data))
         try:
-            return binding, pipeline.bind(compiled, binding), made
+            return binding, pipeline.bind(compiled, binding), data
         except FccoError as error:
-            if positive or all(d.code != OUTSIDE.id for d in error.diagnostics):
+            outside_domain = any(d.code == OUTSIDE.id for d in error.diagnostics)
+            if positive or not outside_domain:
                 raise
     raise AssertionError("the second binding is returned or raises")
 
 
-def write(made: Mock, problem_name: str, folder: Path) -> list[Path]:
-    """An npz file for each table, and the binding that names them; the files written."""
+def write(drawn_data: Mock, problem_name: str, folder: Path) -> list[Path]:
+    """Write an npz file for each table, and a binding that names them; returns the paths."""
     files.make_folder(folder)
-    lines: list[str] = []
-    written = []
-    for name, columns in _tables(made.data):
+    paths = []
+    sections: list[str] = []
+    for name, columns in _tables(drawn_data.data):
         path = folder / f"{name}.npz"
         np.savez(path, **columns)  # type: ignore[arg-type]
-        written.append(path)
-        lines += [f"[{name}]", f'source = "{path.name}"', ""]
-    given = {name: value for name, value in made.data.items() if not isinstance(value, Mapping)}
-    head = [f"{name} = {json.dumps(value.tolist())}" for name, value in given.items()]
-    for section, values in {"params": made.params, "nets": made.nets, **made.spec}.items():
+        paths.append(path)
+        sections += [f"[{name}]", f'source = "{path.name}"', ""]
+    arrays = [
+        f"{name} = {json.dumps(value.tolist())}"
+        for name, value in drawn_data.data.items()
+        if not isinstance(value, Mapping)
+    ]
+    if arrays:
+        arrays.append("")
+    others = {"params": drawn_data.params, "nets": drawn_data.nets, **drawn_data.spec}
+    for section, values in others.items():
         if values:
-            lines += [
-                f"[{section}]",
-                *(f"{name} = {json.dumps(value)}" for name, value in values.items()),
-                "",
-            ]
+            sections.append(f"[{section}]")
+            sections += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+            sections.append("")
     binding = folder / f"{problem_name}.toml"
-    files.write_text(binding, "\n".join([*head, *([""] if head else []), *lines]))
-    return [*written, binding]
+    files.write_text(binding, "\n".join([*arrays, *sections]))
+    return [*paths, binding]
 
 
 def _tables(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, np.ndarray]]]:
-    """Each table with its columns; of a family, each member as ``D.member``."""
+    """Each table with its columns; each member of a family as ``D.member``."""
     for name, columns in data.items():
-        if isinstance(columns, Mapping):
-            family = any(isinstance(part, Mapping) for part in columns.values())
-            yield from (
-                ((f"{name}.{member}", part) for member, part in columns.items())
-                if family
-                else [(name, columns)]
-            )
+        if not isinstance(columns, Mapping):
+            continue
+        if any(isinstance(part, Mapping) for part in columns.values()):
+            for member, part in columns.items():
+                yield f"{name}.{member}", part
+        else:
+            yield name, columns

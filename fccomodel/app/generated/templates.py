@@ -1,5 +1,4 @@
-"""Models to begin with: an example of the repository with its binding and data, copied to a folder of
-one's own."""
+"""Templates: copies of the repository's examples, with binding and data, to begin with."""
 
 from __future__ import annotations
 
@@ -43,8 +42,12 @@ own whose columns have the model's names.
 
 
 def known() -> dict[str, str]:
-    """Every template, by the name that the command line gives it, with its first sentence."""
-    return {name.replace("_", "-"): about(name).partition(".")[0].partition(":")[0] for name in TEMPLATES}
+    """The first sentence about every template, by its name on the command line."""
+    sentences = {}
+    for name in TEMPLATES:
+        first_sentence = about(name).partition(".")[0].partition(":")[0]
+        sentences[name.replace("_", "-")] = first_sentence
+    return sentences
 
 
 def about(name: str) -> str:
@@ -56,8 +59,10 @@ def about(name: str) -> str:
 
 
 def write(template: str, folder: Path) -> list[Path]:
-    """Copy a template into a folder; the files written. F0805 for one that there is not, F0806 for a
-    file that is there."""
+    """Copy a template into a folder; returns the paths.
+
+    F0805 for an unknown template, F0806 if a file exists already.
+    """
     name = template.replace("-", "_")
     if name not in TEMPLATES:
         refuse(errors.no_template(template, list(known())))
@@ -76,7 +81,7 @@ def write(template: str, folder: Path) -> list[Path]:
 
 
 def _file(name: str) -> Any:
-    """An example's file, inside the package in an installed one, beside it in a checkout."""
+    """A file of the examples. An installed package contains them; in a checkout they are beside it."""
     package = files("fccomodel")
     for examples in (package.joinpath("examples"), package.joinpath("..", "examples")):
         for place in (examples, examples.joinpath("applications")):

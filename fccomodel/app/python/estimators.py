@@ -1,5 +1,7 @@
-"""Models as estimators of scikit-learn: in a ``Pipeline``, under ``GridSearchCV``, with columns of
-groups by metadata routing."""
+"""Estimators of scikit-learn that solve a model.
+
+They work in a ``Pipeline`` and under ``GridSearchCV``; columns of groups come by metadata routing.
+"""
 
 from __future__ import annotations
 
@@ -58,21 +60,22 @@ def _default(text: str) -> CompiledModel:
 
 
 class _Estimator(BaseEstimator):
-    """What classifiers and regressors share.
+    """The common part of the classifier and the regressor.
 
-    model         a ``Model``, a text, or a file; None for a linear one. It has one table of rows,
-                  and scores them by a definition
-                  ``score``, its only net or its only linear form of a row
+    model         a ``Model``, a text, or a file; None for a linear model. A model has one table of
+                  rows. The score of a row is the definition ``score``, or the only net, or the only
+                  linear form of a row
     params        numbers by name, of the model's ``param`` statements; a grid over them is
                   ``{"params": [{"mu": 0.1}, ...]}``
     nets          modules by name, or texts such as ``"mlp(64, 64)"``
-    features      the model's column of features; target: that of the target
-    budget        ``"10s"``, ``"5000it"``, ``"1e6oracles"``; None for what the model's size asks for
+    features      the model's column of features
+    target        the model's column of the target
+    budget        ``"10s"``, ``"5000it"``, ``"1e6oracles"``; None for a budget by the model's size
     options       other options of ``solve``, by name
     random_state  the seed
 
-    After ``fit`` the answer is ``result_``, with its report; ``ConvergenceWarning`` where that says
-    that it is no solution. Features are taken as they are: scale them in a ``Pipeline``.
+    After ``fit`` the answer is ``result_``, with its report. A ``ConvergenceWarning`` says if the
+    report calls it unsolved. Features are not scaled: scale them in a ``Pipeline``.
     """
 
     def __init__(
@@ -103,64 +106,66 @@ class _Estimator(BaseEstimator):
         return session.compile(self.model)
 
     def _text(self) -> str:
-        """The model where none is given."""
+        """The text of the model that is solved if the caller gives none."""
         raise NotImplementedError
 
     def _table(self) -> ir.Table:
-        """The table with the features; F0816 where there is not just one."""
-        tables = self._compiled().compiled.problem.tables
-        found = [
-            table
-            for table in tables.values()
-            if self.features in table.columns and self.target in table.columns
-        ]
-        if len(found) != 1 or len(tables) != 1:
-            refuse(errors.no_table_for_estimator(self.features, self.target, list(tables)))
-        return found[0]
+        """The model's only table, with features and target; F0816 if the model has no such table."""
+        tables = list(self._compiled().compiled.problem.tables.values())
+        if len(tables) == 1 and {self.features, self.target} <= set(tables[0].columns):
+            return tables[0]
+        names = [table.name for table in tables]
+        refuse(errors.no_table_for_estimator(self.features, self.target, names))
 
     def _solve(self, x: np.ndarray, y: np.ndarray, group: Any) -> Result:
+        """Solve the model with these features, targets and groups; warn if it is not solved."""
         columns = {self.features: x, self.target: y, **self._groups(group)}
         bound = self._compiled().bind(data={self._table().name: columns}, params=self.params, nets=self.nets)
-        own = {"seed": self.random_state, "budget": self.budget}
-        own = {name: value for name, value in own.items() if value is not None}
-        result = bound.solve(
-            **files.merged(("an argument of the estimator", own), ("in its `options`", self.options))
-        )
+        own: dict[str, Any] = {}
+        if self.random_state is not None:
+            own["seed"] = self.random_state
+        if self.budget is not None:
+            own["budget"] = self.budget
+        given = files.merged(("an argument of the estimator", own), ("in its `options`", self.options))
+        result = bound.solve(**given)
         if not result.report.solved:
             warnings.warn(f"{result.report.verdict} (see its report)", ConvergenceWarning, stacklevel=3)
         return result
 
     def _groups(self, group: Any) -> dict[str, Any]:
-        """The other columns of the table: by name, or the only one."""
+        """The columns beside features and target, by name.
+
+        group   None, a mapping or a DataFrame of the columns, or the values of the only one
+        """
         others = [name for name in self._table().columns if name not in (self.features, self.target)]
         if group is None:
             given = {}
-        elif isinstance(group, Mapping) or hasattr(group, "columns"):
-            given = {
-                str(name): group[name] for name in (group if isinstance(group, Mapping) else group.columns)
-            }
+        elif isinstance(group, Mapping):
+            given = {str(name): values for name, values in group.items()}
+        elif hasattr(group, "columns"):
+            given = {str(name): group[name] for name in group.columns}
+        elif len(others) == 1:
+            given = {others[0]: group}
         else:
-            if len(others) == 1:
-                given = {others[0]: group}
-            else:
-                given = {"group": group}
+            given = {"group": group}
         if set(given) != set(others):
             refuse(errors.groups_of_estimator(list(given), others))
         return given
 
     def _rows(self, x: Any) -> dict[str, np.ndarray]:
+        """New rows of features, checked against the features of ``fit``."""
         check_is_fitted(self)
         return {self.features: validate_data(self, x, reset=False, dtype=np.float64)}
 
 
 class FCCOClassifier(ClassifierMixin, _Estimator):
-    """A classifier by a model whose target column names its classes, as two numbers or as a set of
-    labels; by default logistic regression, of more than two classes by the softmax of a linear form
-    for each.
+    """A classifier by a model whose target column has two numbers or a set of labels.
 
-    A model of two classes that meets more of them is solved for each class against the rest. After
-    ``fit`` the answers are ``results_``, which has one for each class then, and else only
-    ``result_``.
+    Without a model it is logistic regression; for more than two classes, softmax regression.
+
+    If the model has two classes and the data have more, it is solved once per class, against the
+    other classes. ``results_`` has these answers after ``fit``. With a single answer that is
+    ``result_`` too.
 
     >>> from fccomodel import FCCOClassifier
     >>> fair = FCCOClassifier("fair.fcco", params={"kappa": 0.05})  # doctest: +SKIP
@@ -169,8 +174,11 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
     """
 
     def fit(self, X: Any, y: Any, group: Any = None) -> FCCOClassifier:
-        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a
-        DataFrame)."""
+        """Solve the model.
+
+        group   the values of the table's only other column, or several columns by name (a mapping or a
+                DataFrame)
+        """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -193,57 +201,75 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         return LOGISTIC
 
     def _targets(self) -> np.ndarray:
-        """What stands for each class in the model's target, in their order: labels, or numbers; F0816
-        where these are neither as many nor two."""
-        problem, table, count = self._compiled().compiled.problem, self._table(), len(self.classes_)
-        domain = table.columns[self.target].domain
-        if isinstance(domain, ir.LabelSet) and not table.columns[self.target].shape:
-            return np.array([str(one) for one in self.classes_.tolist()])
+        """The label or number of each class in the model's target column, in the order of the classes.
+
+        F0816 if the column's domain has neither two numbers nor one for each class.
+        """
+        problem = self._compiled().compiled.problem
+        table = self._table()
+        count = len(self.classes_)
+        column = table.columns[self.target]
+        if isinstance(column.domain, ir.LabelSet) and not column.shape:
+            return np.array([str(label) for label in self.classes_.tolist()])
         values = scoring.values_of(problem, table, self.target, self.params or {})
         if len(values) not in (2, count):
             refuse(errors.target_of_classifier(self.target, table.name, len(values), count))
         return values
 
-    def _wanted(self) -> rows.Quantity:
+    def _score_quantity(self) -> rows.Quantity:
+        """The model's score of a row."""
         return rows.score(self._compiled().compiled)
 
-    def _scored(self, X: Any) -> np.ndarray:
-        """(rows,) of one score, or (rows, classes): F0816 where one score is to tell labels, or more
-        than two classes, apart."""
+    def _scores(self, X: Any) -> np.ndarray:
+        """The scores, of shape (rows,) or (rows, classes).
+
+        F0816 if the model has a single score, which cannot tell labels or more than two classes apart.
+        """
         given = self._rows(X)
-        each = [result.decision_function(given) for result in self.results_]
-        if len(each) > 1:
-            return np.column_stack(each)
-        (scores,) = each
-        if scores.ndim == 1 and (len(self.classes_) > 2 or self._members.dtype.kind == "U"):
-            refuse(errors.score_of_classifier(self._wanted().name, len(self.classes_)))
+        per_result = [result.decision_function(given) for result in self.results_]
+        if len(per_result) > 1:
+            return np.column_stack(per_result)
+        (scores,) = per_result
         if scores.ndim == 1:
+            if len(self.classes_) > 2 or self._members.dtype.kind == "U":
+                refuse(errors.score_of_classifier(self._score_quantity().name, len(self.classes_)))
             return scores
-        names = scoring.members(self.result_.fitted(), self._wanted(), scores.shape[1])
+        names = scoring.members(self.result_.fitted(), self._score_quantity(), scores.shape[1])
         place = {name: k for k, name in enumerate(names.tolist())}
         return scores[:, [place[member] for member in self._members.tolist()]]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The model's scores, those of probabilities less 1/2: of two classes positive for the second
-        of ``classes_``, of more (rows, classes)."""
-        scores = self._scored(X)
+        """The model's scores; a score that is a probability less 1/2.
+
+        With two classes, shape (rows,), positive for the second of ``classes_``; with more,
+        shape (rows, classes).
+        """
+        scores = self._scores(X)
         if scores.ndim == 2 and len(self.classes_) == 2:
             return scores[:, 1] - scores[:, 0]
-        return scores - scoring.limit(self._wanted())
+        return scores - scoring.limit(self._score_quantity())
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row: by the sign of its score, of several classes by the largest."""
+        """The class of each row: by the sign of its score, or the class with the largest score."""
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
+        if scores.ndim == 1:
+            place = (scores > 0).astype(int)
+        else:
+            place = scores.argmax(1)
+        return self.classes_[place]
 
-    def _probable(self) -> bool:
-        return self.model is None or scoring.probable(self._wanted())
+    def _has_probabilities(self) -> bool:
+        """Whether the model's score is a probability, or is turned into one."""
+        return self.model is None or scoring.probable(self._score_quantity())
 
-    @available_if(_probable)
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Of the default model, and of models whose score is a probability: that of each class, (rows,
-        classes); of a model for each class they are divided by their sum."""
-        scores = self._scored(X)
+        """The probability of each class, of shape (rows, classes).
+
+        Only the default model and models whose score is a probability have them. If one model per
+        class was solved, each row's probabilities are divided by their sum.
+        """
+        scores = self._scores(X)
         if self.model is None:
             if scores.ndim == 2:
                 scores = softmax(scores, axis=1)
@@ -255,15 +281,18 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
 
 
 class FCCORegressor(RegressorMixin, _Estimator):
-    """A regressor by a model with a number as its target; by default ridge regression.
+    """A regressor by a model whose target is a number. Without a model it is ridge regression.
 
     >>> from fccomodel import FCCORegressor
     >>> FCCORegressor(params={"mu": 0.1}).fit(X, y).predict(X_new)  # doctest: +SKIP
     """
 
     def fit(self, X: Any, y: Any, group: Any = None) -> FCCORegressor:
-        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a
-        DataFrame)."""
+        """Solve the model.
+
+        group   the values of the table's only other column, or several columns by name (a mapping or a
+                DataFrame)
+        """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self.result_ = self._solve(X, np.asarray(y, float), group)
         return self

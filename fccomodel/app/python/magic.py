@@ -1,4 +1,4 @@
-"""``%load_ext fccomodel``: a cell that begins with ``%%fcco NAME`` is the text of a model."""
+"""The cell magic of ``%load_ext fccomodel``: a cell that begins with ``%%fcco NAME`` is a model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ USAGE = "%%fcco NAME [--bind FILE] [--solve] [--budget BUDGET] [--seed SEED]"
 
 
 def load(shell: Any) -> None:
-    """Register the cell magic, and show errors in cells as errors in files are shown."""
+    """Register the cell magic in an IPython shell."""
     shell.register_magic_function(lambda line, cell: fcco(shell, line, cell), "cell", "fcco")
 
 
 class _Arguments(argparse.ArgumentParser):
-    """A line of arguments, whose faults are coded errors."""
+    """The parser of a cell's first line. It raises coded errors and does not exit."""
 
     def error(self, message: str) -> Any:
         """Refuse the arguments of a cell."""
@@ -38,28 +38,33 @@ def _parser() -> _Arguments:
 
 
 def fcco(shell: Any, line: str, cell: str) -> Any:
-    """The text of a model in a cell: ``NAME`` is the ``Model``, with ``--bind FILE`` the model with
-    its data; with ``--solve`` it is solved, and ``NAME_result`` is the result. F0805 where the line
-    is not understood; errors stand at the cell's lines."""
+    """Read a cell as the text of a model, and assign the model to ``NAME``.
+
+    With ``--bind FILE``, ``NAME`` is the model with its data. With ``--solve`` it is solved, and
+    ``NAME_result`` is the result. F0805 if the first line cannot be understood; errors of the model
+    show lines of the cell.
+    """
     try:
         args = _parser().parse_args(shlex.split(line))
     except ValueError as error:  # an open quote
         refuse(errors.cell_arguments(str(error), USAGE))
     if not args.name.isidentifier():
         refuse(errors.cell_arguments(f"`{args.name}` is no name", USAGE))
-    model = Model.read(
-        Source(text=f"\n{cell}", name=f"%%fcco {args.name}")
-    )  # the first line of the cell is that of the magic
-    made: Any
+    # The cell's first line is the magic itself: an empty line keeps the numbers of the others.
+    model = Model.read(Source(text=f"\n{cell}", name=f"%%fcco {args.name}"))
+    named: Any
     if args.bind is None:
-        made = model.check()
+        named = model.check()
     else:
-        made = model.bind(spec=args.bind)
-    shell.user_ns[args.name] = made
+        named = model.bind(spec=args.bind)
+    shell.user_ns[args.name] = named
     if not args.solve:
-        return made
-    given = {
-        name: value for name, value in (("budget", args.budget), ("seed", args.seed)) if value is not None
-    }
-    shell.user_ns[f"{args.name}_result"] = result = made.solve(**given)
+        return named
+    given: dict[str, Any] = {}
+    if args.budget is not None:
+        given["budget"] = args.budget
+    if args.seed is not None:
+        given["seed"] = args.seed
+    result = named.solve(**given)
+    shell.user_ns[f"{args.name}_result"] = result
     return result

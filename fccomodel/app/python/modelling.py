@@ -31,7 +31,7 @@ from fccomodel.language.notation.declarations import (
 )
 from fccomodel.language.notation.model import Notation
 from fccomodel.language.notation.sets import draw, iterate
-from fccomodel.language.notation.terms import between, chain, column, literal, subscript
+from fccomodel.language.notation.terms import between, chain, column, if_else, literal, subscript
 
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result
@@ -46,6 +46,7 @@ __all__ = [
     "dim",
     "draw",
     "grid",
+    "if_else",
     "index",
     "integer",
     "iterate",
@@ -64,7 +65,7 @@ __all__ = [
 
 
 def names() -> frozenset[str]:
-    """What models are written with: the declarations, and every word of the language."""
+    """The names that models are written with: the declarations, and every word of the language."""
     return vocabulary.names() | {*__all__}
 
 
@@ -96,18 +97,20 @@ class Model(Shown, Notation):
     minimize risk: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.01 * sumsq(w);
     <BLANKLINE>
 
-    A formula has no value until the model is solved, so that ``if``, ``and``, ``or``, ``not`` and
-    chains of comparisons are refused: conditions are joined by ``&``, ``|``, ``~`` and stand in
-    ``D.where(D.y == 1)``; a chain is ``between(a, e, b)``. Errors of ``check``, ``bind``,
-    ``explain`` and ``solve`` show the lines and columns of Python.
+    A formula has no value until the model is solved. Python's ``if``, ``and``, ``or``, ``not`` and
+    chains of comparisons need a value, so they are refused. Join conditions by ``&``, ``|``, ``~``,
+    and put them into ``D.where(D.y == 1)``; a chain is ``between(a, e, b)``. Errors of ``check``,
+    ``bind``, ``explain`` and ``solve`` show the lines and columns of Python.
     """
 
     _compiled: CompiledModel | None = None
 
     @classmethod
     def parse(cls, text_or_path: str | Path) -> Model:
-        """The model of a file, or of a text (a string with a line break or a ``;``); its comments
-        become ``doc``."""
+        """The model of a file, or of a text (a string with a line break or a ``;``).
+
+        Comments of the text become ``doc``.
+        """
         model: Model = cls.read(files.model_source(text_or_path))
         return model
 
@@ -117,8 +120,10 @@ class Model(Shown, Notation):
 
     @property
     def compiled(self) -> CompiledModel:
-        """The checked model, as ``fccomodel.compile`` gives it of a file; raises FccoError with every
-        error found."""
+        """The checked model, as ``fccomodel.compile`` returns it for a file.
+
+        Raises FccoError with every error of the model.
+        """
         from fccomodel import pipeline
         from fccomodel.app.python.session import CompiledModel
 
@@ -132,15 +137,18 @@ class Model(Shown, Notation):
         return self.compiled.hash
 
     def check(self) -> Model:
-        """The model itself, once names, shapes and domains are right; raises FccoError with every
-        error found."""
-        if self.compiled:
-            return self
+        """The model itself, after its names, shapes and domains are checked.
+
+        Raises FccoError with every error of the model.
+        """
+        _ = self.compiled
         return self
 
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
-        """What the model alone proves, for these values of some params: the structure, its reasons,
-        and the algorithm."""
+        """The facts that the model alone proves, their reasons, and the algorithm that would run.
+
+        ``params`` gives values to some params.
+        """
         return self.compiled.explain(params=params, **given)
 
     def bind(
@@ -150,23 +158,36 @@ class Model(Shown, Notation):
         samplers: Mapping[str, Callable[..., Any]] | None = None,
         data_dir: str | Path | None = None,
         allow_python: bool = False,
+        keys: Any = None,
+        transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        eval_transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        workers: int = 0,
         **given: Any,
     ) -> BoundModel:
         """Give the model's names their data: ``m.bind(D=frame, mu=0.1, s=module)``.
 
-        given  by name, for a table a DataFrame, a file, a mapping of arrays or ``sklearn:NAME``; for a param
-               a number; for a net a torch module or ``"mlp(64, 64)"``. Mappings ``data``, ``params`` and
-               ``nets`` do the same
-        spec   which columns become which: a binding file (TOML), or the same as a mapping, such as
+        given  values by name. For a table: a DataFrame, a file, a mapping of arrays or
+               ``sklearn:NAME``; for a param: a number; for a net: a torch module or
+               ``"mlp(64, 64)"``. They may also be in mappings ``data``, ``params`` and ``nets``
+        spec   the data's columns for each column of the model: a binding file (TOML), or its content as a
+               mapping, such as
                ``{"D": {"x": {"columns": ["age", "job"], "encode": "onehot", "scale": "standard",
                "intercept": True}, "y": {"column": "paid", "map": {"no": 0, "yes": 1}}}}``. A column that
-               it does not name has the model's own name
+               is not named there is the data's column with the model's own name
 
         Other arguments are those of ``fccomodel.compile(...).bind``.
         """
         named = self._by_kind(given)
         return self.compiled.bind(
-            spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named
+            spec=spec,
+            samplers=samplers,
+            data_dir=data_dir,
+            allow_python=allow_python,
+            keys=keys,
+            transform=transform,
+            eval_transform=eval_transform,
+            workers=workers,
+            **named,
         )
 
     def prepare(
@@ -180,13 +201,13 @@ class Model(Shown, Notation):
         allow_python: bool = False,
         **given: Any,
     ) -> BoundModel:
-        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped
-        from there.
+        """Bind tables that do not fit into memory: write them into a folder, and map them from there.
 
-        folder  new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)``
-                takes it as it is
-        dtype   of vectors, ``float32`` or ``float64``
-        Other arguments as of ``bind``. Raises F0806 where the folder cannot be written.
+        folder  a new or empty folder, or one with prepared tables, which are replaced. Later
+                ``bind(D=folder)`` uses it without preparing it again
+        dtype   precision of the stored vectors: ``float32`` or ``float64``
+
+        The other arguments are those of ``bind``. Raises F0806 if the folder cannot be written.
         """
         named = self._by_kind(given)
         return self.compiled.prepare(
@@ -215,22 +236,26 @@ class Model(Shown, Notation):
         return BoundModel(compiled=compiled, binding=binding, bound=bound)
 
     def _by_kind(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """What is given by name, apart: data, params and nets."""
+        """The keywords of ``bind``, sorted into data, params and nets.
+
+        A keyword ``data``, ``params`` or ``nets`` is a mapping of such values, unless the model itself
+        has that name.
+        """
         kinds = self._kinds()
-        named = {
-            kind: dict(given.pop(kind, None) or {} if kind not in kinds else {})
-            for kind in ("data", "params", "nets")
-        }
-        alone: dict[str, dict[str, Any]] = {kind: {} for kind in named}
+        in_mappings: dict[str, dict[str, Any]] = {}
+        for kind in ("data", "params", "nets"):
+            mapping = given.pop(kind, None) if kind not in kinds else None
+            in_mappings[kind] = dict(mapping or {})
+        as_keywords: dict[str, dict[str, Any]] = {kind: {} for kind in in_mappings}
         for name, value in given.items():
-            alone[kinds.get(name, "data")][name] = value
+            as_keywords[kinds.get(name, "data")][name] = value
         return {
-            kind: files.merged((f"in `{kind}`", part), ("as a keyword", alone[kind]))
-            for kind, part in named.items()
+            kind: files.merged((f"in `{kind}`", mapping), ("as a keyword", as_keywords[kind]))
+            for kind, mapping in in_mappings.items()
         }
 
     def _kinds(self) -> dict[str, str]:
-        """For each name that data, numbers or modules are bound to, which of them."""
+        """For each name that is bound: ``data``, ``params`` or ``nets``."""
         problem = self.compiled.compiled.problem
         kinds = dict.fromkeys((*problem.tables, *problem.arrays), "data")
         return {
@@ -244,24 +269,26 @@ class Model(Shown, Notation):
         return self.compiled.solve(**given)
 
     def latex(self, form: str = "problem") -> str:
-        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or
-        ``smoothed``."""
+        """The model as a LaTeX ``align*`` block.
+
+        form   ``problem`` (as written), ``normal`` (the normal form) or ``smoothed``
+        """
         return self.compiled.latex(form)
 
     def _repr_latex_(self) -> str | None:
-        """Typeset in notebooks, once the model is whole."""
+        """LaTeX for notebooks, or None as long as the model has errors."""
         try:
             return self.compiled._repr_latex_()
         except FccoError:
             return None
 
     def _repr_html_(self) -> str | None:
-        """Mathematics that browsers show by themselves, once the model is whole."""
+        """MathML for browsers, or None as long as the model has errors."""
         try:
             return self.compiled._repr_html_()
         except FccoError:
             return None
 
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[Source]]:
-        """Pickled and copied as the text that it is."""
+        """Pickle and copy the model as its text."""
         return type(self).read, (self.source,)

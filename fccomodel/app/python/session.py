@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fccomodel import pipeline
 from fccomodel.app import errors
-from fccomodel.app.python import starting
+from fccomodel.app.python import starts
 from fccomodel.app.python.solved import Explanation, Planned, Result
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
-from fccomodel.app.stored import comparison, keeping, results
+from fccomodel.app.stored import comparison, results
+from fccomodel.app.stored.checkpoints import kept
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
@@ -27,28 +30,36 @@ if TYPE_CHECKING:
     from fccomodel.execution.training.samplers import Numbered
 
 
-#: Plans that a problem keeps, for options that it is solved with again.
+#: Number of plans that a bound model keeps, each for one set of options.
 PLANS = 8
 
 
 def compile(text_or_path: str | Path) -> CompiledModel:
-    """A model from its text (a string with a line break or a ``;``) or a file; raises ``FccoError``
-    with every error found."""
+    """The checked model of a text (a string with a line break or a ``;``) or of a file.
+
+    Raises ``FccoError`` with every error of the text.
+    """
     return CompiledModel(compiled=pipeline.compile_model(files.model_source(text_or_path)))
 
 
 def load(
     folder: str | Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False
 ) -> results.Stored:
-    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.multipliers``,
-    ``.record`` (result.json), and as of the result itself ``.predict``, ``.value``, ``.module``.
-    ``nets`` are the modules that were objects in Python."""
+    """Read a result that ``Result.save`` or ``solve --out`` wrote.
+
+    It has ``.variables``, ``.multipliers``, ``.record`` (result.json), and the methods ``.predict``,
+    ``.value`` and ``.module`` of a fresh result. ``nets`` gives again the modules that were objects
+    in Python when the model was solved.
+    """
     return results.load(Path(folder), nets=nets, allow_python=allow_python)
 
 
 def numbered(dataset: Any) -> Numbered:
-    """A map-style dataset whose items come with their row numbers, for a criterion: ``for rows, (x, y)
-    in DataLoader(numbered(data), batch_sampler=criterion.sampler())``."""
+    """A map-style dataset that yields each item together with its row number.
+
+    A criterion needs the numbers: ``for rows, (x, y) in DataLoader(numbered(data),
+    batch_sampler=criterion.sampler())``.
+    """
     from fccomodel.app.python import training
 
     return training.numbered(dataset)
@@ -65,15 +76,21 @@ def evaluate(
     show: Iterable[str] = (),
     **tables: Any,
 ) -> results.Evaluation:
-    """Judge an answer, at hand or stored, on other rows, with the scaling and the categories that it
-    was solved with.
+    """Judge an answer on other rows. Columns are scaled and categories coded as in the solve.
 
-    Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the
-    binding's own ``where``. ``show`` names lets of the model whose values are wanted: ``.shown``.
+    stored   a result, or the folder of one
+    data     tables by name; they may also be keywords (``D=frame``)
+    where    a condition that chooses rows; it replaces the binding's own ``where``
+    show     lets of the model whose values are wanted, in ``.shown``
     """
-    answer = results.at_hand(stored.outcome) if isinstance(stored, Result) else stored
+    if isinstance(stored, Result):
+        answer = results.at_hand(stored.outcome)
+    elif isinstance(stored, results.Stored):
+        answer = stored
+    else:
+        answer = load(stored)
     return results.evaluate(
-        answer if isinstance(answer, results.Stored) else load(answer),
+        answer,
         data=_tables(data, tables),
         nets=nets,
         where=where,
@@ -106,7 +123,7 @@ def compare(
     ``print`` shows the table; ``.curves``, ``.to_pandas()`` and ``.save(folder)`` give more.
 
     algorithms   identifiers of algorithms
-    seeds        how many seeds, or which
+    seeds        the number of seeds, or the seeds themselves
     tune         whether to choose hyper-parameters from the papers' grids, judged on ``validation``
     validation   rows to tune on: a condition, or a share of the rows
     test         rows to judge the answers on as well
@@ -120,15 +137,16 @@ def compare(
     Other keywords are options of the runs: ``budget="1e6oracles"`` (the default),
     ``precision="float64"``, ...
     """
-    with keeping.kept(checkpoint, every, fresh) as checkpoints:
+    chosen = options.resolve(
+        given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
+    )
+    with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
             algorithms=algorithms,
             seeds=seeds,
-            chosen=options.resolve(
-                given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
-            ),
+            chosen=chosen,
             tuning=tune,
             validation=validation,
             test=test,
@@ -143,7 +161,12 @@ def compare(
 
 
 def owned(value: Any) -> Any:
-    """A copy of arrays, tensors and tables of them, and the rows of a query; anything else as it is."""
+    """A copy of a value that the caller may change later: an array, a tensor, or a table of them.
+
+    The rows of a query are read. Any other value is returned as it is.
+    """
+    if isinstance(value, np.memmap):
+        return value
     value = frame.read(value)
     if isinstance(value, Mapping):
         return {name: owned(part) for name, part in value.items()}
@@ -151,14 +174,19 @@ def owned(value: Any) -> Any:
         if type(value) in (list, tuple):
             return type(value)(owned(part) for part in value)
         return value
-    for method in ("clone", "copy"):
-        if hasattr(value, "shape") and hasattr(value, method):
-            return getattr(value.detach() if hasattr(value, "detach") else value, method)()
+    if not hasattr(value, "shape"):
+        return value
+    if hasattr(value, "detach"):
+        value = value.detach()
+    if hasattr(value, "clone"):
+        return value.clone()
+    if hasattr(value, "copy"):
+        return value.copy()
     return value
 
 
 def _tables(data: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given by name, in a mapping and as keywords; F0805 for a name that is in both."""
+    """The tables given in a mapping and as keywords, together; F0805 for a name that is in both."""
     from fccomodel.data.bind import by_name  # loads torch
 
     return files.merged(("in `data`", by_name(data, "data")), ("as a keyword", tables))
@@ -172,9 +200,11 @@ def _binding(
     samplers: Mapping[str, Callable[..., Any]] | None,
     data_dir: str | Path | None,
     allow_python: bool,
+    drawing: Any = None,
 ) -> pipeline.Binding:
-    """What is given to ``bind``, as the pipeline takes it."""
+    """The arguments of ``bind`` as the record that the pipeline takes."""
     return pipeline.Binding(
+        drawing=drawing,
         spec=Path(spec) if isinstance(spec, str) else spec,
         data=data,
         params={name: owned(value) for name, value in (params or {}).items()},
@@ -203,7 +233,7 @@ class CompiledModel(latex.Typeset):
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Lint notes: what is allowed but perhaps not meant."""
+        """Notes on statements that are allowed but may be mistakes."""
         return self.compiled.problem.warnings
 
     def bind(
@@ -216,22 +246,38 @@ class CompiledModel(latex.Typeset):
         samplers: Mapping[str, Callable[..., Any]] | None = None,
         data_dir: str | Path | None = None,
         allow_python: bool = False,
+        keys: Any = None,
+        transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        eval_transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        workers: int = 0,
         **tables: Any,
     ) -> BoundModel:
         """Give the model's names their data.
 
         tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, or
                    ``sklearn:NAME``. Arrays are copied, so changing them later changes nothing here
-        data       the same as a mapping, for names that cannot be keywords
-        spec       a binding file (TOML), or the same as a mapping
+        data       a mapping of such tables, for names that cannot be keywords
+        spec       a binding file (TOML), or its content as a mapping
         params     numbers by name
         nets       torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
-        samplers   functions for distributions that the model names and the language does not have:
+        samplers   functions that draw from the model's own distributions:
                    ``function(rng, n, *parameters)`` returns n draws
         data_dir   the folder that file names in the binding start from
+        keys       of a data set whose rows are drawn, the columns that formulas read: a DataFrame or
+                   a mapping of arrays; then no item is read for them. By table for several tables
+        transform  by column, ``{"x": f}``, what a step does to each row that it draws
+        eval_transform  the same for looks, reports and scores, which see rows as they are otherwise
+        workers    processes that fetch rows, as of a torch ``DataLoader``
+
+        A column of vectors that only nets read is drawn row by row if it comes from a large or
+        random Dataset, a folder of images, or an array that is mapped from a file.
         """
+        from fccomodel.data.bind import Given, keyed
+
         given = {name: owned(value) for name, value in _tables(data, tables).items()}
-        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python))
+        given = keyed(self.compiled.problem, given, owned(keys))
+        drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
+        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
 
     def prepare(
         self,
@@ -250,7 +296,7 @@ class CompiledModel(latex.Typeset):
         """Bind tables that do not fit into memory: write them into a folder, and map them from there.
 
         folder     a new or empty folder, or one with prepared tables, which are replaced. Later
-                   ``bind(D=folder)`` takes it as it is
+                   ``bind(D=folder)`` uses it without preparing it again
         dtype      precision of the stored vectors: ``float32`` or ``float64``
 
         The other arguments are those of ``bind``; files and queries are read in parts.
@@ -267,8 +313,10 @@ class CompiledModel(latex.Typeset):
         )
 
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
-        """What the text alone proves, for these values of some params: the structure, its reasons, and
-        the algorithm."""
+        """The facts that the text alone proves, their reasons, and the algorithm that would run.
+
+        ``params`` gives values to some params.
+        """
         chosen = options.resolve(
             given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
         )
@@ -293,36 +341,42 @@ class BoundModel(latex.Typeset):
     _plans: dict[str, pipeline.Planned] = field(default_factory=dict, init=False, repr=False)
 
     def with_params(self, **params: Any) -> BoundModel:
-        """The same model and data for other values of some params; data are read again only where
-        these decide sizes or sets."""
+        """The model with its data, at other values of some params.
+
+        Data are read again only if the new values decide sizes or sets.
+        """
         given = {name: owned(value) for name, value in params.items()}
         binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, given)
         return BoundModel(compiled=self.compiled, binding=binding, bound=bound)
 
     def plan(self, **given: Any) -> Planned:
-        """The structure found and the algorithm chosen, with every option's value and origin; rows of
-        ``holdout`` left out."""
+        """The facts about the model, the chosen algorithm, and the value and origin of every option.
+
+        Rows of ``holdout`` are left out of the data.
+        """
         chosen = options.resolve(
             given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
         )
-        made = self._made(chosen)
-        return Planned(**{entry.name: getattr(made, entry.name) for entry in fields(made)})
+        planned = self._planned(chosen)
+        return Planned(**{entry.name: getattr(planned, entry.name) for entry in fields(planned)})
 
-    def _made(self, chosen: options.Origins) -> pipeline.Planned:
-        """The plan for these options: the one made before, where the same rows were planned for."""
-        bound, key = self._bound(chosen), repr(sorted(chosen.items()))
-        if bound is not None and key in self._plans:
+    def _planned(self, chosen: options.Origins) -> pipeline.Planned:
+        """The plan for these options: an earlier one if it was made for the rows bound here."""
+        bound = self._bound(chosen)
+        if bound is None:
+            return pipeline.plan(self.compiled, self.binding, chosen, bound=None)
+        key = repr(sorted(chosen.items()))
+        if key in self._plans:
             return replace(self._plans[key], spent=0.0)
-        made = pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
-        if bound is not None:
-            if len(self._plans) >= PLANS:
-                self._plans.clear()
-            self._plans[key] = made
-        return made
+        planned = pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+        if len(self._plans) >= PLANS:
+            self._plans.clear()
+        self._plans[key] = planned
+        return planned
 
     def explain(self, **given: Any) -> Explanation:
-        """The structure found and why, the algorithm chosen, and what each rejected one lacks;
-        ``.json`` has it as data."""
+        """The facts about the model with their reasons, the chosen algorithm, and the requirements
+        that each rejected algorithm lacks. ``.json`` has all this as data."""
         chosen = options.resolve(
             given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
         )
@@ -331,8 +385,10 @@ class BoundModel(latex.Typeset):
         )
 
     def _bound(self, chosen: options.Origins) -> Bound | None:
-        """The bound data, if no row is held out and the seed leaves them as they are: a net's first
-        weights come from it."""
+        """The bound data, or None if these options need other data.
+
+        Held-out rows are removed from the data, and the seed decides a net's first weights.
+        """
         if "holdout" in chosen:
             return None
         seed = chosen.get("seed", (0,))[0]
@@ -341,26 +397,31 @@ class BoundModel(latex.Typeset):
         return None
 
     def emit(self, path: str | Path | None = None, **given: Any) -> str:
-        """The text of the standalone solver; with a path, written there with its data beside it."""
+        """The text of the standalone solver. If a path is given, write it there, with its data."""
         program = results.emitted(self.plan(**given))
         if path is None:
             return program.text
         results.write_program(program, Path(path))
         return Path(path).read_text(encoding="utf-8")
 
-    def criterion(self, *, batch: int = 64, algorithm: str | None = None, **given: Any) -> Criterion:
+    def criterion(
+        self, *, batch: int = 64, algorithm: str | None = None, together: bool = True, **given: Any
+    ) -> Criterion:
         """The minimised objective as a ``torch.nn.Module``, for a training loop of your own:
         ``loss = criterion(rows, s=net(x))``.
 
-        batch      rows of a batch of ``criterion.sampler()``; any batch may be given
-        algorithm  whose gradient it is; unless given one whose estimates are unbiased in the limit.
-                   Other keywords are options of the algorithm
+        batch      rows in a batch of ``criterion.sampler()``; the loss takes batches of any size
+        algorithm  the algorithm whose gradient the loss has. The default is an algorithm whose
+                   estimates are unbiased in the limit
+        together   whether the batches of all ranks are one under ``torch.distributed``. Then every
+                   rank calls the loss at the same time, and gradients are averaged over ranks
 
-        Raises F0826 where the model has no net, or a part of it needs more than a batch.
+        Other keywords are options of the algorithm. Raises F0826 if the model has no net, or if a
+        part of the model needs more rows than a batch has.
         """
         from fccomodel.app.python import training
 
-        return training.criterion(self, batch=batch, algorithm=algorithm, **given)
+        return training.criterion(self, batch=batch, algorithm=algorithm, together=together, **given)
 
     def solve(
         self,
@@ -384,6 +445,15 @@ class BoundModel(latex.Typeset):
         checkpoint: str | Path | None = None,
         every: str | float | None = None,
         fresh: bool = False,
+        optimizer: Callable[..., Any] | None = None,
+        scheduler: Callable[..., Any] | None = None,
+        clip: float | None = None,
+        ema: float | None = None,
+        callback: Callable[..., Any] | None = None,
+        batch: int | None = None,
+        validate: Any = None,
+        watch: str | None = None,
+        patience: int | None = None,
         **given: Any,
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
@@ -396,38 +466,71 @@ class BoundModel(latex.Typeset):
         budget       ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm    the algorithm to use; its requirements are checked all the same
         unverified   run even if no theorem covers the model; the report says so first
-        progress     called now and then with a ``Progress``; without it a notebook shows the run's course
+        progress     called now and then with a ``Progress``. By default a notebook shows the progress
         show         names of lets whose values are wanted: ``result.values``
-        holdout      rows to leave out and judge the answer by: a condition, or a share of them chosen at
-                     random. See ``result.heldout``
+        holdout      rows that are left out of the solve and judge the answer: a condition, or a share
+                     of the rows, chosen at random. See ``result.heldout``
         margin       confidence with which constraints on expectations over rows shall hold for new rows.
                      See ``result.margins``
-        population   an interval of the optimality gap for new rows; ``60s`` is the time it may take. See
-                     ``result.population``
+        population   whether to compute an interval of the optimality gap for new rows, or the time that
+                     this may take, as ``60s``. See ``result.population``
         sensitivity  whether to report how the optimum moves with the right sides of the constraints:
                      ``result.report.sensitivity``
-        start        where the run begins: a result of this model or one like it (with its multipliers and
-                     centres), the folder of one, or values of variables by name; F0712 if they do not fit.
-                     Restarting from the answer itself costs only the time of the report
+        start        the first point of the run: a result of this model or of a similar one (its
+                     multipliers and centres are used too), the folder of a result, or values of
+                     variables by name. F0712 if they do not fit. Restarting from the answer itself costs
+                     only the time of the report
         trace        quantities to record at single steps: ``u`` (estimates), ``g`` (true values),
-                     ``gradient`` (its bias), ``y`` (multipliers, duals). Nothing but steps runs then. See
-                     ``result.trace``
-        trace_at     the steps before which they are recorded
-        checkpoint   folder in which the run keeps its state; after a kill it goes on from there, to the
-                     same numbers. F0817 if it belongs to another model, data or options
-        every        time between checkpoints, as ``60s``
-        fresh        whether to begin anew, whatever the folder holds
+                     ``gradient`` (its bias), ``y`` (multipliers, duals). The run then consists of
+                     steps alone. See ``result.trace``
+        trace_at     numbers of the steps before which the quantities are recorded
+        checkpoint   folder in which the run saves its state. A killed run goes on from there and ends
+                     with the numbers of an uninterrupted run. F0817 if the folder belongs to another
+                     model, data or options
+        every        time between checkpoints, as ``60s``; with ``callback`` the steps between two calls
+        fresh        whether to ignore a checkpoint in the folder
+
+        The following are for models with nets. If one of them is given, the steps are those of an
+        optimizer of torch, by the gradient of ``criterion()``; no theorem is claimed of them.
+
+        optimizer    makes the optimizer: ``lambda p: torch.optim.AdamW(p, lr=1e-3)``. ``p`` is the list
+                     of all parameters, ``p.named`` has them by name (``s.0.weight``), for groups.
+                     Unless given Adam with rate 1e-3
+        scheduler    makes a schedule of the optimizer, which steps after every step
+        clip         largest norm of the gradient
+        ema          decay of an average of the weights, which looks and the answer take: 0.999
+        callback     called every ``every`` steps (100) with ``state``: ``.modules``, ``.step``,
+                     ``.seconds``, ``.values``, ``.best``, ``.look()``; the run ends if it returns False.
+                     If it raises, the run ends too and the answer is the best point so far
+        batch        rows of a step (64)
+        validate     rows to choose the answer by: other data for tables, ``{"D": frame}``, or
+                     ``"holdout"`` for those that ``holdout`` leaves out
+        watch        what is watched there: ``objective`` (unless given), ``violation``, a constraint's
+                     label, or a let with its sense, ``maximize auc``
+        patience     looks without a gain there after which the run ends; unless given it goes on
 
         Other keywords are options of the algorithm.
         """
+        recipe = {
+            "optimizer": optimizer,
+            "scheduler": scheduler,
+            "clip": clip,
+            "ema": ema,
+            "callback": callback,
+            "batch": batch,
+            "validate": validate,
+            "watch": watch,
+            "patience": patience,
+        }
+        recipe = {name: value for name, value in recipe.items() if value is not None}
+        if recipe.keys() == {"patience"}:  # without an optimizer it is the option about stages
+            given = {"patience": recipe.pop("patience"), **given}
         named: dict[str, Any] = {
             "seed": seed,
             "device": device,
             "precision": precision,
             "budget": budget,
             "algorithm": algorithm,
-        }
-        named |= {
             "backend": backend,
             "unverified": unverified,
             "holdout": holdout,
@@ -435,23 +538,44 @@ class BoundModel(latex.Typeset):
             "population": population,
         }
         from fccomodel.app import new_rows
+        from fccomodel.evaluation.values import lets
         from fccomodel.pipeline import solving
 
+        if recipe:
+            from fccomodel.app.python import training
+
+            beside: dict[str, Any] = {
+                "trace": trace,
+                "checkpoint": checkpoint,
+                "fresh": fresh,
+                "backend": backend,
+            }
+            beside |= {"margin": margin, "population": population}
+            training.refuse_beside(beside, recipe)
+            if every is not None:
+                recipe["every"] = every
+            named = {k: v for k, v in named.items() if v is not None or k == "algorithm"}
+            with live.progress() if progress is None else nullcontext(progress) as shown:
+                outcome = training.trained(
+                    self, recipe, {**named, **given}, start, shown, show=show, sensitive=sensitivity
+                )
+            return Result(outcome=outcome)
         if trace:
             given = {"polish": False, **given}
         elif trace_at is not None:
             refuse(errors.steps_without_trace())
-        planned = starting.begun(self.plan(**named, **given), start)
+        planned = starts.begun(self.plan(**named, **given), start)
         if trace and (margin is not None or population):
             refuse(errors.traced_alone())
         if trace and checkpoint is not None:
             refuse(errors.traced_whole())
         with (
-            keeping.kept(checkpoint, every, fresh) as checkpoints,
+            kept(checkpoint, every, fresh) as checkpoints,
             live.progress() if progress is None else nullcontext(progress) as shown,
         ):
             if trace:
-                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=show))
+                wanted = lets(planned.problem, show)
+                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=wanted))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 
@@ -465,14 +589,15 @@ class BoundModel(latex.Typeset):
     ) -> Sweep:
         """Solve for each value of a param, each time from the answer before: ``sweep(tau=[0.1, 0.05])``.
 
-        With several params it solves for each combination, the last param first. Ctrl-C keeps what is done.
+        With several params it solves for each combination; the last param varies fastest. Ctrl-C ends
+        the sweep and keeps the solves that are done.
 
         start      where the first solve begins, as in ``solve``
         show       names of lets whose values are wanted
         progress   called after each solve with its ``Point``, how many are done, and how many there are
 
         Other keywords are options of the solves. Raises F0518 for unknown params and F0520 for values
-        that they do not take.
+        outside a param's domain.
         """
         from fccomodel.app.python import sweeps
 
@@ -493,11 +618,16 @@ class BoundModel(latex.Typeset):
         progress: Callable[..., None] | None = None,
         **given: Any,
     ) -> Sweep:
-        """A sweep over the weight of a regulariser (``lam`` in ``+ lam * norm1(w)``): ``count`` values
-        from the least at which zero is optimal, geometrically down to ``ratio`` of it. ``param``
-        names it where there are several.
+        """A sweep over the weight of a regulariser (``lam`` in ``+ lam * norm1(w)``).
 
-        Raises F0805 where no param is such a weight, or zero is optimal for none of its values.
+        The weights fall geometrically, from the smallest weight at which zero is optimal.
+
+        param      the weight; needed only if the model has several
+        count      number of weights
+        ratio      last weight / first weight
+        progress   as in ``sweep``
+
+        Raises F0805 if no param is such a weight, or if zero is optimal for none of its values.
         """
         from fccomodel.app.python import sweeps
 

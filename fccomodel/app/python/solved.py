@@ -34,38 +34,42 @@ class Explanation(Shown):
     explained: pipeline.Explained
 
     @property
-    def _found(self) -> tuple[Any, Any]:
+    def _analysis_and_plan(self) -> tuple[Any, Any]:
         return self.explained.analysis, self.explained.plan
 
     @property
-    def _lacking(self) -> dict[str, Any]:
+    def _rejected(self) -> dict[str, Any]:
+        """The algorithms with the requirements that they lack, and the refusal if there is no plan."""
         return {"candidates": self.explained.candidates, "refusal": self.explained.refusal}
 
     @property
     def json(self) -> dict[str, Any]:
-        """A dictionary with ``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``; with
-        ``refused`` if nothing solves the model."""
-        return results.plain(explain.to_json(*self._found, **self._lacking))
+        """A dictionary with ``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``, and
+        with ``refused`` if no algorithm solves the model."""
+        return results.plain(explain.to_json(*self._analysis_and_plan, **self._rejected))
 
     def why(self, subject: str) -> str:
-        """The chain of rules behind the curvature of the objective (``objective``) or of a constraint
-        (its label)."""
-        return explain.to_text(*self._found, why=subject)
+        """The chain of rules that proves a curvature.
+
+        subject   ``objective``, or the label of a constraint
+        """
+        return explain.to_text(*self._analysis_and_plan, why=subject)
 
     def __str__(self) -> str:
-        return explain.to_text(*self._found, **self._lacking)
+        return explain.to_text(*self._analysis_and_plan, **self._rejected)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The structure as a tree of rules and reasons, and the algorithms with what each lacks."""
+        """The facts as a tree of rules and reasons, and the algorithms with their missing requirements."""
         from fccomodel.app.shown.notebook import html
 
         return html.explanation(self.explained)
 
 
 class Planned(Shown, pipeline.Planned):
-    """A plan: ``print`` shows the algorithm, its theorem's assumptions and what the other algorithms lack."""
+    """A plan. ``print`` shows the algorithm, the assumptions of its theorem, and the requirements that
+    the other algorithms miss."""
 
     def __str__(self) -> str:
         return explain.to_text(self.analysis, self.plan)
@@ -94,7 +98,8 @@ class Result(Shown, Answer):
     def multipliers(self) -> dict[str, Any]:
         """The multipliers from the report, by constraint name.
 
-        A number each; those of a family by its index: ``multipliers["gap"].sel(k="a", t=0.5)``.
+        A single constraint has a number; a family has one per index: ``multipliers["gap"].sel(k="a",
+        t=0.5)``.
         """
         rows = {label: row.multiplier for label, row in self.outcome.report.constraints.items()}
         return labelled.by_family(rows, self._axes["constraints"])
@@ -104,7 +109,7 @@ class Result(Shown, Answer):
         return labelled.axes(self.outcome.bound)
 
     def fitted(self) -> scoring.Fitted:
-        """The answer as it predicts for new rows."""
+        """The answer as a predictor for new rows."""
         return scoring.fitted(self.outcome)
 
     @property
@@ -119,12 +124,12 @@ class Result(Shown, Answer):
 
     @property
     def constraints(self) -> dict[str, float]:
-        """Left minus right side by label; feasible when at most 0."""
+        """Left minus right side of each constraint, by label. A value of at most 0 is feasible."""
         return {label: entry[0] for label, entry in self.outcome.report.constraints.items()}
 
     @property
     def values(self) -> dict[str, Any]:
-        """The values of the lets that ``show`` named: numbers, lists, or dictionaries for families."""
+        """The values of the lets named in ``show``: numbers, lists, or dictionaries for families."""
         return dict(self.outcome.shown)
 
     @property
@@ -140,16 +145,16 @@ class Result(Shown, Answer):
         """
         from fccomodel.app.shown.tracing import Traced
 
-        seen, planned = self.outcome.solution.trace, self.outcome.planned
-        known = {
+        trace = self.outcome.solution.trace
+        if trace is None:
+            return None
+        multipliers = {
             label: row.multiplier
             for label, row in self.report.constraints.items()
             if row.multiplier is not None
         }
-        name = f"{self.outcome.problem.name}, {planned.plan.algorithm}"
-        if seen is None:
-            return None
-        return Traced(trace=seen, multipliers=known, name=name)
+        name = f"{self.outcome.problem.name}, {self.outcome.planned.plan.algorithm}"
+        return Traced(trace=trace, multipliers=multipliers, name=name)
 
     @property
     def margins(self) -> Margins | None:
@@ -163,12 +168,12 @@ class Result(Shown, Answer):
 
     @property
     def heldout_rows(self) -> dict[str, np.ndarray]:
-        """Row numbers of the rows held out at random, for each table; counted in the source."""
+        """Row numbers of the rows held out at random, for each table. They count rows of the source."""
         return dict(self.outcome.planned.held)
 
     @property
     def algorithm(self) -> str:
-        """The algorithm that the plan chose."""
+        """The identifier of the chosen algorithm."""
         return self.outcome.planned.plan.algorithm
 
     @property
@@ -201,8 +206,10 @@ class Result(Shown, Answer):
         return citing.cite(self.json)
 
     def html(self) -> str:
-        """The result as a page for a browser, without network: the model, pictures, the KKT table, how
-        to run it again."""
+        """The result as a page for a browser, which needs no network.
+
+        It shows the model, pictures, the KKT table, and the command that runs it again.
+        """
         return page.html(results.at_hand(self.outcome))
 
     @property
@@ -218,8 +225,11 @@ class Result(Shown, Answer):
 
     @property
     def details(self) -> str:
-        """The whole report: that of ``print(result)``, the assumptions of the theorem, the departures
-        from it in practice, and every option with its origin."""
+        """The whole report.
+
+        Beside the text of ``print(result)`` it has the assumptions of the theorem, the run's departures
+        from them, and every option with its origin.
+        """
         return display.to_text(display.outcome(self.outcome, verbose=True))
 
     def __str__(self) -> str:

@@ -1,5 +1,7 @@
-"""The types of the package's interface, as ``fccomodel/__init__.pyi`` has them: written from the
-library, so that an editor knows every word of the language with its arguments and its meaning."""
+"""Writes ``fccomodel/__init__.pyi``, the types of the package's interface, from the library.
+
+With it an editor knows every word of the language, with its arguments and its meaning.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ _IMPORTS = {
 
 
 def text() -> str:
-    """The stub, from the library as it is."""
+    """The text of the stub for the present library."""
     imports = "\n".join(_import(module, names) for module, names in _IMPORTS.items())
     return "\n".join([_HEAD.format(imports=imports), *(_word(name) for name in sorted(vocabulary.names()))])
 
@@ -65,8 +67,10 @@ def _import(module: str, names: Iterable[str]) -> str:
 def _word(name: str) -> str:
     """A word's signature and its card."""
     paragraphs = words.word(name).__doc__.partition("\n\nFrom: ")[0].split("\n\n")
-    lines = [line for paragraph in paragraphs for line in ("", *textwrap.wrap(paragraph, 120))][1:]
-    quoted = "\n".join(_docstring(lines))
+    lines: list[str] = []
+    for paragraph in paragraphs:
+        lines += ["", *textwrap.wrap(paragraph, 120)]
+    quoted = "\n".join(_docstring(lines[1:]))
     kind = reductions.get(name)
     if kind is not None and kind.written:
         return f"{name}: _Reduction\n{quoted}\n"
@@ -76,10 +80,12 @@ def _word(name: str) -> str:
         returned = "Set"
     else:
         returned = "Term"
-    return f"def {name}({', '.join(_parameters(name))}) -> {returned}:\n{textwrap.indent(quoted, '    ')}\n"
+    parameters = ", ".join(_parameters(name))
+    return f"def {name}({parameters}) -> {returned}:\n{textwrap.indent(quoted, '    ')}\n"
 
 
 def _docstring(lines: list[str]) -> Iterator[str]:
+    """The lines of a docstring with its quotes."""
     escaped = [line.replace("\\", "\\\\") for line in lines]
     yield f'"""{escaped[0]}' + ('"""' if len(escaped) == 1 else "")
     yield from escaped[1:-1]
@@ -88,7 +94,12 @@ def _docstring(lines: list[str]) -> Iterator[str]:
 
 
 def _parameters(name: str) -> Iterator[str]:
+    """The typed parameters of a word, as in ``*args: Value`` or ``t: Value = ...``."""
     optional = name in sets.all() or name == words.WEIGHTS
     for parameter in words.word(name).__signature__.parameters.values():
-        several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
-        yield f"{'*' * several}{parameter.name}: Value{' = ...' * (optional and not several)}"
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            yield f"*{parameter.name}: Value"
+        elif optional:
+            yield f"{parameter.name}: Value = ..."
+        else:
+            yield f"{parameter.name}: Value"

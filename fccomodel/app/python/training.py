@@ -13,10 +13,16 @@ import numpy as np
 import torch
 
 from fccomodel import pipeline
+from fccomodel.app.python import starts
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.nets import build
+from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
+from fccomodel.execution.training import errors as refusals
+from fccomodel.execution.training import joint
+from fccomodel.execution.training.recipe import Recipe, Validation, Watch
 from fccomodel.execution.training.samplers import Numbered
+from fccomodel.pipeline import training
 from fccomodel.program import errors
 
 if TYPE_CHECKING:
@@ -27,23 +33,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Criterion", "Values", "criterion", "numbered"]
 
-#: what steps by another optimizer are taken with where the plan's own algorithm does not fit
-INSTEAD = ("sonex", "sox")
-#: what a result says of its steps
+#: Algorithms tried in this order if the plan's own algorithm has no criterion.
+FALLBACK_ALGORITHMS = ("sonex", "sox")
+#: Why the run stopped, as a result of such steps says it.
 OWN_STEPS = "steps by your optimizer: no theorem is claimed"
-#: algorithms that are biased, and are used only where somebody names them
+#: Algorithms with biased estimates, used only if the caller names them.
 BIASED = frozenset({"bsgd"})
 
 
 def numbered(dataset: Any) -> Numbered:
-    """A dataset whose items come with their row numbers: ``for rows, (x, y) in loader``."""
+    """A dataset that yields each item with its row number: ``for rows, (x, y) in loader``."""
     return Numbered(dataset)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """The problem as written at some scores: ``objective``, ``constraints`` (left minus right side, by
-    label), the largest ``violation``, and over how many ``rows`` of each table."""
+    """The values of the problem as written, for given scores of the nets.
+
+    objective    as the model states it
+    constraints  left minus right side, by label
+    violation    the largest violation of a constraint; 0 if all hold
+    rows         for each table, the number of rows in the values
+    """
 
     objective: float
     constraints: Mapping[str, float]
@@ -52,18 +63,20 @@ class Values:
 
 
 class Criterion(compiled.Criterion):
-    """The loss of a training loop of one's own; see ``BoundModel.criterion``.
+    """The loss for a training loop of your own; see ``BoundModel.criterion``.
 
-    Estimates, centres and multipliers are buffers (``state_dict()``); variables of the model beside
-    the nets are ``parameters()``. In ``eval()`` mode estimates do not move.
+    Estimates, centres and multipliers are buffers (``state_dict()``). Variables of the model that are
+    no weights of nets are ``parameters()``. In ``eval()`` mode estimates do not move.
     """
 
-    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int):
-        super().__init__(planned.bound, planned.plan, batch=batch)
+    def __init__(
+        self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True
+    ):
+        super().__init__(planned.bound, planned.plan, batch=batch, together=together)
         self.model, self.planned = model, planned
 
     def extra_repr(self) -> str:
-        """The model, the algorithm, the batch size and the nets: what ``print`` shows."""
+        """The text of ``print``: the model, the algorithm, the batch size and the nets."""
         nets = ", ".join(self.inputs)
         return f"model={self.bound.problem.name}, algorithm={self.algorithm}, batch={self.batch}, nets={nets}"
 
@@ -78,19 +91,21 @@ class Criterion(compiled.Criterion):
         *,
         data: Mapping[str, Any] | None = None,
         inputs: Callable[[Any], Any] | None = None,
+        together: bool = False,
         **nets: Any,
     ) -> Values:
         """The objective and the constraints on the rows of a loader, in float64.
 
-        loader   yields row numbers and the rest of a batch: of ``numbered(dataset)``
-        data     other tables that the rows are numbers of, for validation: ``{"D": frame}``
-        inputs   what of a batch the net takes; unless given the batch, or its first entry
+        loader   yields pairs of row numbers and a batch, as a loader of ``numbered(dataset)`` does
+        data     tables for validation, ``{"D": frame}``; the row numbers then count their rows
+        inputs   function from a batch to the net's input; by default the batch, or its first entry
         nets     a module, or any function of the inputs, by the name of the model's net; a module runs
                  in evaluation mode
+        together whether every rank of ``torch.distributed`` calls it, each with a part of the rows
         """
         if set(nets) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
-        rows, scores = self._pass(loader, inputs or _first, nets)
+        rows, scores = self._pass(loader, inputs or _first, nets, together)
         bound, point = self._at_scores(rows, scores, data)
         from fccomodel.report.point.system import System
 
@@ -103,13 +118,12 @@ class Criterion(compiled.Criterion):
         )
 
     def _pass(
-        self, loader: Iterable[Any], inputs: Callable[[Any], Any], nets: Mapping[str, Any]
+        self, loader: Iterable[Any], inputs: Callable[[Any], Any], nets: Mapping[str, Any], together: bool
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Row numbers and scores of all batches of a loader, each row once, in order."""
-        for net, asked in self.inputs.items():
-            if len(asked) != 1:
-                names = [f"{one.table}.{one.column}" for one in asked]
-                self._refuse(errors.criterion_inputs(net, names))
+        """The row numbers in increasing order, each once, and the scores of these rows for each net."""
+        for name, columns in self.inputs.items():
+            if len(columns) != 1:
+                self._refuse(errors.criterion_inputs(name, [f"{one.table}.{one.column}" for one in columns]))
         rows: list[np.ndarray] = []
         scores: dict[str, list[np.ndarray]] = {name: [] for name in nets}
         with torch.no_grad(), _evaluating(nets.values()):
@@ -121,27 +135,39 @@ class Criterion(compiled.Criterion):
                     self._refuse(errors.criterion_row_numbers(table, found))
                 rows.append(numbers.astype(np.int64).reshape(-1))
                 for name, net in nets.items():
-                    value = net(_moved(inputs(batch), net))
+                    value = net(_on_device_of(net, inputs(batch)))
                     scores[name].append(value.detach().double().cpu().numpy())
-        numbers, first = np.unique(np.concatenate(rows), return_index=True)
-        return numbers, {
-            name: np.concatenate(parts).reshape(-1, *self.inputs[name][0].event)[first]
-            for name, parts in scores.items()
+        taken = np.concatenate(rows)
+        outputs = {name: np.concatenate(batches) for name, batches in scores.items()}
+        if together:
+            taken = joint.of_all(taken)
+            outputs = {name: joint.of_all(values) for name, values in outputs.items()}
+        numbers, first = np.unique(taken, return_index=True)
+        ordered = {
+            name: values.reshape(-1, *self.inputs[name][0].event)[first] for name, values in outputs.items()
         }
+        return numbers, ordered
 
     def _at_scores(
         self, rows: np.ndarray, scores: Mapping[str, np.ndarray], data: Mapping[str, Any] | None
     ) -> tuple[Bound, dict[str, np.ndarray]]:
-        """The problem on these rows, its nets a list of their scores; and the point that it is seen at."""
+        """The problem on these rows with known scores, and the point at which it is evaluated.
+
+        Each net is replaced by a module that looks its scores up. The net's input column then holds
+        the places of the rows in the list of scores.
+        """
         table = next(iter(self.inputs.values()))[0].table
-        bound = self._on(rows, table, data)
-        nets, tables = {}, dict(bound.tables)
-        for name, asked in self.inputs.items():
-            column = tables[table].columns[asked[0].column]
-            places = np.arange(len(rows), dtype=np.float64)
-            wide = np.broadcast_to(places.reshape(-1, *[1] * (column.ndim - 1)), column.shape)
-            tables[table] = replace(tables[table], columns={**tables[table].columns, asked[0].column: wide})
-            nets[name] = Looked(scores[name])
+        bound = self._on_rows(rows, table, data)
+        nets: dict[str, Any] = {}
+        tables = dict(bound.tables)
+        places = np.arange(len(rows), dtype=np.float64)
+        for name, inputs in self.inputs.items():
+            columns = tables[table].columns
+            column = inputs[0].column
+            ones = [1] * (columns[column].ndim - 1)
+            numbered_column = np.broadcast_to(places.reshape(-1, *ones), columns[column].shape)
+            tables[table] = replace(tables[table], columns={**columns, column: numbered_column})
+            nets[name] = KnownScores(scores[name])
         dims = {**bound.dims, **{f"params({name})": 0 for name in nets}}
         bound = replace(bound, tables=tables, nets={**bound.nets, **nets}, dims=dims)
         point = {}
@@ -152,8 +178,8 @@ class Criterion(compiled.Criterion):
                 point[name] = self.variables[name].detach().double().cpu().numpy()
         return bound, point
 
-    def _on(self, rows: np.ndarray, table: str, data: Mapping[str, Any] | None) -> Bound:
-        """The problem on some rows of its table, or of another one."""
+    def _on_rows(self, rows: np.ndarray, table: str, data: Mapping[str, Any] | None) -> Bound:
+        """The problem on some rows of a table, or of the table given in its place in ``data``."""
         numbers = self.bound.tables[table].numbers
         if data is None and np.array_equal(rows, numbers):
             return self.bound
@@ -170,25 +196,31 @@ class Criterion(compiled.Criterion):
         )
 
     def report(self, **nets: torch.nn.Module) -> KKTReport:
-        """Constraints, multipliers and the KKT residual of the problem as written over all bound rows,
-        at the weights of these modules, in evaluation mode. No theorem is claimed of the steps."""
+        """The report on the problem as written over all bound rows, at the weights of these modules.
+
+        It has constraints, multipliers and the KKT residual. The modules run in evaluation mode. No
+        theorem is claimed for the steps that led here.
+        """
         from fccomodel import report
 
         bound, point = self._at(nets)
         return report.report(bound, point, seed=self.planned.seed, analysis=None)
 
     def result(self, **nets: torch.nn.Module) -> Result:
-        """A result as ``solve`` gives it, at the weights of these modules: its report, ``predict``,
-        ``module``, ``export``, ``save``."""
+        """A result like that of ``solve``, at the weights of these modules.
+
+        It has the report, ``predict``, ``module``, ``export`` and ``save``.
+        """
         from fccomodel import report
         from fccomodel.app.python.solved import Result
         from fccomodel.execution.run import Solution
 
         began = time.perf_counter()
         bound, point = self._at(nets)
-        kept = {name: bound.nets[name] for name in nets}
-        binding = replace(self.planned.binding, nets={**self.planned.binding.nets, **kept})
-        planned = replace(self.planned, bound=bound, binding=binding)
+        modules = {name: bound.nets[name] for name in nets}
+        binding = replace(self.planned.binding, nets={**self.planned.binding.nets, **modules})
+        plan = self.plan.stepped_by("your optimizer")
+        planned = replace(self.planned, bound=bound, binding=binding, plan=plan)
         judged = report.report(bound, point, seed=planned.seed)
         spent = time.perf_counter() - began
         entry = {
@@ -209,7 +241,6 @@ class Criterion(compiled.Criterion):
             wall_s=spent,
             stopped=OWN_STEPS,
             ended="stopped",
-            notes=(OWN_STEPS,),
         )
         outcome = pipeline.Outcome(
             planned=planned,
@@ -221,42 +252,51 @@ class Criterion(compiled.Criterion):
         return Result(outcome=outcome)
 
     def _at(self, nets: Mapping[str, torch.nn.Module]) -> tuple[Bound, dict[str, np.ndarray]]:
-        """The bound problem with these modules, and the point that they are."""
+        """The bound problem with copies of these modules, and the values of all its variables."""
         if set(nets) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
-        kept, point = {}, {}
+        modules = {}
         for name, net in nets.items():
             module = copy.deepcopy(net).cpu().eval()
-            kept[name], _ = build(self.bound.problem.nets[name], module, self.bound.dims)
+            modules[name], _ = build(self.bound.problem.nets[name], module, self.bound.dims)
+        point = {}
         for name, variable in self.bound.problem.variables.items():
             if variable.net is not None:
-                parts = [p.detach().reshape(-1) for p in kept[variable.net].parameters()]
-                point[name] = torch.cat(parts).double().cpu().numpy()
+                weights = [p.detach().reshape(-1) for p in modules[variable.net].parameters()]
+                point[name] = torch.cat(weights).double().cpu().numpy()
             else:
                 point[name] = self.variables[name].detach().double().cpu().numpy()
-        sizes = {f"params({n})": sum(p.numel() for p in net.parameters()) for n, net in kept.items()}
-        dims = {**self.bound.dims, **sizes}
-        return replace(self.bound, nets={**self.bound.nets, **kept}, dims=dims), point
+        dims = dict(self.bound.dims)
+        for name, module in modules.items():
+            dims[f"params({name})"] = sum(p.numel() for p in module.parameters())
+        return replace(self.bound, nets={**self.bound.nets, **modules}, dims=dims), point
 
 
-class Looked(torch.nn.Module):
-    """Scores that are known, by the number of their row: in place of a net."""
+class KnownScores(torch.nn.Module):
+    """A module in place of a net that looks known scores up by the place of their row."""
 
     def __init__(self, scores: np.ndarray):
         super().__init__()
         self.register_buffer("scores", torch.from_numpy(np.ascontiguousarray(scores)))
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """The scores of these rows, whose numbers stand in all their entries."""
+        """The scores of these rows. Every entry of a row is its place in the list of scores."""
         scores = self.scores
         assert isinstance(scores, torch.Tensor)
         return scores[rows.reshape(len(rows), -1)[:, 0].round().long()]
 
 
-def criterion(model: BoundModel, *, batch: int, algorithm: str | None, **given: Any) -> Criterion:
-    """The criterion of a bound model; F0826 where the model or the algorithm has none."""
+def criterion(
+    model: BoundModel, *, batch: int, algorithm: str | None, together: bool, **given: Any
+) -> Criterion:
+    """The criterion of a bound model; F0826 if the model or the algorithm has none."""
     if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
         refuse(errors.criterion_batch(batch))
+    return Criterion(model, _planned(model, algorithm, **given), batch, together=together)
+
+
+def _planned(model: BoundModel, algorithm: str | None, **given: Any) -> pipeline.Planned:
+    """The plan whose gradient an optimizer steps by; F0826 where the algorithm named has none."""
     options = {"unverified": True, **given}
     if algorithm is not None:
         planned = model.plan(algorithm=algorithm, **options)
@@ -265,12 +305,71 @@ def criterion(model: BoundModel, *, batch: int, algorithm: str | None, **given: 
     if algorithm is not None or _fits(planned):
         if not compiled.suitable(planned.plan.algorithm_record):
             refuse(errors.criterion_algorithm(planned.plan.title, _known()))
-        return Criterion(model, planned, batch)
-    for name in INSTEAD:
+        return planned
+    for name in FALLBACK_ALGORITHMS:
         planned = model.plan(algorithm=name, **options)
         if _fits(planned):
             break
-    return Criterion(model, planned, batch)
+    return planned
+
+
+# ------------------------------------------------------------------------- solve with an optimizer
+def refuse_beside(beside: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """F0805 for keywords of ``solve`` that do not go with those of an optimizer."""
+    for name, value in beside.items():
+        if value not in (None, False, ()):
+            refuse(refusals.not_with_optimizer(name, list(given)))
+
+
+def trained(
+    model: BoundModel,
+    given: Mapping[str, Any],
+    chosen: Mapping[str, Any],
+    start: Any,
+    progress: Callable[..., None] | None,
+    **how: Any,
+) -> pipeline.Outcome:
+    """A solve by steps of an optimizer: ``solve(optimizer=..., ...)``.
+
+    given    the keywords about the optimizer
+    chosen   the options of the solve
+    how      what else ``pipeline.training.trained`` takes
+
+    Raises F0826 where the model has no net, F0805 for values that the keywords do not take.
+    """
+    if not model.compiled.problem.nets:
+        refuse(refusals.loop_without_net([name for name in given if name != "every"]))
+    planned = starts.begun(_planned(model, **chosen), start)
+    if planned.ranks:
+        refuse(of_one_process("A solve with an optimizer of yours"), source=planned.problem.source)
+    return training.trained(planned, _recipe(planned, dict(given)), progress, **how)
+
+
+def _recipe(planned: pipeline.Planned, given: dict[str, Any]) -> Recipe:
+    """The keywords about the optimizer as a record."""
+    validate, watch, patience = (given.pop(name, None) for name in ("validate", "watch", "patience"))
+    if validate is None:
+        for name, value in (("watch", watch), ("patience", patience)):
+            if value is not None:
+                refuse(refusals.without_validation(name))
+        return Recipe(**given)
+    validation = Validation(
+        bound=_validation(planned, validate), watch=Watch.of(watch, planned.problem), patience=patience
+    )
+    return Recipe(**given, validation=validation)
+
+
+def _validation(planned: pipeline.Planned, validate: Any) -> Bound:
+    """The problem on validation rows, with the scaling and the categories of the rows solved on."""
+    if isinstance(validate, str) and validate == "holdout":
+        if planned.holdout is None:
+            refuse(refusals.nothing_held_out())
+        return pipeline.elsewhere(planned)
+    if not isinstance(validate, Mapping) or not validate:
+        refuse(refusals.not_validation(validate, list(planned.bound.tables)))
+    encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
+    binding = replace(planned.binding, data={**planned.binding.data, **validate})
+    return pipeline.bind(planned.compiled, binding, seed=planned.seed, encoding=encoding)
 
 
 def _fits(planned: pipeline.Planned) -> bool:
@@ -286,26 +385,25 @@ def _known() -> list[str]:
 
 
 def _first(batch: Any) -> Any:
-    """What the net takes of a batch: all of it, or its first entry."""
+    """The net's input in a batch: the first entry of a list or a tuple, else the whole batch."""
     if isinstance(batch, list | tuple):
         return batch[0]
     return batch
 
 
-def _moved(value: Any, net: Any) -> Any:
-    """An input on the device of the net's weights."""
-    if isinstance(net, torch.nn.Module):
-        first = next(iter(net.parameters()), None)
-    else:
-        first = None
-    if first is None or not isinstance(value, torch.Tensor):
+def _on_device_of(net: Any, value: Any) -> Any:
+    """An input, moved to the device of the net's weights if it is a tensor and the net has weights."""
+    if not isinstance(net, torch.nn.Module) or not isinstance(value, torch.Tensor):
         return value
-    return value.to(first.device)
+    weight = next(iter(net.parameters()), None)
+    if weight is None:
+        return value
+    return value.to(weight.device)
 
 
 @contextmanager
 def _evaluating(nets: Iterable[Any]) -> Iterator[None]:
-    """Modules in evaluation mode; each part of them goes back to the mode that it was in."""
+    """Put modules into evaluation mode, and each of their parts back into its own mode afterwards."""
     parts = [part for net in nets if isinstance(net, torch.nn.Module) for part in net.modules()]
     modes = [part.training for part in parts]
     for part in parts:

@@ -1,5 +1,4 @@
-"""What the language and the compiler know, as lists and cards: ``fccomodel atoms``, ``algorithms`` and
-``options``."""
+"""Lists and cards of atoms, algorithms and options: the commands of these names."""
 
 from __future__ import annotations
 
@@ -20,13 +19,25 @@ if TYPE_CHECKING:
     from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.choice import Candidate
 
+#: Columns of a card.
 WIDTH = 80
 #: The entry of a card that is a model.
 EXAMPLE = "example"
+#: How an algorithm treats outer functions with kinks, by the field ``outer`` of its record.
+KINKS = {
+    "moreau": "smoothed by Moreau envelopes",
+    "entropy": "smoothed by entropy on the simplex",
+    "conjugate": "kept, and smooth functions too, each block with its dual variable",
+    "dual": "kept, each block with its dual variable",
+    "subgradient": "kept, by their subgradients",
+    "smooth": "none",
+}
+#: Fields of an algorithm's record that are copied into its card as data.
+JSON_FIELDS = ("title", "theorem", "rate", "cite", "oracle", "outer", "penalty")
 
 
 def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
-    """Names and what they mean, in two columns of 80 together."""
+    """Names and their meanings, in two columns that are 80 characters wide together."""
     pairs = list(pairs)
     left = min(max((len(name) for name, _ in pairs), default=0), 26) + margin + 2
     lines = []
@@ -43,7 +54,7 @@ def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """All that is said of one concept: what it is, and its properties by name; as text at 80 columns."""
+    """A card about one concept: a heading, a meaning, and properties by name."""
 
     head: str
     meaning: str = ""
@@ -58,7 +69,7 @@ class Card:
 
 
 def _known(name: str, names: Iterable[str], kind: str) -> None:
-    """The name must be one of those."""
+    """Refuse a name that is not among these names."""
     names = list(names)
     if name not in names:
         refuse(errors.unknown_concept(kind, name, names))
@@ -66,19 +77,18 @@ def _known(name: str, names: Iterable[str], kind: str) -> None:
 
 # ------------------------------------------------------------------------------------------ options
 def options(name: str | None = None) -> str:
-    """All options and what they mean, or the card of one: its values, its default by algorithm."""
+    """All options with their meanings, or the card of one option."""
     from fccomodel.plan.settings import OPTIONS, SETTINGS
 
-    if name is None:
-        return (
-            f"of every solve\n{rows(SETTINGS.items())}\n\nof algorithms and their "
-            f"loops\n{rows(OPTIONS.items())}"
-        )
-    return str(option(name))
+    if name is not None:
+        return str(option(name))
+    of_solves = f"of every solve\n{rows(SETTINGS.items())}"
+    of_algorithms = f"of algorithms and their loops\n{rows(OPTIONS.items())}"
+    return f"{of_solves}\n\n{of_algorithms}"
 
 
 def option(name: str) -> Card:
-    """The card of an option. F0805 for one that there is not."""
+    """The card of an option: its values, and its default for each algorithm. F0805 if it is unknown."""
     from fccomodel.plan.settings import OPTIONS, SETTINGS
 
     known = {**SETTINGS, **OPTIONS}
@@ -87,16 +97,15 @@ def option(name: str) -> Card:
     for key, record in registered().items():
         if name in record.hyper:
             defaults.setdefault(f"{record.hyper[name]:g}", []).append(key)
-    if values := _values(name):
-        shown = [("values", values)]
-    else:
-        shown = []
-    shown += [
-        (f"default {value}", ", ".join(names))
-        for value, names in sorted(defaults.items(), key=lambda item: -len(item[1]))
-    ]
+    entries = []
+    values = _values(name)
+    if values:
+        entries.append(("values", values))
+    for value, names in sorted(defaults.items(), key=lambda item: -len(item[1])):
+        entries.append((f"default {value}", ", ".join(names)))
     ways = f"--option {name}=.. at a shell, {name}=.. in Python, options {{ {name} = ..; }} in a model"
-    return Card(head=name, meaning=known[name], entries=[*shown, ("given as", ways)])
+    entries.append(("given as", ways))
+    return Card(head=name, meaning=known[name], entries=entries)
 
 
 def registered() -> Mapping[str, Algorithm]:
@@ -107,7 +116,7 @@ def registered() -> Mapping[str, Algorithm]:
 
 
 def _values(name: str) -> str:
-    """What an option may be, in words."""
+    """The values that an option may have, in words; empty if they are not listed anywhere."""
     from fccomodel.core.options import ABOVE_ZERO, DEVICES, NUMBERS, PRECISIONS, WORDS
 
     words = {
@@ -125,68 +134,80 @@ def _values(name: str) -> str:
     if name not in NUMBERS:
         return ""
     whole, low, high = NUMBERS[name]
+    text = "whole numbers" if whole else "numbers"
     if low == ABOVE_ZERO:
-        least = "above 0"
+        text += " above 0"
     else:
-        least = f"from {low:g}"
-    return f"{'whole ' if whole else ''}numbers {least}{'' if isinf(high) else f' to {high:g}'}"
+        text += f" from {low:g}"
+    if not isinf(high):
+        text += f" to {high:g}"
+    return text
 
 
 # -------------------------------------------------------------------------------------------- atoms
 def atoms(name: str | None = None) -> str:
-    """All atoms by kind, or the card of one."""
+    """All atoms by kind, or the cards of one name."""
     from fccomodel.library import atoms as registry
 
     if name is not None:
         return "\n\n".join(str(card) for card in named(name))
     listed: dict[str, list[tuple[str, str]]] = {}
     for title, names in groups().items():
-        for key in names:
-            atom = registry.all()[key]
-            if atom.aliases:
-                also = f" (also {', '.join(atom.aliases)})"
-            else:
-                also = ""
-            listed.setdefault(title, []).append(
-                (atom.meaning, key) if atom.symbol else (atom.signature, atom.meaning + also)
-            )
-    return "\n\n".join(
-        f"{title}\n{rows(entries)}" for title, entries in {**listed, **_further()}.items() if entries
-    )
+        listed[title] = [_list_entry(key, registry.all()[key]) for key in names]
+    listed |= _other_lists()
+    return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in listed.items() if entries)
+
+
+def _list_entry(name: str, atom: Atom) -> tuple[str, str]:
+    """The line of an atom in the list: its signature and its meaning, or an operator and its name."""
+    if atom.symbol:
+        return atom.meaning, name
+    if atom.aliases:
+        return atom.signature, f"{atom.meaning} (also {', '.join(atom.aliases)})"
+    return atom.signature, atom.meaning
 
 
 def groups() -> dict[str, list[str]]:
     """The names of all atoms by kind."""
     from fccomodel.library import atoms as registry
 
-    found: dict[str, list[str]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
+    by_kind: dict[str, list[str]] = {
+        "entry by entry": [],
+        "of whole vectors and matrices": [],
+        "operators": [],
+    }
     for key, atom in registry.all().items():
-        if not atom.internal:
-            if hasattr(atom, "formula"):
-                numbers = "entry by entry"
-            else:
-                numbers = "of whole vectors and matrices"
-            found["operators" if atom.symbol else numbers].append(key)
-    return found
+        if atom.internal:
+            continue
+        if atom.symbol:
+            kind = "operators"
+        elif hasattr(atom, "formula"):
+            kind = "entry by entry"
+        else:
+            kind = "of whole vectors and matrices"
+        by_kind[kind].append(key)
+    return by_kind
 
 
 def named(name: str) -> list[Card]:
-    """The cards of all that models write by this name: an atom, a reduction, a set, a distribution.
-    F0805 where there is none."""
+    """The cards of all concepts with this name: an atom, reductions, a set, a distribution.
+
+    F0805 if there is none.
+    """
     from fccomodel.library import atoms as registry
 
-    further = others()
-    _known(
-        name,
-        [*(key for key, atom in registry.all().items() if not atom.internal), *registry.aliases(), *further],
-        "atom",
-    )
+    other_cards = others()
+    atoms = [key for key, atom in registry.all().items() if not atom.internal]
+    _known(name, [*atoms, *registry.aliases(), *other_cards], "atom")
     atom = registry.get(name)
-    return [*([_atom(atom)] if atom is not None and not atom.internal else []), *further.get(name, ())]
+    cards = list(other_cards.get(name, ()))
+    if atom is not None and not atom.internal:
+        return [_atom(atom), *cards]
+    return cards
 
 
-def _further() -> dict[str, list[tuple[str, str]]]:
-    """What a model names besides functions."""
+def _other_lists() -> dict[str, list[tuple[str, str]]]:
+    """The lists of reductions, simple sets and distributions: signatures and meanings."""
     from fccomodel.library import distributions, reductions, sets
 
     written = [kind for kind in reductions.all().values() if kind.written]
@@ -198,11 +219,13 @@ def _further() -> dict[str, list[tuple[str, str]]]:
 
 
 def _head(kind: Reduction) -> str:
+    """A reduction with its option and its brackets, as ``cvar(alpha = 0.1)[z ~ D]``."""
+    option = ""
     if kind.option is not None:
         option = f"({kind.option.name} = {kind.option.example})"
-    else:
-        option = ""
-    return f"{kind.name}{option}[{'z ~ D' if kind.binders == ('~',) else 'k in K'}]"
+    if kind.binders == ("~",):
+        return f"{kind.name}{option}[z ~ D]"
+    return f"{kind.name}{option}[k in K]"
 
 
 def others() -> dict[str, list[Card]]:
@@ -210,43 +233,51 @@ def others() -> dict[str, list[Card]]:
     from fccomodel.library import distributions, reductions, sets
 
     cards: dict[str, list[Card]] = {}
-    for kind in (kind for kind in reductions.all().values() if kind.written):
-        cards.setdefault(kind.name, []).append(_reduction(kind))
-    families: list[Any] = [*sets.all().values(), *distributions.all().values()]
-    for one in families:
-        domain = [where or _anything() for where in one.domains(*(_anything() for _ in _arguments(one)))]
-        if _arguments(one):
-            card = [("arguments", _domain(_arguments(one), domain))]
-        else:
-            card = []
-        if getattr(one, "cite", ""):
-            card += [("from", one.cite)]
-        simple = hasattr(one, "project")
-        if simple:
-            where = "of a variable: `var w[d] in ...`"
-        else:
-            where = "to draw from: `E[z ~ ...]`"
-        card += [(EXAMPLE, samples.of_set(one) if simple else samples.of_distribution(one))]
-        cards.setdefault(one.name, []).append(
-            Card(head=one.signature, meaning=one.meaning, entries=[("used", where), *card])
-        )
+    for kind in reductions.all().values():
+        if kind.written:
+            cards.setdefault(kind.name, []).append(_reduction(kind))
+    for simple_set in sets.all().values():
+        entries = [("used", "of a variable: `var w[d] in ...`"), *_arguments_and_source(simple_set)]
+        entries.append((EXAMPLE, samples.of_set(simple_set)))
+        card = Card(head=simple_set.signature, meaning=simple_set.meaning, entries=entries)
+        cards.setdefault(simple_set.name, []).append(card)
+    for family in distributions.all().values():
+        entries = [("used", "to draw from: `E[z ~ ...]`"), *_arguments_and_source(family)]
+        entries.append((EXAMPLE, samples.of_distribution(family)))
+        card = Card(head=family.signature, meaning=family.meaning, entries=entries)
+        cards.setdefault(family.name, []).append(card)
     return cards
 
 
+def _arguments_and_source(concept: Any) -> list[tuple[str, str]]:
+    """The arguments of a set or a distribution with their domains, and the paper that it comes from."""
+    entries = []
+    arguments = _arguments(concept)
+    if arguments:
+        everywhere = [_anything() for _ in arguments]
+        domains = [domain or _anything() for domain in concept.domains(*everywhere)]
+        entries.append(("arguments", _domain(arguments, domains)))
+    if getattr(concept, "cite", ""):
+        entries.append(("from", concept.cite))
+    return entries
+
+
 def _anything() -> Any:
+    """The interval of all numbers."""
     from fccomodel.library.atoms import Interval
 
     return Interval()
 
 
-def _arguments(one: Any) -> tuple[str, ...]:
-    if hasattr(one, "arguments"):
-        return one.arguments
-    return one.parameters
+def _arguments(concept: Any) -> tuple[str, ...]:
+    """The names of the arguments of a set or of a distribution."""
+    if hasattr(concept, "arguments"):
+        return concept.arguments
+    return concept.parameters
 
 
 def _reduction(kind: Reduction) -> Card:
-    """Everything said of a reduction where its elements are anything."""
+    """The card of a reduction, for elements of any value."""
     binders = {"in": "iterates over all elements: [k in K]", "~": "draws: [z ~ D]"}
     card = [("binders", "; ".join(binders[b] for b in kind.binders))]
     if kind.option is not None:
@@ -271,62 +302,69 @@ def _reduction(kind: Reduction) -> Card:
 
 
 def _atom(atom: Atom) -> Card:
-    """Everything known about an atom where its arguments are anything in its domain."""
+    """The card of an atom, for arguments of any value in its domain."""
     from fccomodel.library.atoms import Interval
+
+    names = atom.names(2)
+    everywhere = tuple(Interval() for _ in names)
+    domain = [limited or Interval() for limited in atom.domains(*everywhere)]
+    domain += everywhere[len(domain) :]
+    entries = []
+    if atom.aliases:
+        entries.append(("also called", ", ".join(atom.aliases)))
+    entries.append(("domain", _domain(names, domain)))
+    if atom.parameters:
+        constant = ", ".join(atom.parameters)
+        entries.append(("constant", f"{constant}: must not depend on the decision variables"))
+    if atom.boolean:
+        entries.append(("value", "true or false"))
+    elif not atom.internal:
+        entries += _properties(atom, names, domain)
+    if isinstance(atom.torch, str):
+        entries.append(("torch", atom.lower(names)))
+    if atom.cite:
+        entries.append(("from", atom.cite))
+    entries.append((EXAMPLE, samples.of_atom(atom)))
+    return Card(head=atom.signature, meaning=atom.meaning, entries=entries)
+
+
+def _properties(atom: Atom, names: tuple[str, ...], domain: list[Any]) -> list[tuple[str, str]]:
+    """The mathematical properties of an atom with a number as its value, over a domain."""
     from fccomodel.library.proximal import cards as proximal
     from fccomodel.structure import facts_of
 
-    names = atom.names(2)
-    whole = tuple(Interval() for _ in names)
-    domain = [where or Interval() for where in atom.domains(*whole)]
-    domain += list(whole[len(domain) :])
-    if atom.aliases:
-        card = [("also called", ", ".join(atom.aliases))]
-    else:
-        card = []
-    card += [("domain", _domain(names, domain))]
-    if atom.parameters:
-        card.append(("constant", ", ".join(atom.parameters) + ": must not depend on the decision variables"))
-    if atom.boolean:
-        card.append(("value", "true or false"))
-    elif not atom.internal:
-        varying = tuple(n not in atom.parameters for n in names)
-        card += [("curvature", str(atom.curvature(*domain, varying=varying)))]
-        card += [("monotone", _per_argument(names, varying, lambda k: atom.monotone(*domain, argument=k)))]
-        smooth = atom.gradient_lipschitz(*domain, varying=varying)
-        card += [("gradient", "not everywhere" if smooth is None else _lipschitz(smooth))]
-        card += [
-            (
-                "Lipschitz",
-                _per_argument(names, varying, lambda k: _lipschitz(atom.lipschitz(*domain, argument=k))),
-            )
-        ]
-        card += [("range", _interval(atom.range(*domain)))]
-        weak = atom.weak_convexity(*domain, varying=varying)
-        if weak:
-            card += [("weakly convex", "no constant is known" if isinf(weak) else f"rho = {weak:g}")]
-        prox, conjugate = proximal.of_atom(atom, facts_of)
-        card += [("prox", prox), *([("conjugate", conjugate)] if conjugate else [])]
-        if isinstance(atom.derivative, tuple) and atom.derivative:
-            shown = zip(
-                [n for n, free in zip(names, varying, strict=True) if free], atom.derivative, strict=False
-            )
-            card += [("derivative", "; ".join(f"{n}: {text}" for n, text in shown))]
-    if isinstance(atom.torch, str):
-        card.append(("torch", atom.lower(names)))
-    if atom.cite:
-        card.append(("from", atom.cite))
-    card.append((EXAMPLE, samples.of_atom(atom)))
-    return Card(head=atom.signature, meaning=atom.meaning, entries=card)
+    varying = tuple(name not in atom.parameters for name in names)
+    entries = [("curvature", str(atom.curvature(*domain, varying=varying)))]
+    monotone = _per_argument(names, varying, lambda k: atom.monotone(*domain, argument=k))
+    entries.append(("monotone", monotone))
+    smoothness = atom.gradient_lipschitz(*domain, varying=varying)
+    entries.append(("gradient", "not everywhere" if smoothness is None else _lipschitz(smoothness)))
+    lipschitz = _per_argument(names, varying, lambda k: _lipschitz(atom.lipschitz(*domain, argument=k)))
+    entries.append(("Lipschitz", lipschitz))
+    entries.append(("range", _interval(atom.range(*domain))))
+    weak = atom.weak_convexity(*domain, varying=varying)
+    if weak:
+        entries.append(("weakly convex", "no constant is known" if isinf(weak) else f"rho = {weak:g}"))
+    prox, conjugate = proximal.of_atom(atom, facts_of)
+    entries.append(("prox", prox))
+    if conjugate:
+        entries.append(("conjugate", conjugate))
+    if isinstance(atom.derivative, tuple) and atom.derivative:
+        variable_names = [name for name, varies in zip(names, varying, strict=True) if varies]
+        formulas = zip(variable_names, atom.derivative, strict=False)
+        entries.append(("derivative", "; ".join(f"{name}: {formula}" for name, formula in formulas)))
+    return entries
 
 
-def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], what: Any) -> str:
-    """A property per argument that may vary; said once where it is the same for all."""
-    texts = [(n, str(what(k))) for k, (n, free) in enumerate(zip(names, varying, strict=True)) if free]
-    same = len({text for _, text in texts}) == 1
-    if same:
-        return texts[0][1]
-    return "; ".join(f"{n}: {text}" for n, text in texts)
+def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], property_of: Any) -> str:
+    """A property of each argument that may vary; a single text if all have the same."""
+    texts = {}
+    for k, (name, varies) in enumerate(zip(names, varying, strict=True)):
+        if varies:
+            texts[name] = str(property_of(k))
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())
 
 
 def _lipschitz(constant: float) -> str:
@@ -345,12 +383,12 @@ def _interval(where: Any) -> str:
 
 
 def _domain(names: tuple[str, ...], domain: list[Any]) -> str:
-    limited = [
-        (n, where)
-        for n, where in zip(names, domain, strict=False)
-        if not (isinf(where.lo) and isinf(where.hi))
-    ]
-    return ", ".join(f"{n} in {_interval(where)}" for n, where in limited) or "everything"
+    """The domains of the arguments that are limited, as ``t in (0, inf)``; ``everything`` if none is."""
+    limits = []
+    for name, interval in zip(names, domain, strict=False):
+        if not (isinf(interval.lo) and isinf(interval.hi)):
+            limits.append(f"{name} in {_interval(interval)}")
+    return ", ".join(limits) or "everything"
 
 
 # --------------------------------------------------------------------------------------- algorithms
@@ -359,9 +397,12 @@ def algorithms(
     candidates: Mapping[str, Candidate] | None = None,
     findings: Mapping[str, Finding] | None = None,
 ) -> str:
-    """All algorithms, or the card of one; with those that a model has as ``candidates``, what each
-    would need there, and how the model meets the assumptions of the interior-point method, if it
-    does (``findings``)."""
+    """All algorithms, or the card of one.
+
+    candidates   the algorithms as judged for a model; the texts then say how the model meets each
+                 requirement
+    findings     how the model meets the assumptions of the interior-point method; None if it does not
+    """
     from fccomodel import algorithms as registry
     from fccomodel.plan import interior
     from fccomodel.plan.candidates import GIVEN
@@ -374,35 +415,35 @@ def algorithms(
         return str(algorithm(records[name], None if candidates is None else candidates[name]))
     theorem = interior.THEOREM
     if candidates is None:
-        last = f"{interior.TITLE}: O({theorem.rate}) {interior.COUNTS}; {theorem.name}"
-        return rows(
-            [(key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items()]
-            + [(interior.NAME, last)]
-        )
+        lines = [(key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items()]
+        of_interior = f"{interior.TITLE}: O({theorem.rate}) {interior.COUNTS}; {theorem.name}"
+        return rows([*lines, (interior.NAME, of_interior)])
     ordered = sorted(
         candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order)
     )
-    covers = f"covers the model: {GIVEN[theorem.gives]}, O({theorem.rate}) {interior.COUNTS}"
+    lines = [(candidate.record.name, _verdict(candidate)) for candidate in ordered]
     if findings is not None:
-        verdict = covers
+        verdict = f"covers the model: {GIVEN[theorem.gives]}, O({theorem.rate}) {interior.COUNTS}"
     else:
         verdict = f"needs {'; needs '.join(interior.MEANINGS.values())}"
-    return rows([*((c.record.name, _verdict(c)) for c in ordered), (interior.NAME, verdict)])
+    return rows([*lines, (interior.NAME, verdict)])
 
 
-def interior_point(asked: bool, findings: Mapping[str, Finding] | None) -> Card:
-    """What the interior-point method needs and promises; ``asked``: of a model, which meets it as in
-    ``findings``, if it does."""
+def interior_point(for_model: bool, findings: Mapping[str, Finding] | None) -> Card:
+    """The card of the interior-point method.
+
+    for_model   whether the card is about a model
+    findings    how the model meets the assumptions; None if it does not
+    """
     from fccomodel.plan import interior
 
     lines = []
     for name, clause in interior.REQUIRES.items():
         line = f"{interior.MEANINGS[name]} ({clause})"
-        if asked:
-            if findings is not None:
-                line += f": {findings[name].standing}; {findings[name].why}"
-            else:
-                line += ": LACKING"
+        if for_model and findings is not None:
+            line += f": {findings[name].standing}; {findings[name].why}"
+        elif for_model:
+            line += ": LACKING"
         lines.append(line)
     shown = [("theorem", interior.THEOREM.name), ("rate", f"O({interior.THEOREM.rate}) {interior.COUNTS}")]
     shown += [("from", "clarabel-2024 (all rows at once), mehrotra-1992 (few variables and many rows)")]
@@ -414,23 +455,23 @@ HEAD = [("variant", "paper", "state"), ("---", "---", "---")]
 
 
 def variants() -> str:
-    """The forms of the papers' algorithms and their state here: ``variant | paper | state`` by algorithm."""
+    """A table of the variants in the papers and their state here: ``variant | paper | state``."""
     from fccomodel import algorithms as registry
 
-    return "\n".join(
-        " | ".join(row)
-        for row in [*HEAD, *(row for record in registry.all().values() for row in forms(record))]
-    )
+    table = [*HEAD]
+    for record in registry.all().values():
+        table += forms(record)
+    return "\n".join(" | ".join(row) for row in table)
 
 
 def forms(record: Algorithm) -> list[tuple[str, str, str]]:
-    """The rows of one algorithm in that table."""
+    """The rows of one algorithm in the table of variants."""
     listed = [(f"{record.title}: {v.what}", v.where, v.state) for v in record.variants]
     return listed or [(record.title, record.theorem, "a baseline: its updates")]
 
 
 def _verdict(candidate: Candidate) -> str:
-    """Whether its theorem covers the model, or what is missing."""
+    """Whether a candidate's theorem covers the model, or the requirements that the model misses."""
     from fccomodel.plan.candidates import GIVEN
 
     rate = f"O({candidate.promise.rate}) {candidate.record.counts}"
@@ -443,50 +484,47 @@ def _verdict(candidate: Candidate) -> str:
 
 
 def algorithm(record: Algorithm, candidate: Candidate | None = None) -> Card:
-    """What an algorithm needs, promises, and is made of."""
-    shown = [
+    """The card of an algorithm: its theorem, its requirements, and the parts that it consists of.
+
+    With a ``candidate`` the card says how the model meets each requirement.
+    """
+    entries = [
         ("theorem", record.theorem),
         ("rate", f"O({record.rate}) {record.counts}"),
         ("from", record.cite),
     ]
-    shown += [("or, where more holds", f"{t.name}: O({t.rate}), with {_and(t)}") for t in record.better]
-    shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, candidate))]
-    forms = {
-        "moreau": "smoothed by Moreau envelopes",
-        "entropy": "smoothed by entropy on the simplex",
-        "conjugate": "kept, and smooth functions too, each block with its dual variable",
-        "dual": "kept, each block with its dual variable",
-        "subgradient": "kept, by their subgradients",
-        "smooth": "none",
-    }
-    shown += [
-        ("kinks in f", forms[record.outer]),
-        ("constraints", (record.penalty or "none").replace("_", " ")),
-    ]
-    shown += [
-        ("sees", "sampled blocks" if record.oracle == "blocks" else "all tracked expectations as one vector")
-    ]
+    for theorem in record.better:
+        promise = f"{theorem.name}: O({theorem.rate}), with {_further_assumptions(theorem)}"
+        entries.append(("or, where more holds", promise))
+    entries += [("" if place else "needs", text) for place, text in enumerate(_needs(record, candidate))]
+    entries.append(("kinks in f", KINKS[record.outer]))
+    entries.append(("constraints", (record.penalty or "none").replace("_", " ")))
+    if record.oracle == "blocks":
+        entries.append(("sees", "sampled blocks"))
+    else:
+        entries.append(("sees", "all tracked expectations as one vector"))
     if record.estimator is not None:
-        shown += [("gradients by", f"the {record.estimator.gradient_by} estimates u")]
+        entries.append(("gradients by", f"the {record.estimator.gradient_by} estimates u"))
     if len(record.steps) > 1:
-        shown += [("steps", ", ".join(record.steps))]
+        entries.append(("steps", ", ".join(record.steps)))
     if record.hyper:
-        shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))]
-    schedules = "practical" + (
-        ", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else ""
-    )
-    return Card(head=f"{record.name}: {record.title}", entries=[*shown, ("schedules", schedules)])
+        entries.append(("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items())))
+    if record.theory:
+        entries.append(("schedules", "practical, theory (--option schedule=theory --option epsilon=1e-3)"))
+    else:
+        entries.append(("schedules", "practical"))
+    return Card(head=f"{record.name}: {record.title}", entries=entries)
 
 
-def _and(theorem: Theorem) -> str:
-    """What a theorem assumes besides, in words."""
+def _further_assumptions(theorem: Theorem) -> str:
+    """The assumptions of a theorem beyond those of the algorithm's first theorem, in words."""
     from fccomodel.plan import assumptions
 
     return ", ".join(assumptions.ALL[name].meaning for name in theorem.where)
 
 
 def _needs(record: Algorithm, candidate: Candidate | None) -> list[str]:
-    """Each assumption with its clause, and for a model how it is met."""
+    """Each assumption with its clause, and how the model meets it if there is a candidate."""
     from fccomodel.plan import assumptions
 
     lines = []
@@ -508,8 +546,11 @@ def _needs(record: Algorithm, candidate: Candidate | None) -> list[str]:
 def algorithms_json(
     name: str | None = None, candidates: Mapping[str, Candidate] | None = None
 ) -> dict[str, Any]:
-    """The same as data: by name ``title``, ``theorem``, ``rate``, ``cite``, ``requires``; with a model
-    also ``covered``, ``can_run`` and per assumption ``holds``, ``standing``, ``why``."""
+    """The cards of all algorithms, or of one, as data.
+
+    Each name has ``title``, ``theorem``, ``rate``, ``cite``, ``requires`` and more. With ``candidates``
+    it also has ``covered``, ``can_run``, and for each assumption ``holds``, ``standing`` and ``why``.
+    """
     from fccomodel import algorithms as registry
     from fccomodel.app.shown import explain
     from fccomodel.plan import assumptions
@@ -518,20 +559,24 @@ def algorithms_json(
     if name is not None:
         _known(name, records, "algorithm")
     result = {}
-    for key, a in records.items():
-        if name in (None, key):
-            result[key] = {
-                text: getattr(a, text)
-                for text in ("title", "theorem", "rate", "cite", "oracle", "outer", "penalty")
-            }
-            result[key]["requires"] = {
-                need: {"meaning": assumptions.ALL[need].meaning, "clause": clause}
-                for need, clause in a.requires.items()
-            }
-            result[key] |= {"steps": list(a.steps), "options": dict(a.hyper), "theory": a.theory is not None}
-            if candidates is not None:
-                one = candidates[key]
-                result[key] |= {"covered": one.covered, "admitted": one.admitted, "can_run": one.can_run}
-                for need, said in explain.findings_json(a.requires, one.findings).items():
-                    result[key]["requires"][need] |= said
+    for key, record in records.items():
+        if name not in (None, key):
+            continue
+        requires: dict[str, dict[str, Any]] = {
+            need: {"meaning": assumptions.ALL[need].meaning, "clause": clause}
+            for need, clause in record.requires.items()
+        }
+        card: dict[str, Any] = {field: getattr(record, field) for field in JSON_FIELDS}
+        card["requires"] = requires
+        card["steps"] = list(record.steps)
+        card["options"] = dict(record.hyper)
+        card["theory"] = record.theory is not None
+        if candidates is not None:
+            candidate = candidates[key]
+            card["covered"] = candidate.covered
+            card["admitted"] = candidate.admitted
+            card["can_run"] = candidate.can_run
+            for need, finding in explain.findings_json(record.requires, candidate.findings).items():
+                requires[need] |= finding
+        result[key] = card
     return result

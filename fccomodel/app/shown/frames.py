@@ -1,4 +1,4 @@
-"""What other packages represent, where they are installed."""
+"""Optional packages, and tables as a ``DataFrame`` of pandas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fccomodel.core.diagnostics import refuse
 
 
 def package(name: str, what: str) -> Any:
-    """The module ``name``, which ``what`` is to be made with. F0529 where it is not installed."""
+    """The module ``name``, which is needed to make ``what``. F0529 if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The course of a run as a table."""
+"""The history of a run as a table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from fccomodel.core.diagnostics import refuse
 
 
 class History(list[dict[str, Any]]):
-    """What was recorded after each stage, a mapping each; ``history["objective"]`` is a column,
-    ``to_pandas()`` the table."""
+    """The records of a run, one mapping per stage.
+
+    ``history["objective"]`` is a column, ``to_pandas()`` the table.
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of what was recorded."""
+        """The names of the recorded quantities."""
         return tuple(dict.fromkeys(name for entry in self for name in entry))
 
     def __getitem__(self, key: Any) -> Any:
@@ -26,8 +28,7 @@ class History(list[dict[str, Any]]):
         if key not in self.columns:
             refuse(errors.no_column_of_history(key, self.columns))
         values = [entry.get(key) for entry in self]
-        numbers = all(value is None or isinstance(value, int | float) for value in values)
-        if numbers:
+        if all(value is None or isinstance(value, int | float) for value in values):
             values = [np.nan if value is None else value for value in values]
         return np.array(values)
 

@@ -17,34 +17,35 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements, members
 from fccomodel.evaluation.sets.coordinates import coordinates
 
-#: The names of an axis' entries: labels, the numbers of a set, the numbers of rows; None where they
-#: are 1, 2, ..., as in a model.
+#: The names of the entries along an axis: labels, the values of a set, or row numbers; None for the
+#: numbers 1, 2, ..., as in a model.
 Names = Sequence[str | float | int] | None
-#: By the name of a variable or a constraint its axes, each with the names of its entries; JSON-like.
+#: For each variable or constraint its axes, each with its name and the names of its entries; JSON-like.
 Axes = Mapping[str, Sequence[tuple[str, Names]]]
 
 
-#: By how much a number may differ from the entry's that it names: labels are shown with twelve digits.
-CLOSE = 1e-11
+#: Relative error up to which a number names an entry: labels are shown with twelve digits.
+NAME_TOLERANCE = 1e-11
 
 
 class Labelled(np.ndarray):
     """A NumPy array with named axes and entries: ``a.sel(k="a", t=0.5)``, ``a.to_pandas()``,
     ``a.to_xarray()``.
 
-    What is computed of it, and its parts by number, are plain arrays; copies and pickles keep the names.
+    Results of arithmetic and parts taken by number are plain arrays. Copies and pickles keep the names.
     """
 
     _axes: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def __new__(cls, values: Any, axes: Sequence[tuple[str, Names]]) -> Labelled:
         array = np.array(values).view(cls)
-        whole = (
-            range(1, n + 1) if names is None else names
-            for n, (_, names) in zip(array.shape, axes, strict=True)
-        )
-        array._axes = tuple((name, tuple(names)) for (name, _), names in zip(axes, whole, strict=True))
-        assert array.shape == tuple(len(names) for _, names in array._axes)
+        named = []
+        for size, (name, names) in zip(array.shape, axes, strict=True):
+            if names is None:
+                names = range(1, size + 1)
+            named.append((name, tuple(names)))
+        array._axes = tuple(named)
+        assert array.shape == tuple(len(names) for _, names in named)
         return array
 
     @property
@@ -54,36 +55,38 @@ class Labelled(np.ndarray):
 
     @property
     def coords(self) -> dict[str, tuple[Any, ...]]:
-        """By axis the names of its entries."""
+        """The names of the entries along each axis."""
         return dict(self._axes)
 
     def sel(self, **chosen: Any) -> Any:
-        """The entries of these names, one or a list for each axis; a number where every axis has one.
-        F0813 for unknown names."""
+        """The entries with these names; a number if every axis has a single name.
+
+        chosen   for each axis a name, or a list of names; other axes are kept whole
+
+        F0813 for unknown names.
+        """
         self._demand_names()
-        if unknown := [name for name in chosen if name not in self.dims]:
+        unknown = [name for name in chosen if name not in self.dims]
+        if unknown:
             refuse(errors.no_axis(unknown[0], self.dims))
-        array, kept = np.asarray(self), []
+        array = np.asarray(self)
+        remaining = []  # the axes of the result, the last first
         for name, names in reversed(self._axes):
             axis = self.dims.index(name)
             if name not in chosen:
-                kept.append((name, names))
-                continue
-            several = isinstance(chosen[name], list | tuple | np.ndarray)
-            at = (
-                [_place(name, names, one) for one in chosen[name]]
-                if several
-                else _place(name, names, chosen[name])
-            )
-            if isinstance(at, list):
-                kept += [(name, tuple(names[k] for k in at))]
-            array = np.take(array, at, axis=axis)
-        if kept:
-            return Labelled(array, kept[::-1])
+                remaining.append((name, names))
+            elif isinstance(chosen[name], list | tuple | np.ndarray):
+                places = [_place(name, names, entry) for entry in chosen[name]]
+                remaining.append((name, tuple(names[k] for k in places)))
+                array = np.take(array, places, axis=axis)
+            else:
+                array = np.take(array, _place(name, names, chosen[name]), axis=axis)
+        if remaining:
+            return Labelled(array, remaining[::-1])
         return array.item()
 
     def to_xarray(self) -> Any:
-        """An ``xarray.DataArray``. F0529 where xarray is not installed."""
+        """An ``xarray.DataArray``. F0529 if xarray is not installed."""
         self._demand_names()
         xarray = package("xarray", "An array with labels")
         return xarray.DataArray(
@@ -91,8 +94,10 @@ class Labelled(np.ndarray):
         )
 
     def to_pandas(self) -> Any:
-        """A ``Series``; of two axes a ``DataFrame``; of more a ``Series`` over all combinations. F0529
-        without pandas."""
+        """A ``Series`` for one axis, a ``DataFrame`` for two, a ``Series`` over all combinations for more.
+
+        F0529 if pandas is not installed.
+        """
         self._demand_names()
         pandas = package("pandas", "A table of this array")
         indices = [pandas.Index(list(names), name=name) for name, names in self._axes]
@@ -152,7 +157,7 @@ class Labelled(np.ndarray):
 
 
 def _bare(value: Any) -> Any:
-    """A plain array of one with names; those in a tuple too."""
+    """The value with plain arrays in place of arrays with names, inside tuples too."""
     if isinstance(value, tuple):
         return tuple(map(_bare, value))
     if isinstance(value, Labelled):
@@ -161,17 +166,18 @@ def _bare(value: Any) -> Any:
 
 
 def _place(axis: str, names: Sequence[Any], chosen: Any) -> int:
-    """The position of one name; numbers to twelve digits, as they are shown."""
+    """The position of a name. Numbers are compared to twelve digits, as they are shown."""
     for k, name in enumerate(names):
         if name == chosen:
             return k
-        both = isinstance(name, float) and isinstance(chosen, int | float)
-        if both and math.isclose(name, chosen, rel_tol=CLOSE, abs_tol=CLOSE):
-            return k
+        if isinstance(name, float) and isinstance(chosen, int | float):
+            if math.isclose(name, chosen, rel_tol=NAME_TOLERANCE, abs_tol=NAME_TOLERANCE):
+                return k
     refuse(errors.no_entry(axis, chosen, names))
 
 
 def _few(names: Sequence[Any]) -> str:
+    """The first six names, and their number if there are more."""
     shown = ", ".join(map(_shown, names[:6]))
     if len(names) > 6:
         return f"{shown}, ... ({len(names)})"
@@ -190,26 +196,34 @@ def axes(bound: Bound) -> dict[str, Axes]:
 
 
 def _of_shape(bound: Bound, shape: ir.Shape) -> list[tuple[str, Names]]:
-    """One axis for each dimension, under its name where that is one; a second of the same name is ``d_2``."""
-    named = [
-        dim if isinstance(dim, str) and dim.isidentifier() else f"axis_{k}" for k, dim in enumerate(shape, 1)
-    ]
-    once = [name if name not in named[:k] else f"{name}_{k + 1}" for k, name in enumerate(named)]
-    return [(name, _along(bound, dim)) for name, dim in zip(once, shape, strict=True)]
+    """One axis for each dimension.
+
+    Its name is that of the dimension if it has one, else ``axis_1``, ``axis_2``, ... A second
+    dimension ``d`` is called ``d_2``.
+    """
+    axes: list[tuple[str, Names]] = []
+    seen: set[str] = set()
+    for k, dim in enumerate(shape, 1):
+        if isinstance(dim, str) and dim.isidentifier():
+            name = dim
+        else:
+            name = f"axis_{k}"
+        axes.append((f"{name}_{k}" if name in seen else name, _entry_names(bound, dim)))
+        seen.add(name)
+    return axes
 
 
-def _along(bound: Bound, dim: ir.Dim) -> Names:
+def _entry_names(bound: Bound, dim: ir.Dim) -> Names:
+    """The names of the entries along a dimension."""
     if isinstance(dim, str):
         index_set = bound.problem.sets.get(dim)
-    else:
-        index_set = None
-    if isinstance(index_set, ir.ValueSet):
-        return elements.values(bound, index_set).tolist()
+        if isinstance(index_set, ir.ValueSet):
+            return elements.values(bound, index_set).tolist()
     return coordinates(bound, dim)
 
 
 def _of_family(bound: Bound, family: ir.Constraint) -> list[tuple[str, Names]]:
-    """One axis for each binder."""
+    """One axis for each binder of a family of constraints; none for a single constraint."""
     if not family.binders:
         return []
     lists = members.of(bound, family).lists
@@ -217,6 +231,7 @@ def _of_family(bound: Bound, family: ir.Constraint) -> list[tuple[str, Names]]:
 
 
 def _elements(bound: Bound, domain: ir.Set, ids: np.ndarray) -> Names:
+    """The names of elements of a set, given by their ids."""
     if isinstance(domain, ir.LabelSet):
         return elements.names_of(bound, domain, ids)
     if isinstance(domain, ir.ValueSet):
@@ -226,18 +241,26 @@ def _elements(bound: Bound, domain: ir.Set, ids: np.ndarray) -> Names:
 
 # -------------------------------------------------------------------------------------- with values
 def variables(values: Mapping[str, np.ndarray], named: Axes) -> dict[str, np.ndarray]:
-    """Variables with the names of their entries; a single number as it is."""
-    return {
-        name: Labelled(value, named[name]) if named.get(name) else value for name, value in values.items()
-    }
+    """The variables as arrays with names; a single number stays as it is."""
+    labelled = dict(values)
+    for name, value in values.items():
+        if named.get(name):
+            labelled[name] = Labelled(value, named[name])
+    return labelled
 
 
 def by_family(values: Mapping[str, float | None], named: Axes) -> dict[str, Any]:
-    """What is known of each constraint's members, by the constraint's name: a number, or an array over
-    a family's axes; NaN where a combination is no member, or nothing is known."""
-    return {
-        name: _number(values.get(name)) if not of else _grid(values, name, of) for name, of in named.items()
-    }
+    """Values of constraints by name: a number, or for a family an array over its axes.
+
+    An entry is NaN if its combination is no member of the family, or if its value is unknown.
+    """
+    by_name: dict[str, Any] = {}
+    for name, axes_of_family in named.items():
+        if axes_of_family:
+            by_name[name] = _grid(values, name, axes_of_family)
+        else:
+            by_name[name] = _number(values.get(name))
+    return by_name
 
 
 def _grid(values: Mapping[str, float | None], name: str, named: Sequence[tuple[str, Names]]) -> Labelled:
@@ -254,7 +277,7 @@ def _number(value: float | None) -> float:
 
 
 def _shown(name: Any) -> str:
-    """As labels of members have it."""
+    """The text of a name in the label of a member."""
     if isinstance(name, float):
         return f"{name:.12g}"
     return str(name)

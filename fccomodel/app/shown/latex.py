@@ -1,5 +1,4 @@
-"""A model as LaTeX: the problem as written, its normal form, and what is minimised once kinks are
-smoothed."""
+"""A model as LaTeX: the problem as written, its normal form, and the smoothed problem."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from fccomodel.pipeline import Explained
 
 FORMS = ("problem", "normal", "smoothed")
-#: What a form's symbols mean.
+#: Notes on the symbols of the smoothed form.
 ENVELOPE = (
     r"$\mathcal{M}_{\lambda}\{\cdot\}$: the Moreau envelope, of parameter $\lambda$, of an outer function"
 )
@@ -27,8 +26,11 @@ PENALTY = r"$\rho$: the weight of the constraints' penalties"
 
 
 def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
-    """One of ``FORMS`` as an ``align*`` block under a comment that names it; the latter two are of the
-    algorithm chosen, or of the nearest where none covers the model."""
+    """One of ``FORMS`` as an ``align*`` block, below a comment that names it.
+
+    ``normal`` and ``smoothed`` depend on the algorithm: the chosen one, or the nearest one if no
+    algorithm covers the model.
+    """
     if which == "problem":
         return f"% {stated.name}, as written\n{statements.latex(stated)}"
     if explained is None:
@@ -43,81 +45,96 @@ def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
 
 
 class Typeset(Shown):
-    """Models that are shown as mathematics; they have ``compiled`` and ``explain``."""
+    """A model that is shown as mathematics. A subclass has ``compiled`` and ``explain``."""
 
     def latex(self: Any, form: str = "problem") -> str:
-        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or
-        ``smoothed``."""
-        return written(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
+        """The model as a LaTeX ``align*`` block.
+
+        form   ``problem`` (as written), ``normal`` (the normal form) or ``smoothed``
+        """
+        explained = None
+        if form != "problem":
+            explained = self.explain().explained
+        return written(self.compiled.problem, explained, form)
 
     def _repr_latex_(self: Any) -> str:
         return statements.latex(self.compiled.problem)
 
     def _repr_html_(self: Any) -> str | None:
-        """Mathematics that browsers show by themselves; None where latex2mathml is missing: then the
-        LaTeX is shown."""
+        """The model in MathML, or None if latex2mathml is missing (notebooks then show the LaTeX)."""
         from fccomodel.app.shown.notebook import html
 
         bound = getattr(self, "bound", None)
-        return html.model(
-            self.compiled.problem, bound and {name: table.n for name, table in bound.tables.items()}
-        )
+        rows = None
+        if bound:
+            rows = {name: table.n for name, table in bound.tables.items()}
+        return html.model(self.compiled.problem, rows)
 
 
 def _compositions(normal: NormalForm) -> str:
-    """The problem with a name u_k for each expectation that is tracked, and what these stand for: all
-    below outer functions, penalties of constraints among them."""
-    tracked = [
-        mean
-        for term in normal.terms
-        if term.kind == "composition" or term.label != "objective"
-        for mean in term.means
-    ]
-    names = {id(mean): _estimate(k, mean) for k, mean in enumerate(dict.fromkeys(tracked), 1)}
+    """The problem with a name u_k for each tracked expectation, and a definition of each name.
+
+    Tracked are the expectations below outer functions, and those in constraints.
+    """
+    means: list[ir.Reduce] = []
+    for term in normal.terms:
+        if term.kind == "composition" or term.label != "objective":
+            means += term.means
+    tracked = list(dict.fromkeys(means))
+    names = {id(mean): _estimate(k, mean) for k, mean in enumerate(tracked, 1)}
     printer = Printer(normal.reformed, _later, names=names)
     rows: list[Row] = [
-        (rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.rest), ""),
+        (rf"\min_{{{_variables(printer, normal)}}} \quad", printer(normal.rest), ""),
         *_regularisers(printer, normal),
     ]
-    rows += [
-        latex.constraint(printer, one, first=k == 0) for k, one in enumerate(normal.reformed.constraints)
-    ]
+    for k, constraint in enumerate(normal.reformed.constraints):
+        rows.append(latex.constraint(printer, constraint, first=k == 0))
     rows += latex.quantities(printer)
     plain = Printer(normal.reformed, _later)
-    seen = [mean for mean in dict.fromkeys(tracked) if any(names[id(mean)] in row[1] for row in rows)]
-    return latex.aligned(rows + [("", f"{names[id(mean)]} = {plain(mean)}", "tracked") for mean in seen])
+    definitions: list[Row] = []
+    for mean in tracked:
+        name = names[id(mean)]
+        if any(name in row[1] for row in rows):
+            definitions.append(("", f"{name} = {plain(mean)}", "tracked"))
+    return latex.aligned(rows + definitions)
 
 
 def _estimate(k: int, mean: ir.Reduce) -> Tex:
-    """The name of a tracked expectation: with the indices that it depends on."""
-    return Tex(rf"u_{{{', '.join([str(k), *(tex.name(binder.name) for binder in ir.free_binders(mean))])}}}")
+    """The name of a tracked expectation, with the indices that it depends on."""
+    indices = [tex.name(binder.name) for binder in ir.free_binders(mean)]
+    return Tex(rf"u_{{{', '.join([str(k), *indices])}}}")
 
 
-def _over(printer: Printer, normal: NormalForm) -> str:
-    return r",\; ".join(filter(None, (printer.variable(variable) for variable in normal.variables.values())))
+def _variables(printer: Printer, normal: NormalForm) -> str:
+    """The variables below ``min``."""
+    printed = [printer.variable(variable) for variable in normal.variables.values()]
+    return r",\; ".join(text for text in printed if text)
 
 
 def _smoothed(normal: NormalForm) -> str:
-    """The minimised function: penalties and envelopes in place."""
+    """The minimised function, with penalties and envelopes in it."""
     printer = Printer(normal.reformed, _later)
-    rows: list[Row] = [(rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.objective), "")]
+    rows: list[Row] = [(rf"\min_{{{_variables(printer, normal)}}} \quad", printer(normal.objective), "")]
     rows += _regularisers(printer, normal)
-    notes = [note for note, used in ((ENVELOPE, normal.smoothed), (PENALTY, normal.penalties)) if used]
-    return latex.aligned(rows + latex.quantities(printer)) + "".join(f"% {note}\n" for note in notes)
+    text = latex.aligned(rows + latex.quantities(printer))
+    if normal.smoothed:
+        text += f"% {ENVELOPE}\n"
+    if normal.penalties:
+        text += f"% {PENALTY}\n"
+    return text
 
 
 def _regularisers(printer: Printer, normal: NormalForm) -> list[Row]:
-    """The summands of the objective that are no part of the compositions."""
+    """The summands of the objective that are handled by their prox."""
+    if not normal.prox:
+        return []
     rest = {id(part) for part in summands(normal.rest)}
-    if normal.prox:
-        parts = [part for part in summands(normal.reformed.objective.expr) if id(part) not in rest]
-    else:
-        parts = []
+    parts = [part for part in summands(normal.reformed.objective.expr) if id(part) not in rest]
     return [("+", printer(part), "by its prox") for part in parts]
 
 
 def _later(printer: Printer, node: ir.Expr) -> Tex | None:
-    """LaTeX of nodes that only smoothing makes, envelopes and penalties; None for all others."""
+    """LaTeX of envelopes and penalties, which only the smoothed form has; None for other nodes."""
     from fccomodel.normal_form.penalty import Penalty
     from fccomodel.normal_form.smoothing import Smoothed
 

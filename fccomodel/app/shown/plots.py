@@ -1,5 +1,4 @@
-"""Pictures of a run: values against work, constraints with their bounds, multipliers, the KKT
-residual. Needs matplotlib."""
+"""Pictures of a run: convergence, constraints with their bounds, multipliers. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -20,21 +19,22 @@ if TYPE_CHECKING:
     from fccomodel.pipeline import Outcome
 
 ALONG = {"oracles": "oracle calls", "seconds": "seconds"}
-#: Curves that are drawn, each with its line, so that they differ in grey.
+#: Curves of the convergence picture: name, colour, line. The lines differ in grey print too.
 CURVES = (("objective", "tab:blue", "-"), ("violation", "tab:red", "--"), ("kkt", "0.25", "-."))
-#: Constraints that a picture has room for.
+#: Largest number of constraints in a picture.
 SHOWN_CONSTRAINTS = 12
-#: Letters of a label.
+#: Largest number of letters of a label.
 LABEL_LETTERS = 22
-#: Values of constraints that can be told from 0.
-SEEN = 1e-4
-#: An objective that moves by less than this, relative to itself, is drawn as not moving.
-FLAT = 1e-3
+#: The axis of constraints' values is linear up to this value, and logarithmic beyond.
+LINEAR_VALUES = 1e-4
+#: The axis of the objective spans at least this much to either side, relative to the objective.
+LEAST_RELATIVE_SPAN = 1e-3
+#: Style of all pictures.
 PAPER: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
 
 
 def require() -> None:
-    """F0529 where matplotlib is not installed."""
+    """Raise F0529 if matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -42,11 +42,11 @@ def require() -> None:
 
 
 class Plots:
-    """Pictures of a result, each a matplotlib figure; called, those of a run on one page.
+    """Pictures of a result, each a matplotlib figure. ``plot()`` has convergence and constraints.
 
-    record   what ``result.json`` holds
-    kinds    ``le`` or ``eq`` by the label of each constraint or family; inequalities where nothing is said
-    outcome  the solve itself, where it is at hand: what ``roc`` and ``groups`` look at besides the record
+    record   the content of ``result.json``
+    kinds    ``le`` or ``eq`` by the label of each constraint or family; a missing label means ``le``
+    outcome  the outcome of the solve, which ``roc`` and ``groups`` need; None for a stored result
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Plots:
         return "<plots: plot(), plot.convergence(), .constraints(), .multipliers(), .groups(), .roc()>"
 
     def __call__(self, along: str = "seconds") -> Figure:
-        """Convergence, and constraints where there are any, on one page."""
+        """Convergence, and constraints if there are any, on one page."""
         constrained = bool(self._record["constraints"])
         return drawn(lambda axes: self._all(axes, along), 2 if constrained else 1)
 
@@ -71,41 +71,49 @@ class Plots:
             _constraints(axes[1], self._record, self._kinds)
 
     def convergence(self, along: str = "seconds") -> Figure:
-        """Objective (left axis), violation and KKT residual (right axis, logarithmic) of the best
-        point so far, stage by stage, against ``seconds`` or ``oracles`` (calls; a finish makes
-        none); the dotted line is the proved bound of the optimum."""
+        """The best point so far after each stage: objective, violation and KKT residual.
+
+        The objective has the left axis, violation and residual the right one, which is logarithmic. A
+        dotted line is the proved bound of the optimum.
+
+        along   ``seconds`` or ``oracles`` (oracle calls; a finish makes none)
+        """
         return drawn(lambda axes: _convergence(axes[0], self._record, along))
 
     def constraints(self) -> Figure:
-        """Each constraint's value, left minus right side: the worst a dozen, and whether they hold."""
-        return drawn(lambda axes: _constraints(axes[0], self._record, self._kinds), size=self._low)
+        """The values (left minus right side) of the twelve worst constraints, red if violated."""
+        return drawn(lambda axes: _constraints(axes[0], self._record, self._kinds), size=self._bars_size)
 
     def multipliers(self) -> Figure:
-        """The multipliers of the minimised problem, those of the largest size: what a constraint costs."""
-        return drawn(lambda axes: _multipliers(axes[0], self._record), size=self._low)
+        """The largest multipliers: the change of the optimum per unit of a constraint's right side."""
+        return drawn(lambda axes: _multipliers(axes[0], self._record), size=self._bars_size)
 
     @property
-    def _low(self) -> tuple[float, float]:
-        """The size of a picture with a line for each constraint: low where these are few."""
-        return 6.4, min(1.4 + 0.25 * min(len(self._record["constraints"]), SHOWN_CONSTRAINTS), 3.4)
+    def _bars_size(self) -> tuple[float, float]:
+        """Width and height, in inches, of a picture with a bar for each constraint."""
+        bars = min(len(self._record["constraints"]), SHOWN_CONSTRAINTS)
+        return 6.4, min(1.4 + 0.25 * bars, 3.4)
 
     def groups(self, name: str | None = None) -> Figure:
-        """Risks by group with their bounds: the left sides of a family of constraints beside the right
-        ones, or the members of a family of lets. Without a name, of all families of constraints.
-        F0805 for a name that has no such values."""
-        return drawn(lambda axes: groups.draw(axes[0], *groups.found(self._record, self._outcome, name)))
+        """Values by group with their bounds.
+
+        name   a family of constraints, whose left sides are shown beside the right sides, or a family
+               of lets; None for all families of constraints
+
+        F0805 for a name that has no such values.
+        """
+        return drawn(lambda axes: groups.draw(axes[0], *groups.bars_of(self._record, self._outcome, name)))
 
     def roc(self, rows: Any = None, *, by: str | None = None, target: str | None = None) -> Figure:
-        """True against false positive rates of the model's score, with the area below: on the rows
-        solved on, or on others.
+        """True against false positive rates of the model's score, with the area below the curve.
 
-        rows    a DataFrame or what else binds, with the columns that the score reads and its column
-                of two values
-        by      a column of labels: a curve for each
-        target  the column of two values, where
-                there are several
+        rows    a DataFrame, or any other data that can be bound, with the columns that the score reads
+                and a column of two values; None for the rows of the solve
+        by      a column of labels: each label has its curve
+        target  the column of two values; needed only if there are several
 
-        Raises F0814 where the model has no score or no such column, F0805 without the rows of the solve.
+        Raises F0814 if the model has no score or no such column, F0805 if the rows of the solve are
+        not at hand.
         """
         curves = roc.curves(self._outcome, rows, by=by, target=target)
         return drawn(lambda axes: roc.draw(axes[0], curves), size=(4.6, 4.4))
@@ -114,7 +122,12 @@ class Plots:
 def drawn(
     draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[float, float] = (6.4, 3.4)
 ) -> Figure:
-    """The figure on whose axes, ``rows`` of them, ``draw`` draws. F0529 without matplotlib."""
+    """A figure drawn by ``draw``, on axes below each other. F0529 if matplotlib is not installed.
+
+    draw   draws on a list of axes
+    rows   number of axes
+    size   width and height of each, in inches
+    """
     require()
     import matplotlib
     from matplotlib.figure import Figure
@@ -126,30 +139,31 @@ def drawn(
 
 
 def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
+    """Draw the curves of a run against seconds or oracle calls."""
     stages = [entry for entry in record["history"] if entry.get(along) is not None]
-    lines, residuals = [], list[float]()
+    lines: list[Any] = []
+    residuals: list[float] = []
     beside = axes.twinx()
     for name, colour, line in CURVES:
         points = [(entry[along], entry[name]) for entry in stages if entry.get(name) is not None]
         if not points or name == "violation" and not record["constraints"]:
             continue
         x, y = np.array(points, dtype=float).T
-        on = axes if name == "objective" else beside
-        if on is axes:
-            y = y
+        if name == "objective":
+            panel = axes
         else:
+            panel = beside
             y = np.abs(y)
-        if on is axes:
-            residuals += []
-        else:
             residuals += y.tolist()
-        lines += on.plot(x, y, line, color=colour, marker="o", markersize=3, label=LABELS[name])
+        lines += panel.plot(x, y, line, color=colour, marker="o", markersize=3, label=LABELS[name])
     bound = (record.get("gap") or {}).get("bound")
-    if bound is not None and _near(bound, [entry["objective"] for entry in stages]):
+    if bound is not None and _leaves_room(bound, [entry["objective"] for entry in stages]):
         lines.append(axes.axhline(bound, color="tab:blue", linestyle=":", linewidth=1, label="proved bound"))
     values = [entry["objective"] for entry in stages if entry.get("objective") is not None]
-    if values and max(values) - min(values) < FLAT * abs(values[-1]):  # digits that tell nothing
-        axes.set_ylim(values[-1] - FLAT * abs(values[-1]), values[-1] + FLAT * abs(values[-1]))
+    if values:
+        span = LEAST_RELATIVE_SPAN * abs(values[-1])
+        if max(values) - min(values) < span:
+            axes.set_ylim(values[-1] - span, values[-1] + span)
     _logarithmic(beside, residuals)
     beside.spines["right"].set_visible(True)
     beside.set_ylabel("violation, KKT residual" if record["constraints"] else "KKT residual")
@@ -160,8 +174,10 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
 
 
 def _logarithmic(axes: Axes, values: Sequence[float]) -> None:
-    """A logarithmic axis of numbers that are at least 0; below their least decade it is linear down to
-    a 0 among them."""
+    """Make the axis of nonnegative values logarithmic.
+
+    If a value is 0, the axis is linear below the decade of the smallest positive value.
+    """
     if 0 not in values:
         axes.set_yscale("log")
         return
@@ -171,29 +187,33 @@ def _logarithmic(axes: Axes, values: Sequence[float]) -> None:
     axes.set_ylim(-0.15 * decade, 3 * max(*values, decade))
 
 
-def _near(bound: float, values: Sequence[float]) -> bool:
-    """A bound that leaves the curve its room."""
-    if values:
-        return abs(bound - values[-1]) <= max(max(values) - min(values), 1e-3 * abs(values[-1]))
-    return False
+def _leaves_room(bound: float, values: Sequence[float]) -> bool:
+    """Whether a bound is near enough to the last value to be drawn on the axis of the curve."""
+    if not values:
+        return False
+    span = max(values) - min(values)
+    return abs(bound - values[-1]) <= max(span, 1e-3 * abs(values[-1]))
 
 
 LABELS = {"objective": "objective", "violation": "violation", "kkt": "KKT residual"}
 
 
 def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
+    """Draw the value of each of the worst constraints as a bar."""
     rows = record["constraints"]
-    broken = {label: violation(label, row["value"], kinds) for label, row in rows.items()}
-    worst = sorted(rows, key=lambda label: -broken[label])[:SHOWN_CONSTRAINTS]
+    violations = {label: violation(label, row["value"], kinds) for label, row in rows.items()}
+    worst = sorted(rows, key=lambda label: -violations[label])[:SHOWN_CONSTRAINTS]
     values = [rows[label]["value"] for label in worst]
-    colours = ["0.6" if broken[label] <= TOLERANCE else "tab:red" for label in worst]
+    colours = ["0.6" if violations[label] <= TOLERANCE else "tab:red" for label in worst]
     axes.barh(range(len(worst)), values, color=colours, height=0.5)
-    axes.scatter(values, range(len(worst)), color=colours, s=18, zorder=3)  # where a bar is too short to see
-    axes.set_xscale("symlog", linthresh=SEEN)
+    # A dot marks the value if its bar is too short to be seen.
+    axes.scatter(values, range(len(worst)), color=colours, s=18, zorder=3)
+    axes.set_xscale("symlog", linthresh=LINEAR_VALUES)
     # five labels stay apart on a phone
     axes.xaxis.get_major_locator().set_params(numticks=5)  # type: ignore[call-arg]
-    low, high = min([-10 * SEEN, *values]), max([10 * SEEN, *values])
-    axes.set_xlim(3 * low if low < 0 else low, 3 * high)
+    low = min([-10 * LINEAR_VALUES, *values])
+    high = max([10 * LINEAR_VALUES, *values])
+    axes.set_xlim(3 * low, 3 * high)
     axes.axvspan(-TOLERANCE, TOLERANCE, color="0.5", alpha=0.2, linewidth=0, zorder=0)
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, worst, len(rows))
@@ -203,6 +223,7 @@ def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]
 
 
 def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
+    """Draw the largest multipliers as bars."""
     known = {
         label: row["multiplier"]
         for label, row in record["constraints"].items()
@@ -216,10 +237,10 @@ def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
     axes.set_xlabel("multiplier: change of the optimum per unit of the right side")
 
 
-def _labelled(axes: Axes, labels: Sequence[str], of: int) -> None:
-    """Names of the bars, the first on top; how many there are where not all are shown."""
+def _labelled(axes: Axes, labels: Sequence[str], count: int) -> None:
+    """Write the names of the bars, the first on top, and the number of all constraints if some are hidden."""
     shown = [label if len(label) <= LABEL_LETTERS else f"{label[: LABEL_LETTERS - 1]}…" for label in labels]
     axes.set_yticks(range(len(shown)), shown)
     axes.set_ylim(max(len(shown), 4) - 0.5, -0.5)
-    if of > len(shown):
-        axes.set_title(f"{len(shown)} of {of:,} constraints", loc="left")
+    if count > len(shown):
+        axes.set_title(f"{len(shown)} of {count:,} constraints", loc="left")

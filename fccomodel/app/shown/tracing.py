@@ -1,4 +1,4 @@
-"""What a trace shows of an algorithm at work: a table, and three pictures (matplotlib)."""
+"""A trace of an algorithm's steps as a table and as three pictures (by matplotlib)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Blocks that a picture has room for.
+#: Largest number of blocks in a picture.
 SHOWN_BLOCKS = 3
-#: Constraints that a picture has room for.
+#: Largest number of constraints in a picture.
 SHOWN_CONSTRAINTS = 8
+#: Lines of curves, in turn.
 LINES = ("-", "--", "-.", ":")
-#: The least value on a logarithmic axis.
-LEAST = 1e-12
+#: Smallest value on a logarithmic axis.
+SMALLEST_DRAWN = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traced:
     """An algorithm's estimates, gradients and multipliers at some steps of a run.
 
-    steps        the steps that were looked at
-    looks        what was recorded at each: ``u``, ``g``, ``gradient``, ...
-    multipliers  those of the report, for comparison
+    trace        the recorded steps
+    multipliers  the multipliers of the report, for comparison
     name         model and algorithm
     """
 
@@ -41,7 +41,7 @@ class Traced:
 
     @property
     def looks(self) -> Sequence[Look]:
-        """The looks of the run, in order."""
+        """The records of the run, in order: ``u``, ``g``, ``gradient`` and others at a step."""
         return self.trace.looks
 
     @property
@@ -50,34 +50,43 @@ class Traced:
         return np.array([look.step for look in self.looks])
 
     def off(self, name: str) -> np.ndarray:
-        """Root mean square of u_i - g_i over the blocks seen so far, by step: of one estimate."""
-        return np.array([_root(look.u[name] - look.g[name]) for look in self.looks])
+        """At each step, the root mean square of u_i - g_i over the blocks with a value, for one estimate."""
+        return np.array([_root_mean_square(look.u[name] - look.g[name]) for look in self.looks])
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row per step: how far each estimate is off, the gradient's bias with the error it is known
-        to, its noise and true size, the multipliers."""
+        """A row per step: the error of each estimate, the bias of the gradient with its standard error,
+        the gradient's noise and true length, and the multipliers."""
         return [self._row(k, look) for k, look in enumerate(self.looks)]
 
     def _row(self, k: int, look: Look) -> dict[str, Any]:
+        """The row of the ``k``-th look."""
         row: dict[str, Any] = {"step": look.step, "oracles": look.oracles}
-        row |= {f"off {name}": float(self.off(name)[k]) for name in look.u if name in look.g}
+        for name in look.u:
+            if name in look.g:
+                row[f"off {name}"] = float(self.off(name)[k])
         if look.gradient is not None:
-            G = look.gradient
-            row |= {"bias": G.bias, "bias error": G.error, "noise": G.noise, "gradient": G.size}
-        return row | {f"y {label}": value for label, value in self.multipliers_at(look).items()}
+            row["bias"] = look.gradient.bias
+            row["bias error"] = look.gradient.error
+            row["noise"] = look.gradient.noise
+            row["gradient"] = look.gradient.size
+        for label, value in self.multipliers_at(look).items():
+            row[f"y {label}"] = value
+        return row
 
     def multipliers_at(self, look: Look) -> Mapping[str, float]:
-        """Those of the constraints; of a problem without any, the y of the blocks of its smoothed
-        functions, by label."""
-        duals = {} if look.multipliers else look.y
-        blocks = self.trace.blocks
-        return look.multipliers or {
-            f"{name}{label}": float(value)
-            for name, y in duals.items()
-            if y.ndim == 1
-            for label, value in zip(blocks[name], y, strict=True)
-        }
+        """The multipliers of the constraints at a look, by label.
+
+        A problem without constraints has the dual variables y of its blocks with kinks in their place.
+        """
+        if look.multipliers:
+            return look.multipliers
+        duals = {}
+        for name, y in look.y.items():
+            if y.ndim == 1:
+                for label, value in zip(self.trace.blocks[name], y, strict=True):
+                    duals[f"{name}{label}"] = float(value)
+        return duals
 
     def to_pandas(self) -> Any:
         """The rows as a ``DataFrame``. F0529 without pandas."""
@@ -93,33 +102,37 @@ class Traced:
 
 
 class Pictures:
-    """Of what was traced; each is a matplotlib figure."""
+    """Pictures of a trace; each is a matplotlib figure."""
 
     def __init__(self, traced: Traced):
         self._traced = traced
 
     def tracking(self, estimate: str | None = None) -> Figure:
-        """u_i (dashed) beside the true g_i of a few blocks, and how far all of them are off, by step."""
+        """Estimates u_i (dashed) beside the true g_i of a few blocks, and the error over all blocks."""
         name = estimate or next(iter(self._traced.trace.estimates))
         return drawn(lambda axes: _tracking(axes, self._traced, name), 2)
 
     def bias(self) -> Figure:
-        """The bias of the gradient beside its size and the noise of a minibatch; shaded: what may be
-        chance."""
+        """The bias of the gradient, the length of the true gradient, and the noise of a minibatch.
+
+        A bias in the shaded area may be chance.
+        """
         return drawn(lambda axes: _bias(axes[0], self._traced))
 
     def multipliers(self) -> Figure:
-        """The multipliers on their way, or the y of blocks where nothing is constrained; dotted: those
-        of the report."""
+        """The multipliers by step, or the dual variables y of blocks in a problem without constraints.
+
+        Dotted lines are the multipliers of the report.
+        """
         return drawn(lambda axes: _multipliers(axes[0], self._traced))
 
 
 def _tracking(axes: Sequence[Axes], traced: Traced, name: str) -> None:
+    """Draw some blocks of one estimate, and the error over all of them."""
     labels, looks = traced.trace.blocks[name], traced.looks
-    u, g = (
-        np.array([getattr(look, kind)[name] for look in looks]).reshape(len(looks), len(labels), -1)[..., 0]
-        for kind in "ug"
-    )
+    shape = len(looks), len(labels), -1
+    u = np.array([look.u[name] for look in looks]).reshape(shape)[..., 0]
+    g = np.array([look.g[name] for look in looks]).reshape(shape)[..., 0]
     seen = np.flatnonzero(np.isfinite(u).any(axis=0))
     chosen = seen[np.linspace(0, len(seen) - 1, min(SHOWN_BLOCKS, len(seen)), dtype=int)]
     for k, block in enumerate(chosen):
@@ -128,26 +141,37 @@ def _tracking(axes: Sequence[Axes], traced: Traced, name: str) -> None:
     axes[0].set_title(f"{traced.name}: {_short(traced.trace.estimates[name])}", loc="left")
     axes[0].set_ylabel("value")
     axes[0].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    axes[1].plot(traced.steps, np.maximum(traced.off(name), LEAST), color="0.25", marker="o", markersize=3)
+    axes[1].plot(
+        traced.steps, np.maximum(traced.off(name), SMALLEST_DRAWN), color="0.25", marker="o", markersize=3
+    )
     axes[1].set_yscale("log")
     axes[1].set_ylabel("root mean square of u - g")
     _along(axes)
 
 
 def _bias(axes: Axes, traced: Traced) -> None:
-    seen = [(look.step, look.gradient) for look in traced.looks if look.gradient is not None]
-    steps = np.array([step for step, _ in seen])
+    """Draw length, bias and noise of the gradient by step."""
+    looks = [(look.step, look.gradient) for look in traced.looks if look.gradient is not None]
+    steps = np.array([step for step, _ in looks])
     shown = {
-        "true gradient": [G.size for _, G in seen],
-        "bias: |mean - true|": [G.bias for _, G in seen],
-        "noise of a minibatch": [G.noise for _, G in seen],
+        "true gradient": [gradient.size for _, gradient in looks],
+        "bias: |mean - true|": [gradient.bias for _, gradient in looks],
+        "noise of a minibatch": [gradient.noise for _, gradient in looks],
     }
     for (label, values), line, colour in zip(
         shown.items(), LINES, ("0.25", "tab:red", "tab:blue"), strict=False
     ):
-        axes.plot(steps, np.maximum(values, LEAST), line, color=colour, marker="o", markersize=3, label=label)
-    least = min(max(min(values), LEAST) for values in shown.values())
-    chance = np.array([2 * G.error for _, G in seen])
+        axes.plot(
+            steps,
+            np.maximum(values, SMALLEST_DRAWN),
+            line,
+            color=colour,
+            marker="o",
+            markersize=3,
+            label=label,
+        )
+    least = min(max(min(values), SMALLEST_DRAWN) for values in shown.values())
+    chance = np.array([2 * gradient.error for _, gradient in looks])
     axes.fill_between(
         steps,
         0.5 * min(least, *chance),
@@ -165,6 +189,7 @@ def _bias(axes: Axes, traced: Traced) -> None:
 
 
 def _multipliers(axes: Axes, traced: Traced) -> None:
+    """Draw the largest multipliers by step."""
     paths = [traced.multipliers_at(look) for look in traced.looks]
     last = paths[-1]
     largest = sorted(last, key=lambda label: -abs(last[label]))[:SHOWN_CONSTRAINTS]
@@ -177,20 +202,20 @@ def _multipliers(axes: Axes, traced: Traced) -> None:
     constrained = bool(traced.looks[-1].multipliers)
     axes.set_ylabel("multiplier" if constrained else "y")
     if len(last) > SHOWN_CONSTRAINTS:
-        of = f" ({SHOWN_CONSTRAINTS} of {len(last)})"
+        count = f" ({SHOWN_CONSTRAINTS} of {len(last)})"
     else:
-        of = ""
+        count = ""
     if constrained:
-        what = f"multipliers{of}; dotted: of the report"
+        subject = f"multipliers{count}; dotted: of the report"
     else:
-        what = f"y of the blocks{of}"
-    axes.set_title(f"{traced.name}: {what}", loc="left")
+        subject = f"y of the blocks{count}"
+    axes.set_title(f"{traced.name}: {subject}", loc="left")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     _along([axes])
 
 
 def _along(axes: Sequence[Axes]) -> None:
-    """Steps from 0 on, the first ones apart."""
+    """Set the axis of steps: logarithmic, but linear from 0 to 1."""
     for panel in axes:
         panel.set_xscale("symlog", linthresh=1)
         panel.xaxis.set_major_formatter("{x:,.0f}")
@@ -198,10 +223,11 @@ def _along(axes: Sequence[Axes]) -> None:
     axes[-1].set_xlabel("step")
 
 
-def _root(off: np.ndarray) -> float:
-    off = off[np.isfinite(off)]
-    if len(off):
-        return float(np.sqrt(np.mean(off**2)))
+def _root_mean_square(errors: np.ndarray) -> float:
+    """The root mean square of the finite entries; NaN if there are none."""
+    errors = errors[np.isfinite(errors)]
+    if len(errors):
+        return float(np.sqrt(np.mean(errors**2)))
     return float("nan")
 
 

@@ -24,6 +24,7 @@ from fccomodel.data.bind import (
     errors,
     numbers,
 )
+from fccomodel.data.bind._drawn import Given, keyed, only_nets_read
 from fccomodel.data.bind._families import Opened
 from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
@@ -33,10 +34,11 @@ from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors.binding_file import BINDING_FILE
 from fccomodel.data.bind.errors.demands import ENCODING
 from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.data.drawn import drawn
 from fccomodel.data.sources import Spool
 from fccomodel.data.sources.errors import FILE
 
-__all__ = ["Sink", "bind", "parameters"]
+__all__ = ["Given", "Sink", "bind", "keyed", "parameters"]
 
 
 def bind(
@@ -55,28 +57,31 @@ def bind(
     without: str | None = None,
     rows: Mapping[str, np.ndarray] | None = None,
     sink: Sink | None = None,
+    drawing: Given | None = None,
 ) -> Bound:
-    """Everything that a model's names stand for; raises FccoError with every error at once.
+    """Bind a model to its data. Raises FccoError with every error at once.
 
-    spec      the binding file (TOML), or the same as nested mappings
-    data      by table or array: path, DataFrame, Arrow table, dict or tuple of arrays or tensors,
-              torch Dataset, in place of
-              ``source``. A family's members are named ``"S.member"``, or given as a mapping
-    params    numbers by name (also the size of a dim that no data fix); they come before
-              ``[params]`` and the model's defaults
+    spec      the binding file (TOML), or its content as nested mappings
+    data      for each table or array, in place of its ``source``: a path, a DataFrame, an Arrow table, a
+              dict or tuple of arrays or tensors, or a torch Dataset. Members of a family are named
+              ``"S.member"``, or are a mapping
+    params    numbers by name, also the size of a dim that no data fix. They override ``[params]`` and
+              the model's defaults
     nets      torch modules, ``"mlp(64, 64, activation = elu)"``, or ``"file.py:Name"``, which needs
               ``allow_python``
-    samplers  the distributions that the model names and the language does not have
-    encoding  by table what ``BoundTable.encoding`` was in an earlier binding: its categories,
-              scales and labels are used again
-    where     a condition in place of every table's own, or one per table
-    without   a condition on the rows to leave out besides, of every table
-    rows      by table the numbers in the source of the only rows to take; all of a table that is not named
-    sink      where vectors are written, block by block, instead of being held in memory
+    samplers  functions for the model's own distributions
+    encoding  for each table, the ``BoundTable.encoding`` of an earlier binding, whose categories, scales
+              and labels are used again
+    where     a condition that replaces the ``where`` of every table, or a condition for each table
+    without   a condition on further rows to leave out, in every table
+    rows      for some tables, the source's row numbers of the only rows to take
+    sink      writes vectors block by block, so that they are not held in memory
+    drawing   transforms and workers of columns whose rows are drawn
 
-    Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and
-    a few columns. An array that is float64, contiguous and used as it is, is not copied at all.
+    Feature matrices are float64, filled column by column, and scaled in place: the peak of memory is
+    one copy and a few columns. An array that is float64 and contiguous already is not copied.
     """
+    folders = () if data_dir is None else (Path(data_dir),)
     return _Binder(
         problem=problem,
         spec=spec,
@@ -84,7 +89,7 @@ def bind(
         params=by_name(params, "params"),
         given_nets={name: value for name, value in by_name(nets, "nets").items() if value is not None},
         samplers=by_name(samplers, "samplers"),
-        folders=tuple(Path(folder) for folder in ([data_dir] if data_dir is not None else [])),
+        folders=folders,
         allow_python=allow_python,
         seed=seed,
         encoding=encoding or {},
@@ -92,11 +97,12 @@ def bind(
         without=_condition(without),
         rows=rows or {},
         sink=sink,
+        drawing=drawing or Given(),
     ).run()
 
 
 def _condition(given: Any, *, by_table: bool = False) -> Any:
-    """A condition that was given: a text, or a mapping of texts by table; F0503 for anything else."""
+    """A condition: a text, or a mapping of texts by table; F0503 for anything else."""
     if by_table and isinstance(given, Mapping):
         return {name: _condition(text) for name, text in by_name(given, "where").items()}
     if given is not None and not isinstance(given, str):
@@ -105,9 +111,10 @@ def _condition(given: Any, *, by_table: bool = False) -> Any:
 
 
 def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
-    """A problem with the values of some params and sizes alone, for what is said of a model without its data.
+    """A problem with the values of some params and sizes, to explain a model without its data.
 
-    Raises F0517 - F0520 for what is not declared, has no known shape, or is not as declared.
+    Raises F0517 - F0520 for a name that is not declared, a param of unknown shape, or a value that does
+    not fit.
     """
     errors, given = Errors(), by_name(given, "params")
     demands.names(errors, "param", given, [*problem.params, *problem.dims])
@@ -128,8 +135,10 @@ def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
 
 
 class _Binder:
-    """The steps of one binding; each adds to ``errors``, which is raised where the next step could not
-    go on."""
+    """The steps of one binding.
+
+    Each step adds to ``errors``. They are raised before a step that needs the failed ones.
+    """
 
     def __init__(
         self,
@@ -148,22 +157,23 @@ class _Binder:
         without: str | None,
         rows: Mapping[str, np.ndarray],
         sink: Sink | None,
+        drawing: Given,
     ):
-        self.problem, self.data, self.params, self.given_nets, self.samplers = (
-            problem,
-            data,
-            params,
-            given_nets,
-            samplers,
-        )
-        self.allow_python, self.seed, self.encoding, self.where, self.without = (
-            allow_python,
-            seed,
-            encoding,
-            where,
-            without,
-        )
-        self.only, self.sink = rows, sink
+        self.problem = problem
+        self.data = data
+        self.params = params
+        self.given_nets = given_nets
+        self.samplers = samplers
+        self.allow_python = allow_python
+        self.seed = seed
+        self.encoding = encoding
+        self.where = where
+        self.without = without
+        self.only = rows
+        self.sink = sink
+        self.drawing = drawing
+        self.lazy = {} if sink is not None else only_nets_read(problem)
+        drawing.check(problem, self.lazy)
         self.errors = Errors()
         self.notes: list[str] = []
         self.spec = Spec()
@@ -171,11 +181,11 @@ class _Binder:
             self.spec = _reader.read(problem, spec, (Path(), *folders), self.errors)
         self.stop_if_unreadable()
         if self.spec.folder is not None:
-            beside = [self.spec.folder]
+            self.folders = (*folders, self.spec.folder, Path())
+            self.within = (*folders, self.spec.folder)
         else:
-            beside = []
-        self.folders = (*folders, *beside, Path())
-        self.within = (*folders, *(beside or [Path()]))
+            self.folders = (*folders, Path())
+            self.within = self.folders
 
     def stop_if_unreadable(self) -> None:
         """Raise the errors so far if a file could not be read."""
@@ -183,13 +193,13 @@ class _Binder:
             self.errors.stop(self.problem.source)
 
     def run(self) -> Bound:
-        """Bind everything; raises all errors that were found."""
+        """Bind everything; raises all errors together."""
         problem, errors = self.problem, self.errors
         self.check_names()
-        raw_params = {
-            **self.spec.params,
-            **{name: value for name, value in self.params.items() if name in problem.params},
-        }
+        raw_params = dict(self.spec.params)
+        for name, value in self.params.items():
+            if name in problem.params:
+                raw_params[name] = value
         labels: dict[str, tuple[str, ...]] = {}
         values = numbers.Values(problem, raw_params, lambda dim: sizes.of(dim), labels)
         sizes = _sizes.start(problem, values.scalar, self.spec.sets, self.spec.place)
@@ -207,20 +217,24 @@ class _Binder:
         modules = self.nets(dims)
         demands.samplers(problem, self.samplers, errors)
         errors.stop(problem.source)
+        for name, module in modules.items():
+            dims[f"params({name})"] = nets.size(module)
+        sources: dict[str, Any] = {}
+        notes: list[str] = []
+        for name, draft in drafts.items():
+            sources[name] = draft.record | {"encoding": tables[name].encoding}
+            notes += draft.notes
         return Bound(
             problem=problem,
             tables=tables,
             arrays=arrays,
             params=params,
-            dims=dims | {f"params({name})": nets.size(module) for name, module in modules.items()},
+            dims=dims,
             labels=dict(sizes.labels),
             nets=modules,
             samplers=self.samplers,
-            sources={name: d.record | {"encoding": tables[name].encoding} for name, d in drafts.items()}
-            | array_sources,
-            notes=tuple(
-                dict.fromkeys([*(note for draft in drafts.values() for note in draft.notes), *self.notes])
-            ),
+            sources=sources | array_sources,
+            notes=tuple(dict.fromkeys([*notes, *self.notes])),
             claims=tuple(sizes.claims),
         )
 
@@ -235,17 +249,21 @@ class _Binder:
             demands.names(errors, "table", self.where, problem.tables)
 
     def earlier_labels(self, sizes: Sizes) -> None:
-        """The labels of an earlier binding."""
+        """Declare the labels of an earlier binding."""
         with self.errors.collect():
             demands.stored_encoding(self.problem, self.encoding)
         if any(d.code == ENCODING.id for d in self.errors.diagnostics):
             self.errors.stop(self.problem.source)
-        for record in (record for columns in self.encoding.values() for record in columns.values()):
-            if record.get("labels") is not None and record["set"] not in sizes.labels:
-                sizes.declare_labels(record["set"], tuple(record["labels"]), "the earlier binding")
+        for columns in self.encoding.values():
+            for record in columns.values():
+                if record.get("labels") is not None and record["set"] not in sizes.labels:
+                    sizes.declare_labels(record["set"], tuple(record["labels"]), "the earlier binding")
 
     def domains(self, values: numbers.Values) -> dict[str, dict[str, tuple[float, ...]]]:
-        """The numbers of value sets by table and column, as far as they can be computed before the data."""
+        """The numbers of value sets by table and column.
+
+        Sets that need the data are left out.
+        """
         domains: dict[str, dict[str, tuple[float, ...]]] = {}
         for table in self.problem.tables.values():
             domains[table.name] = {}
@@ -256,9 +274,16 @@ class _Binder:
         return domains
 
     # ----------------------------------------------------------------------------------------- data
-    def ways(self, stored: Mapping[str, Any] | None = None) -> _families.Ways:
-        """How sources are read: folders, files allowed, what is stored."""
-        return _families.Ways(folders=self.folders, within=self.within, stored=stored or {}, spool=self.spool)
+    def ways(self, stored: Mapping[str, Any] | None = None, table: ir.Table | None = None) -> _families.Ways:
+        """The settings for reading sources: folders, allowed files, and the encoding of earlier rows.
+
+        For a ``table`` also which of its columns may be drawn, and how.
+        """
+        ways = _families.Ways(folders=self.folders, within=self.within, stored=stored or {}, spool=self.spool)
+        if table is None:
+            return ways
+        columns = self.lazy.get(table.name, frozenset())
+        return replace(ways, columns=columns, drawing=self.drawing.of(table, columns))
 
     def tables(
         self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]
@@ -267,6 +292,7 @@ class _Binder:
         drafts: dict[str, Draft] = {}
         for name, table in self.problem.tables.items():
             section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
+            given = self.data.get(name)
             stored = self.encoding.get(name, {})
             if isinstance(self.where, Mapping):
                 where = self.where.get(name)
@@ -274,21 +300,15 @@ class _Binder:
                 where = self.where
             family_labels = self.family_labels(table, sizes)
             opened = None
-            with self.errors.collect(
-                span=table.span, place=section.place if self.data.get(name) is None else ""
-            ):
-                opened = _families.open_table(
-                    table, section, self.data.get(name), where, family_labels, self.ways(stored)
-                )
+            with self.errors.collect(span=table.span, place=section.place if given is None else ""):
+                ways = self.ways(stored, table)
+                opened = _families.open_table(table, section, given, where, family_labels, ways)
                 if name in self.only:
                     opened = self.rows_alone(name, opened)
             if opened is None:
                 continue
-            if (
-                section.source is not None
-                and self.data.get(name) is not None
-                and not (opened.raw.ready or stored)
-            ):
+            source_replaced = section.source is not None and given is not None
+            if source_replaced and not opened.raw.ready and not stored:
                 self.notes.append(
                     f"{name}: {opened.raw.origin} in place of the binding's source {section.source}"
                 )
@@ -296,7 +316,15 @@ class _Binder:
             if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
             drafts[name] = _tables.draft(
-                table, section, opened, stored, sizes, domains.get(name, {}), self.errors, self.sink
+                table,
+                section,
+                opened,
+                stored,
+                sizes,
+                domains.get(name, {}),
+                self.errors,
+                self.sink,
+                self.ways(stored, table).drawing,
             )
             if drafts[name].columns:
                 with self.errors.collect(span=table.span):
@@ -311,13 +339,13 @@ class _Binder:
 
     @property
     def spool(self) -> Spool | None:
-        """The file that parts of sources are kept in, or None."""
+        """The file for columns of sources that are not held in memory, or None."""
         if self.sink is None:
             return None
         return self.sink.spool
 
     def rows_alone(self, name: str, opened: Opened) -> Opened:
-        """Some rows of a table; F0536 where its columns were scaled by others."""
+        """The chosen rows of a table; F0536 if its columns were scaled by other rows."""
         stored = self.encoding.get(name, {})
         scaled = _prepared.by_all_rows(opened.raw)
         if any(stored.get(column, {}).get("kind") not in ("number", "features") for column in scaled):
@@ -325,29 +353,26 @@ class _Binder:
         return opened.only(self.only[name])
 
     def family_labels(self, table: ir.Table, sizes: Sizes) -> tuple[str, ...] | None:
-        """The elements of a family's set as text, where they are fixed before its data."""
+        """The elements of a family's set as texts; None if only the data list them."""
         if table.family is None:
             return None
         domain = table.family.domain
         if isinstance(domain, ir.ValueSet):
             labels = None
             with self.errors.collect(span=table.span):
-                labels = tuple(f"{value:.12g}" for value in _sizes.members(domain, sizes._value))
+                labels = tuple(f"{value:.12g}" for value in _sizes.members(domain, sizes.value))
             return labels
         return sizes.labels.get(domain.name)
 
     def arrays(self, sizes: Sizes, values: numbers.Values) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The arrays by name, and the record of where they are from."""
+        """The arrays by name, and a record of their sources."""
         arrays: dict[str, np.ndarray] = {}
         records: dict[str, Any] = {}
         for name, array in self.problem.arrays.items():
             section = self.spec.arrays.get(name, ArraySpec())
-            with self.errors.collect(
-                span=array.span, place=section.place if self.data.get(name) is None else ""
-            ):
-                arrays[name], records[name] = _arrays.bind_array(
-                    array, section, self.data.get(name), sizes, self.ways()
-                )
+            given = self.data.get(name)
+            with self.errors.collect(span=array.span, place=section.place if given is None else ""):
+                arrays[name], records[name] = _arrays.bind_array(array, section, given, sizes, self.ways())
                 records[name]["spec"] = _prepared.plain(section.raw)
         values.arrays = arrays
         for name, value in arrays.items():
@@ -367,7 +392,7 @@ class _Binder:
     def finish(
         self, drafts: Mapping[str, Draft], sizes: Sizes, values: numbers.Values
     ) -> dict[str, BoundTable]:
-        """Labels as positions in their sets, domains checked."""
+        """The tables with labels as positions in their sets, after a check of all domains."""
         tables: dict[str, BoundTable] = {}
         for name, draft in drafts.items():
             columns: dict[str, np.ndarray] = {}
@@ -377,25 +402,15 @@ class _Binder:
                     if isinstance(kind.domain, ir.LabelSet):
                         columns[column], notes = _labels.positions(built, kind.domain, what, draft, sizes)
                         self.notes += notes
+                    elif drawn(built.values):
+                        columns[column] = built.values
                     else:
                         _tables.check_domain(built, kind, what, self.members(kind, values), draft.rows)
                         columns[column] = built.values
             if draft.opened.family is not None:
-                if draft.table.family is not None:
-                    domain = draft.table.family.domain
-                else:
-                    domain = None
-                positions = draft.opened.family
-                if isinstance(domain, ir.ValueSet):
-                    values_of = _sizes.members(domain, values.scalar)
-                else:
-                    values_of = None
-                if values_of is None:
-                    columns[ir.FAMILY] = positions
-                else:
-                    columns[ir.FAMILY] = values_of[positions]
+                columns[ir.FAMILY] = self.family_column(draft.table, draft.opened.family, values)
             encoding = _labels.encoding_of(draft, sizes)
-            if _labels.unmoved(draft, columns):
+            if _labels.as_prepared(draft, columns):
                 indices = draft.opened.raw.indices
             else:
                 indices = {}
@@ -409,35 +424,39 @@ class _Binder:
             )
         return tables
 
+    def family_column(self, table: ir.Table, positions: np.ndarray, values: numbers.Values) -> np.ndarray:
+        """The member of each row: a number of the family's set, or a position in its labels."""
+        if table.family is not None and isinstance(table.family.domain, ir.ValueSet):
+            return _sizes.members(table.family.domain, values.scalar)[positions]
+        return positions
+
     # ------------------------------------------------------------------------- sizes, nets, records
     def all_sizes(self, sizes: Sizes, tables: Mapping[str, BoundTable]) -> dict[str, int]:
-        """Dims, sets with listed elements, and tables by their rows."""
-        names = [
-            *self.problem.dims,
-            *(
-                name
-                for name, index_set in self.problem.sets.items()
-                if isinstance(index_set, ir.LabelSet | ir.ValueSet)
-            ),
-        ]
-        sizes_by_name = {name: size for name in names if (size := sizes.of(name)) is not None}
-        sizes_by_name |= {name: placed.size for name, placed in sizes.by_name.items()}
-        return sizes_by_name | {name: table.n for name, table in tables.items()}
+        """The sizes of dims, of sets with listed elements, and of tables (their number of rows)."""
+        names = list(self.problem.dims)
+        for name, index_set in self.problem.sets.items():
+            if isinstance(index_set, ir.LabelSet | ir.ValueSet):
+                names.append(name)
+        by_name = {}
+        for name in names:
+            size = sizes.of(name)
+            if size is not None:
+                by_name[name] = size
+        by_name |= {name: placed.size for name, placed in sizes.by_name.items()}
+        by_name |= {name: table.n for name, table in tables.items()}
+        return by_name
 
     def nets(self, dims: Mapping[str, int]) -> dict[str, Any]:
         """The modules by the names of the nets."""
         modules: dict[str, Any] = {}
         for k, (name, net) in enumerate(self.problem.nets.items()):
             definition = self.given_nets.get(name, self.spec.nets.get(name))
-            if name in self.given_nets:
-                place = ""
-            elif name in self.spec.nets:
+            place = ""
+            if name in self.spec.nets and name not in self.given_nets:
                 place = self.spec.place("nets", name)
-            else:
-                place = ""
-            if self.errors.diagnostics and any(
-                isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)
-            ):
+            names = [dim for dim in (*net.input, *net.output) if isinstance(dim, str)]
+            size_missing = any(dim not in dims for dim in names)
+            if self.errors.diagnostics and size_missing:
                 continue  # an earlier error says why the size is missing
             with self.errors.collect(span=net.span, place=place):
                 modules[name], notes = nets.build(
@@ -453,7 +472,7 @@ class _Binder:
 
 
 def _leaving_out(section: TableSpec, condition: str | None) -> TableSpec:
-    """The section with fewer rows: those of its rows for which the condition does not hold."""
+    """The section without the rows that satisfy a condition."""
     if condition is None:
         return section
     if section.where:

@@ -22,9 +22,9 @@ from fccomodel.data.sources import RawColumn, Request, find_file, frame
 def bind_array(
     array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, ways: Ways
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """The array, float64 of its declared shape, and where it came from.
+    """The array, float64 of its declared shape, and a record of its source.
 
-    A mapping, a pandas Series or an ``index`` column gives each value its label. F0504 - F0508,
+    The labels of values come from a mapping, a pandas Series, or an ``index`` column. F0504 - F0508,
     F0511, F0512, F0515, F0516.
     """
     name = array.name
@@ -48,23 +48,22 @@ def bind_array(
 def _read(
     array: ir.Array, spec: ArraySpec, value: Any, ways: Ways
 ) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
+    """The raw values, their labels (or None), and the source in words."""
     name = array.name
     within = ways.within if value is None else EVERYWHERE
     request = Request(name=name, folders=ways.folders, within=within, options=spec.options)
     inline = value is None and spec.values is not None
-    value = next(
-        (candidate for candidate in (value, spec.values, spec.source) if candidate is not None), None
-    )
+    if value is None:
+        value = spec.values
+    if value is None:
+        value = spec.source
     if value is None:
         refuse(errors.demands.no_array(name))
     if isinstance(value, Mapping):
         labels = tuple(str(key) for key in value)
+        origin = "the binding" if inline else "a mapping"
         try:
-            return (
-                np.asarray([np.asarray(item, float) for item in value.values()], float),
-                labels,
-                "the binding" if inline else "a mapping",
-            )
+            return np.asarray([np.asarray(item, float) for item in value.values()], float), labels, origin
         except (TypeError, ValueError, ArithmeticError):
             refuse(errors.columns.values_of_array(name))
     is_path = isinstance(value, str | Path)
@@ -74,7 +73,8 @@ def _read(
         origin = "the binding"
     else:
         origin = f"a {type(value).__name__}"
-    if (index := _by_label.index(value)) is not None:
+    index = _by_label.index(value)
+    if index is not None:
         return value.to_numpy(), index, origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
         find_file(value, ways.folders)
@@ -87,15 +87,24 @@ def _read(
 def _from_table(
     array: ir.Array, spec: ArraySpec, value: Any, request: Request
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Columns of a table: those named, the one with the array's name, or every column of numbers."""
+    """The values in a table's columns, and their labels (or None).
+
+    The columns are those that the binding names, or the column with the array's name, or all columns of
+    numbers.
+    """
     raw = sources.open(value, request)
-    for name in (*spec.columns, *([spec.index] if spec.index else [])):
+    for name in spec.columns:
         demand_column(raw, name, array.name)
-    names = spec.columns or tuple(
-        name for name in raw.names if raw.numeric[name] and name not in raw.hidden and name != spec.index
-    )
-    if not spec.columns and array.name in names:
-        names = (array.name,)
+    if spec.index:
+        demand_column(raw, spec.index, array.name)
+    if spec.columns:
+        names = spec.columns
+    else:
+        names = tuple(
+            name for name in raw.names if raw.numeric[name] and name not in raw.hidden and name != spec.index
+        )
+        if array.name in names:
+            names = (array.name,)
     rank = len(array.type.shape)
     if not names or rank == 1 and len(names) > 1:
         refuse(errors.tables.array(array.name, raw.called, names[0] if names else "..."))
@@ -122,21 +131,17 @@ def _from_table(
 def _ordered(
     array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: Sizes
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """The values in the order of the set's labels, where these are fixed and the same."""
+    """The values in the order of the set's labels, and the labels.
+
+    The order is changed only if the set has these labels already. F0516 for two values of one label.
+    """
     if len(set(labels)) < len(labels):
         repeated = next(label for label in labels if labels.count(label) > 1)
         refuse(errors.sizes.two_values(array.name, repeated))
-    if array.type.shape:
-        dim = array.type.shape[0]
-    else:
-        dim = None
-    if isinstance(dim, str):
-        index_set = sizes.problem.sets.get(dim)
-    else:
-        index_set = None
-    if not isinstance(index_set, ir.LabelSet):
+    dim = array.type.shape[0] if array.type.shape else None
+    if not isinstance(dim, str) or not isinstance(sizes.problem.sets.get(dim), ir.LabelSet):
         return values, None
-    order = sizes.labels.get(str(dim))
+    order = sizes.labels.get(dim)
     if order is not None and set(order) == set(labels):
         return values[[labels.index(label) for label in order]], order
     return values, labels

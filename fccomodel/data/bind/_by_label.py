@@ -1,4 +1,4 @@
-"""Values that come with labels: a mapping, or a pandas Series whose index says more than places."""
+"""Values with labels: a mapping, or a pandas Series whose index is more than 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -20,14 +20,9 @@ class Labelled(NamedTuple):
 
 
 def index(value: Any) -> tuple[str, ...] | None:
-    """The labels of a pandas Series, whose index says more than the places 0, 1, 2, ... that it has by
-    itself."""
-    if (
-        not hasattr(value, "index")
-        or not hasattr(value, "to_numpy")
-        or hasattr(value, "columns")
-        or callable(value.index)
-    ):
+    """The labels of a pandas Series; None if its index is 0, 1, 2, ..., and for any other value."""
+    is_series = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
+    if not is_series or callable(value.index):
         return None
     labels = tuple(map(str, value.index))
     if labels == tuple(map(str, range(len(labels)))):
@@ -36,18 +31,22 @@ def index(value: Any) -> tuple[str, ...] | None:
 
 
 def labelled(raw: Any) -> Labelled | None:
-    """The values and labels of what comes with labels, or None."""
+    """The values and labels of a mapping or a pandas Series; None if there are no labels."""
     if isinstance(raw, Mapping):
         return Labelled(list(raw.values()), tuple(map(str, raw)))
-    found = index(raw)
-    if found is None:
+    labels = index(raw)
+    if labels is None:
         return None
-    return Labelled(raw.to_numpy(), found)
+    return Labelled(raw.to_numpy(), labels)
 
 
 def of_param(parameter: ir.Parameter, given: Labelled, order: tuple[str, ...] | None) -> Any:
-    """The values of a param in the order of its set's labels. F0516 for two values of a label, F0520
-    for other labels than the set's, or an axis that has none."""
+    """The values of a param in the order of its set's labels.
+
+    order   the set's labels; None if the param's axis has none
+
+    F0516 for two values of one label, F0520 for labels that are not those of the set.
+    """
     name, labels = parameter.name, given.labels
     if len(set(labels)) < len(labels):
         refuse(errors.sizes.two_values(name, next(label for label in labels if labels.count(label) > 1)))

@@ -1,7 +1,7 @@
-"""How raw columns become the model's columns: maps, one-hot blocks, scaling, group keys.
+"""Makes the model's columns from raw columns: maps, one-hot blocks, scaling, group keys.
 
-What is learned from the rows (categories, means, deviations) is returned as a JSON-like record, and
-used instead of learning where such a record is given.
+Categories, means and deviations are learned from the rows and returned as a JSON-like record. If such a
+record is given, it is used, and nothing is learned.
 """
 
 from __future__ import annotations
@@ -28,18 +28,24 @@ from fccomodel.data.bind._spec import Entry
 from fccomodel.data.bind.errors import words
 from fccomodel.data.sources import RawColumn, RawTable
 
-#: Bytes of the buffer in which deviations from the mean are squared.
+#: Size of the buffer for squared deviations from the mean, in bytes.
 BUFFER = 1 << 22
 
-#: A label with its place in the order of labels: numbers by size, then texts; combined keys part by part.
+#: Sort key of a label, for each part of a combined label: numbers come before texts.
 Key = tuple[tuple[int, float, str], ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Built:
-    """A column of the model: ``values`` (n, *shape), for label columns positions in ``labels``;
-    ``names`` of a vector's parts (None where the data do not name them); ``encoding`` to apply it
-    again; ``notes`` for the report."""
+    """A column of the model.
+
+    values     shape (n, *shape); for a column of labels, positions in ``labels``
+    names      names of a vector's entries; None if the data do not name them
+    labels     the labels that occur, in order
+    keys       the sort keys of the labels
+    encoding   a record with which the column can be made from other rows
+    notes      sentences for the report
+    """
 
     values: np.ndarray
     names: tuple[str, ...] | None = None
@@ -50,8 +56,10 @@ class Built:
 
 
 def spelled(value: Any) -> str:
-    """A value as the text that a ``map`` names it by: ``1``, ``0.5``, ``True``."""
-    return str(value.item() if isinstance(value, np.bool_ | np.integer) else value)
+    """A value as a key of a ``map`` writes it: ``1``, ``0.5``, ``True``."""
+    if isinstance(value, np.bool_ | np.integer):
+        return str(value.item())
+    return str(value)
 
 
 # ------------------------------------------------------------------------------------------ numbers
@@ -63,39 +71,41 @@ def number(
     stored: Mapping[str, Any] | None,
     domain: Sequence[float] = (),
 ) -> Built:
-    """A column of one number per row: the source's own, or by ``map``; scaled where asked for."""
+    """A column with one number per row: that of the source, mapped and scaled if the entry says so.
+
+    raw      the source
+    entry    the entry of the column
+    rows     the rows in use
+    what     the column's name, for messages
+    stored   the record of an earlier binding
+    domain   the numbers that the model allows, for messages
+    """
+    stored = stored or {}
     name = entry.columns[0]
     column = read(raw, name, rows, what)
     if column.values.ndim != 1:
         refuse(errors.columns.vector_for_number(what, name, column.values.shape[1:]))
     notes: list[str] = []
-    mapping = entry.map if entry.map is not None else (stored or {}).get("map")
+    mapping = stored.get("map") if entry.map is None else entry.map
+    record: dict[str, Any] = {"kind": "number", "column": name, "map": None}
     if mapping is not None:
         values = np.asarray(_mapped(column, mapping, name, what, notes), float)
+        record["map"] = dict(mapping)
+        record["text"] = column.categories is not None
     else:
         if column.categories is not None:
             refuse(errors.columns.text(what, name, present(column), domain))
         demand_finite(column, name, rows, what)
         values = writable(column.values)
-    record: dict[str, Any] = {
-        "kind": "number",
-        "column": name,
-        "map": None if mapping is None else dict(mapping),
-    }
-    if mapping is None:
-        record |= {}
-    else:
-        record |= {"text": column.categories is not None}
-    if entry.scale or (stored or {}).get("scale"):
-        values, record["scale"] = _scaled(
-            values[:, None].copy(), (stored or {}).get("scale"), (name,), what, notes
-        )
-        values = values[:, 0]
+    if entry.scale or stored.get("scale"):
+        matrix = values[:, None].copy()
+        matrix, record["scale"] = _scaled(matrix, stored.get("scale"), (name,), what, notes)
+        values = matrix[:, 0]
     return Built(values=values, encoding=record, notes=tuple(notes))
 
 
 def present(column: RawColumn) -> list[str]:
-    """The texts that occur, sorted."""
+    """The texts that occur in a column, sorted."""
     assert column.categories is not None
     used = np.unique(column.values)
     return sorted({column.categories[code] for code in used if code >= 0})
@@ -110,47 +120,37 @@ def _mapped(
     *,
     numeric: bool = True,
 ) -> np.ndarray:
-    """``map`` applied to every row; keys are compared as text, and as numbers where both are. F0514
-    for a value that it lacks."""
-    if column.categories is not None:
-        texts, codes = (
-            [*column.categories, "nan"],
-            np.where(column.values < 0, len(column.categories), column.values),
-        )
-        used = np.unique(codes)
-        distinct: list[Any] = [texts[code] for code in used]
-        inverse = np.searchsorted(used, codes)
-    else:
-        values, inverse = np.unique(column.values, return_inverse=True)
-        distinct = list(values)
-    exact = {str(key): value for key, value in mapping.items()}
-    numbers = {
-        parsed: value for key, value in mapping.items() if (parsed := _as_number(str(key))) is not None
-    }
-    results, unnamed = [], []
-    for value in distinct:
-        text = spelled(value)
-        if column.categories is not None:
-            parsed_value = None
+    """The values of all rows under a ``map``.
+
+    Keys are compared as texts. In a column of numbers they are compared as numbers too. F0514 for a
+    value without a key.
+    """
+    is_text = column.categories is not None
+    distinct, inverse = _distinct_texts(column)
+    by_text = {str(key): value for key, value in mapping.items()}
+    by_number = {}
+    for key, value in by_text.items():
+        parsed = _as_number(key)
+        if parsed is not None:
+            by_number[parsed] = value
+    results: list[Any] = []
+    without_key = []
+    seen_numbers = set()
+    for text in distinct:
+        parsed = None if is_text else _as_number(text)
+        if parsed is not None:
+            seen_numbers.add(parsed)
+        if text in by_text:
+            results.append(by_text[text])
+        elif parsed is not None and parsed in by_number:
+            results.append(by_number[parsed])
         else:
-            parsed_value = _as_number(text)
-        if text in exact:
-            results.append(exact[text])
-        elif parsed_value is not None and parsed_value in numbers:
-            results.append(numbers[parsed_value])
-        else:
-            unnamed.append(text)
-    if unnamed:
-        refuse(
-            errors.columns.not_in_map(
-                what, name, unnamed, [spelled(value) for value in distinct], list(exact)
-            )
-        )
-    seen = {spelled(value) for value in distinct}
-    seen_numbers = {
-        parsed for text in seen if column.categories is None and (parsed := _as_number(text)) is not None
-    }
-    if unused := [key for key in exact if key not in seen and _as_number(key) not in seen_numbers]:
+            without_key.append(text)
+    if without_key:
+        refuse(errors.columns.not_in_map(what, name, without_key, distinct, list(by_text)))
+    seen = set(distinct)
+    unused = [key for key in by_text if key not in seen and _as_number(key) not in seen_numbers]
+    if unused:
         notes.append(f"{what}: map names {words.texts(unused)}, which column {name} does not hold")
     if any(isinstance(value, str) for value in results):
         results = [str(value) for value in results]
@@ -159,8 +159,20 @@ def _mapped(
     return np.asarray(results)[inverse]
 
 
+def _distinct_texts(column: RawColumn) -> tuple[list[str], np.ndarray]:
+    """The distinct values of a column as texts (``nan`` for missing), and for each row the place of its
+    value."""
+    if column.categories is None:
+        values, inverse = np.unique(column.values, return_inverse=True)
+        return [spelled(value) for value in values], inverse
+    texts = [*column.categories, "nan"]
+    codes = np.where(column.values < 0, len(column.categories), column.values)
+    used = np.unique(codes)
+    return [texts[code] for code in used], np.searchsorted(used, codes)
+
+
 def _as_number(text: str) -> float | None:
-    """``0``, ``0.0``, ``False`` and ``false`` are one number."""
+    """A text as a number, with ``true`` as 1 and ``false`` as 0; None for other texts and for NaN."""
     text = {"true": "1", "false": "0"}.get(text.lower(), text)
     try:
         value = float(text)
@@ -173,7 +185,7 @@ def _as_number(text: str) -> float | None:
 
 # ----------------------------------------------------------------------------------------- features
 def vector(raw: RawTable, entry: Entry, rows: Rows, what: str, rank: int) -> Built | None:
-    """A single column that already holds arrays of the declared rank, as it is; None where it does not."""
+    """A column that holds arrays of the declared rank already; None if the entry needs more than that."""
     if len(entry.columns) != 1 or entry.columns == "*" or entry.encode or entry.scale or entry.intercept:
         return None
     name = entry.columns[0]
@@ -196,47 +208,51 @@ def features(
     what: str,
     stored: Mapping[str, Any] | None,
 ) -> Built:
-    """Numeric columns in their order, then a one-hot block for each text column with its categories
-    sorted; scaled where asked for; then the intercept. (n, width) float64, filled column by column
-    in place.
+    """A matrix of features: numeric columns in their order, a one-hot block for each text column with
+    its categories sorted, and the intercept.
+
+    (n, width) float64, filled column by column in place; scaled if the entry says so, but for the
+    intercept.
     """
     stored = stored or {}
     texts = [name for name in columns if not raw.numeric[name]]
     if texts and not entry.encode:
         refuse(errors.columns.texts_of_vector(what, texts, present(read(raw, texts[0], rows, what))))
     numbers = [name for name in columns if raw.numeric[name]]
-    blocks = {
-        name: read(raw, name, rows, what)
-        for name in [*texts, *(name for name in numbers if name in raw.vectors)]
-    }
-    categories = {name: list(stored.get("texts", {}).get(name) or present(blocks[name])) for name in texts}
-    widths = {name: math.prod(blocks[name].values.shape[1:]) if name in blocks else 1 for name in numbers}
+    # Columns that decide the width are read first; the others when their turn comes.
+    read_first = {name: read(raw, name, rows, what) for name in texts}
+    read_first |= {name: read(raw, name, rows, what) for name in numbers if name in raw.vectors}
+    categories = {}
+    for name in texts:
+        known = stored.get("texts", {}).get(name)
+        categories[name] = list(known or present(read_first[name]))
+    widths = dict.fromkeys(numbers, 1)
+    for name in numbers:
+        if name in read_first:
+            widths[name] = math.prod(read_first[name].values.shape[1:])
     width = sum(widths.values()) + sum(map(len, categories.values()))
     x = np.empty((rows.n, width + entry.intercept))
     non_finite: list[tuple[str, NonFinite | None]] = []
     names: list[str] = []
     notes: list[str] = []
     for name in numbers:
-        column = blocks.pop(name, None) or read(raw, name, rows, what)
+        column = read_first.pop(name, None) or read(raw, name, rows, what)
         non_finite.append((name, count_non_finite(column)))
-        start, is_vector = len(names), name in raw.vectors
-        if is_vector:
+        start = len(names)
+        if name in raw.vectors:
             names += [f"{name}[{k + 1}]" for k in range(widths[name])]
         else:
-            names += [name]
+            names.append(name)
         x[:, start : len(names)] = column.values.reshape(rows.n, -1)
     for name in texts:
-        column = blocks.pop(name)
+        column = read_first.pop(name)
         non_finite.append((name, count_non_finite(column)))
         start = len(names)
         names += [f"{name}={category}" for category in categories[name]]
         unseen = _one_hot(x[:, start : len(names)], column, categories[name])
         if unseen:
-            if unseen == 1:
-                have = "1 row has"
-            else:
-                have = f"{unseen} rows have"
-            notes.append(f"{what}: {have} a value of {name} {words.UNSEEN}: all zeros")
+            subject = "1 row has" if unseen == 1 else f"{unseen} rows have"
+            notes.append(f"{what}: {subject} a value of {name} {words.UNSEEN}: all zeros")
     demand_all(non_finite, rows, what)
     record: dict[str, Any] = {
         "kind": "features",
@@ -246,10 +262,8 @@ def features(
     }
     if entry.scale:
         _, record["scale"] = _scaled(x[:, :width], stored.get("scale"), names, what, notes)
-    elif not stored:
-        notes += constants(
-            what, [name for k, name in enumerate(names) if rows.n > 1 and x[:, k].min() == x[:, k].max()]
-        )
+    elif not stored and rows.n > 1:
+        notes += constants(what, [name for k, name in enumerate(names) if x[:, k].min() == x[:, k].max()])
     if entry.intercept:
         x[:, width] = 1.0
         names.append("intercept")
@@ -257,23 +271,24 @@ def features(
 
 
 def _one_hot(block: np.ndarray, column: RawColumn, categories: Sequence[str]) -> int:
-    """Ones where the row has the block's category; the number of rows with none of them."""
+    """Fill a one-hot block, (rows, categories); returns the number of rows with another category."""
     assert column.categories is not None
-    position = {category: k for k, category in enumerate(categories)}
-    positions = np.array([*(position.get(category, -1) for category in column.categories), -1], np.int64)[
-        column.values
-    ]
+    place = {category: k for k, category in enumerate(categories)}
+    recode = np.array([*(place.get(category, -1) for category in column.categories), -1], np.int64)
+    places = recode[column.values]
     block[:] = 0.0
-    present = np.flatnonzero(positions >= 0)
-    block[present, positions[present]] = 1.0
-    return len(positions) - len(present)
+    known = np.flatnonzero(places >= 0)
+    block[known, places[known]] = 1.0
+    return len(places) - len(known)
 
 
 def _scaled(
     x: np.ndarray, stored: Mapping[str, Any] | None, names: Sequence[str], what: str, notes: list[str]
 ) -> tuple[np.ndarray, dict[str, list[float]]]:
-    """(x - mean) / population deviation, in place; the deviation of a constant column counts as 1, so
-    that it becomes 0."""
+    """Scale the columns of x in place: (x - mean) / population deviation.
+
+    The deviation of a constant column counts as 1, so that the column becomes 0.
+    """
     if stored:
         mean, divisor = np.asarray(stored["mean"], float), np.asarray(stored["divisor"], float)
     else:
@@ -287,7 +302,7 @@ def _scaled(
 def divisors(
     mean: np.ndarray, deviation: np.ndarray, names: Sequence[str], what: str, notes: list[str]
 ) -> np.ndarray:
-    """What columns are divided by: their deviations, of a constant one 1."""
+    """The divisors of columns: their deviations, or 1 for a constant column."""
     constant = deviation <= 1e-12 * np.maximum(1, np.abs(mean))
     if constant.any():
         shown = words.listed([name for name, flat in zip(names, constant, strict=True) if flat])
@@ -296,15 +311,17 @@ def divisors(
 
 
 def constants(what: str, names: Sequence[str]) -> list[str]:
-    """A note of columns that are constant."""
+    """A note that names constant columns; none without such columns."""
     if names:
         return [f"{what}: constant over the rows: {words.listed(names)}"]
     return []
 
 
 def _deviation(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """``x.std(0)``, to the last bit, in a bounded buffer: NumPy adds the rows of a matrix one after
-    another."""
+    """``x.std(0)`` to the last bit, in a buffer of bounded size.
+
+    NumPy adds the rows of a matrix one after another, and so do the blocks here.
+    """
     n, width = x.shape
     if width == 1:
         return x.std(0)
@@ -327,7 +344,10 @@ def _deviation(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def labels(
     raw: RawTable, entry: Entry, rows: Rows, what: str, mapping: Mapping[str, Any] | None = None
 ) -> Built:
-    """A key made of one or more columns: positions in its sorted labels, which read ``Female|White``."""
+    """A column of labels made of one or more columns, which read ``Female|White``.
+
+    Its values are positions among the labels that occur, sorted.
+    """
     codes = np.zeros(rows.n, np.int64)
     keys: list[Key] = [()]
     notes: list[str] = []
@@ -337,11 +357,11 @@ def labels(
             refuse(errors.columns.vector_for_label(what, name, column.values.shape[1:]))
         mapping = entry.map if entry.map is not None else mapping
         if mapping is not None:
-            mapped = _mapped(column, mapping, name, what, notes, numeric=False)
-            if mapped.dtype.kind in "biuf":
-                column = RawColumn(values=mapped)
+            mapped_values = _mapped(column, mapping, name, what, notes, numeric=False)
+            if mapped_values.dtype.kind in "biuf":
+                column = RawColumn(values=mapped_values)
             else:
-                column = _as_text(mapped)
+                column = _as_text(mapped_values)
         else:
             demand_finite(column, name, rows, what)
         part_codes, part_keys = _codes(column)
@@ -363,17 +383,18 @@ def labels(
 
 
 def spell_key(key: Key) -> str:
-    """``Female|White``; numbers without needless decimals."""
+    """The text of a label, as ``Female|White``."""
     return "|".join(text for _, _, text in key)
 
 
 def _as_text(values: np.ndarray) -> RawColumn:
+    """An array of texts as a raw column."""
     distinct, codes = np.unique(values, return_inverse=True)
     return RawColumn(values=codes, categories=tuple(map(str, distinct)))
 
 
 def _codes(column: RawColumn) -> tuple[np.ndarray, list[tuple[int, float, str]]]:
-    """Positions among the values that occur, sorted, and these values."""
+    """For each row the position of its value among the sorted distinct values, and their sort keys."""
     if column.categories is not None:
         texts = present(column)
         position = {text: k for k, text in enumerate(texts)}
@@ -384,6 +405,7 @@ def _codes(column: RawColumn) -> tuple[np.ndarray, list[tuple[int, float, str]]]
 
 
 def _spell_label(value: Any) -> str:
+    """A number as a label: without a decimal point if it is whole."""
     if isinstance(value, np.floating) and float(value).is_integer():
         return str(int(value))
     return spelled(value)

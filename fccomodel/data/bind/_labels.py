@@ -1,5 +1,4 @@
-"""Labels: their positions in the sets of the model, and the record of them that a later binding uses
-again."""
+"""Labels of rows: their positions in the model's sets, and the record that a later binding reuses."""
 
 from __future__ import annotations
 
@@ -19,8 +18,10 @@ from fccomodel.data.bind._tables import Draft
 def positions(
     built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes: Sizes
 ) -> tuple[np.ndarray, list[str]]:
-    """Positions in the set, and a note of labels that no row has; F0521 for a label that the set does
-    not have."""
+    """The position of each row's label in its set, and a note on labels that no row has.
+
+    F0521 for a label that is not in the set.
+    """
     assert built.labels is not None
     codes, unknown = sizes.positions(domain.name, built.labels, built.values)
     if unknown:
@@ -29,25 +30,24 @@ def positions(
         known, place, counted = sizes.labels[name], sizes.label_places[name], name in sizes.counted
         refuse(errors.sizes.not_in_set(what, unknown, name, known, place, row, counted=counted))
     missing = np.flatnonzero(np.bincount(codes, minlength=len(sizes.labels[domain.name])) == 0)
-    if len(missing):
-        shown = ", ".join(sizes.labels[domain.name][k] for k in missing[:4]) + (
-            ", ..." if len(missing) > 4 else ""
-        )
-        return codes, [f"{what}: no row has {shown} of {domain.name}"]
-    return codes, []
+    if not len(missing):
+        return codes, []
+    shown = ", ".join(sizes.labels[domain.name][k] for k in missing[:4])
+    if len(missing) > 4:
+        shown += ", ..."
+    return codes, [f"{what}: no row has {shown} of {domain.name}"]
 
 
-def unmoved(draft: Draft, columns: Mapping[str, np.ndarray]) -> bool:
-    """All rows of a table, and each label where it was when they were prepared: what was prepared of
-    their order holds."""
-    kept = all(
+def as_prepared(draft: Draft, columns: Mapping[str, np.ndarray]) -> bool:
+    """Whether the prepared groups and orders of a table hold: all its rows, with unchanged positions."""
+    same_positions = all(
         columns.get(name) is built.values for name, built in draft.columns.items() if built.labels is not None
     )
-    return kept and draft.rows.indices is None and draft.opened.family is None
+    return same_positions and draft.rows.indices is None and draft.opened.family is None
 
 
 def encoding_of(draft: Draft, sizes: Sizes) -> dict[str, Any]:
-    """What was learned from the rows, by column, with the labels of the sets in it; JSON-like."""
+    """The encoding learned from the rows, by column, with the labels of the sets in it; JSON-like."""
     records: dict[str, Any] = {name: dict(built.encoding) for name, built in draft.columns.items()}
     domains = {
         name: kind.domain

@@ -1,4 +1,4 @@
-"""Where the keys of a TOML text stand."""
+"""The lines of the keys in a TOML text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line (from 1) of every section and key of a TOML text; values over several lines are passed
-    over."""
+    """The line (from 1) of every section and key. Lines inside a value are skipped."""
     lines: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     depth, quote = 0, ""
@@ -24,13 +23,13 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _dotted(text: str) -> tuple[str, ...]:
-    return tuple(
-        part.strip().strip("\"'") for part in re.findall(r"""\s*("[^"]*"|'[^']*'|[^.]+)\s*(?:\.|$)""", text)
-    )
+    """The parts of a key such as ``a."b c".d``, without quotes."""
+    parts = re.findall(r"""\s*("[^"]*"|'[^']*'|[^.]+)\s*(?:\.|$)""", text)
+    return tuple(part.strip().strip("\"'") for part in parts)
 
 
 def _brackets(line: str, depth: int, quote: str) -> tuple[int, str]:
-    """Bracket depth and open multi-line string after a line."""
+    """The depth of brackets and the quote of an open multi-line string, after a line."""
     position = 0
     while position < len(line):
         if quote:

@@ -1,5 +1,4 @@
-"""Tables that were prepared: their columns are as the binding says already, and what it says otherwise
-is refused."""
+"""Prepared tables, whose columns are made already. A binding that contradicts them is refused."""
 
 from __future__ import annotations
 
@@ -17,40 +16,43 @@ from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import TableSpec
 from fccomodel.data.sources import RawTable, Ready
 
-#: Bytes of a column as float64 that is held in memory, where everything is as if it had never been prepared.
+#: Largest size of a column (as float64, in bytes) that is held in memory; larger ones stay in files.
 HELD = 1 << 26
-#: What an earlier binding learned, as far as it decides a column's numbers.
+#: Keys of a column's encoding that decide its numbers.
 DECIDING = ("kind", "column", "columns", "map", "scale", "numbers", "texts", "intercept")
-#: Settings of a section that say where data are, not what becomes of them.
+#: Settings of a section about reading the source. They may differ from those of the preparation.
 PLACES = ("source", "separator", "na", "files")
 
 
 def section(spec: TableSpec, raw: RawTable, name: str, stored: Mapping[str, Any]) -> TableSpec:
-    """A section whose work is done. F0536 where it, or an earlier binding, says otherwise than what
-    was prepared."""
-    was = raw.prepared["spec"]
+    """The section with nothing left to do.
+
+    F0536 if the section, or the encoding of an earlier binding, contradicts the preparation.
+    """
+    prepared = raw.prepared["spec"]
     for key, value in spec.raw.items():
-        if key not in PLACES and plain(value) != was.get(key):
+        if key not in PLACES and plain(value) != prepared.get(key):
             refuse(errors.tables.prepared_otherwise(name, raw.called, key))
     for column, ready in raw.ready.items():
         if not agree(stored.get(column), ready.encoding):
             refuse(errors.tables.encoded_otherwise(f"{name}.{column}", raw.called))
-    kept = {"source": spec.raw.get("source", raw.origin), **{k: v for k, v in was.items() if k != "source"}}
-    return replace(spec, where=None, missing="error", entries={}, family=None, members={}, raw=kept)
+    raw_section = {"source": spec.raw.get("source", raw.origin)}
+    raw_section |= {key: value for key, value in prepared.items() if key != "source"}
+    return replace(spec, where=None, missing="error", entries={}, family=None, members={}, raw=raw_section)
 
 
 def by_all_rows(raw: RawTable) -> list[str]:
-    """The columns whose numbers come of all rows: scaled by them, or with the categories that they have."""
+    """The columns whose numbers depend on all rows: scaled ones, and one-hot blocks of categories."""
     return [c for c, ready in raw.ready.items() if ready.encoding.get("scale") or ready.encoding.get("texts")]
 
 
 def agree(stored: Mapping[str, Any] | None, ready: Mapping[str, Any]) -> bool:
-    """Whether what an earlier binding learned is what a column was made with."""
+    """Whether the encoding of an earlier binding, if there is one, is that of a prepared column."""
     return not stored or all(plain(stored.get(key)) == ready.get(key) for key in DECIDING)
 
 
 def plain(value: Any) -> Any:
-    """JSON-like values; a path as text, anything else that JSON lacks as None."""
+    """The value with JSON's types alone: a path as text, and any other object as None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -63,22 +65,28 @@ def plain(value: Any) -> Any:
 
 
 def column(ready: Ready, kind: ir.ColumnType, what: str, rows: Rows, dtype: str) -> Built:
-    """A prepared column at the rows in use: mapped from its file where all of it is used, and it is
-    large or as it is in memory; else in memory."""
-    if isinstance(kind.domain, ir.LabelSet) != (ready.labels is not None):
-        refuse(
-            errors.tables.prepared_as_another_kind(what, "labels" if ready.labels is not None else "numbers")
-        )
-    own = np.int64 if ready.labels is not None else np.float64
-    if rows.indices is None:
-        values = ready.values
-    else:
-        values = ready.values[rows.indices]
-    mapped = rows.indices is None and (values.size * 8 > HELD or values.ndim == 1 and values.dtype == own)
-    rounded = values.ndim > 1 and values.dtype != own and bool(ready.encoding)
-    notes = (f"{what}: prepared as {dtype}",) if rounded else ()
+    """A prepared column at the rows in use.
+
+    It stays in its file if all rows are used, and if it is large or has its type in memory already.
+
+    dtype   precision of the stored vectors
+    """
+    has_labels = ready.labels is not None
+    if isinstance(kind.domain, ir.LabelSet) != has_labels:
+        refuse(errors.tables.prepared_as_another_kind(what, "labels" if has_labels else "numbers"))
+    own = np.int64 if has_labels else np.float64
+    values = ready.values
+    if rows.indices is not None:
+        values = values[rows.indices]
+    is_large = values.size * 8 > HELD
+    has_own_type = values.ndim == 1 and values.dtype == own
+    notes: tuple[str, ...] = ()
+    if values.ndim > 1 and values.dtype != own and ready.encoding:
+        notes = (f"{what}: prepared as {dtype}",)
+    if rows.indices is not None or not (is_large or has_own_type):
+        values = np.array(values, own)
     return Built(
-        values=values if mapped else np.array(values, own),
+        values=values,
         names=ready.names,
         labels=ready.labels,
         keys=ready.keys,
@@ -88,7 +96,7 @@ def column(ready: Ready, kind: ir.ColumnType, what: str, rows: Rows, dtype: str)
 
 
 def _own(ready: Ready) -> dict[str, Any]:
-    """The record of a column without what sets add to it."""
+    """The encoding of a column without the labels that its set added."""
     return {
         key: value
         for key, value in ready.encoding.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ from fccomodel.data.sources.errors import first_line
 ENTRY_KEYS = ("column", "columns", "map", "encode", "scale", "intercept", "min_rows", "except")
 TABLE_KEYS = ("source", "where", "missing", "family", "separator", "na", "files")
 ARRAY_KEYS = ("source", "values", "column", "columns", "index", "separator", "na", "files")
-#: Bytes of the longest binding file, and parts of its longest key.
+#: Largest size of a binding file, in bytes.
 LONGEST_BINDING = 1 << 26
+#: Largest number of parts of a key such as ``a.b.c``.
 MOST_PARTS = 50
-#: Keys of a section that say how its source is read.
+#: Keys of a section with settings for reading its source.
 OPTIONS = ("separator", "na", "files")
-#: Numbers that no value of the data is mapped to, with NaN.
+#: Numbers that a map may not give (NaN is refused too).
 NOT_FINITE = (float("inf"), float("-inf"))
 SECTIONS = ("params", "nets", "sets", "dims")
 
@@ -36,43 +37,47 @@ def read(
     folders: tuple[Path, ...],
     collected: Errors,
 ) -> Spec:
-    """Read and check a binding: a TOML file's path, or the same as nested mappings."""
+    """Read and check a binding: the path of a TOML file, or its content as nested mappings."""
     if spec is None:
         return Spec()
     if not isinstance(spec, str | Path):
-        return _Reader(problem, collected, {}).read(_bounded(by_name(spec, "a binding"), "the binding"), None)
+        content = _bounded(by_name(spec, "a binding"), "the binding")
+        return _Reader(problem, collected, {}).read(content, None)
     path = find_file(spec, folders)
-    if (size := path.stat().st_size) > LONGEST_BINDING:
+    text, content = _read_toml(path)
+    places = {key: f"{path.name}:{line}" for key, line in key_lines(text).items()}
+    return _Reader(problem, collected, places).read(_bounded(content, path.name), path.parent)
+
+
+def _read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """The text of a binding file, and its content; F0501 and others if it cannot be read."""
+    size = path.stat().st_size
+    if size > LONGEST_BINDING:
         refuse(errors.binding_file.too_long(path.name, size, LONGEST_BINDING))
     try:
         text = path.read_text(encoding="utf-8-sig")
         if _longest_key(text) > MOST_PARTS:
             refuse(errors.binding_file.nested_too_deeply(path.name))
-        content = tomllib.loads(text)
+        return text, tomllib.loads(text)
     except (UnicodeDecodeError, OSError) as error:
         refuse(errors.binding_file.unreadable(path.name, error))
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         location = re.search(r"\(at (?:line (\d+), column (\d+)|end of document)\)", message)
+        place = f"{path.name}, at its end"
         if location and location[1]:
             place = f"{path.name}:{location[1]}:{location[2]}"
-        else:
-            place = f"{path.name}, at its end"
         if location:
-            reason = message[: location.start()].strip()
-        else:
-            reason = message
-        refuse(errors.binding_file.not_toml(place, reason))
+            message = message[: location.start()].strip()
+        refuse(errors.binding_file.not_toml(place, message))
     except RecursionError:
         refuse(errors.binding_file.nested_too_deeply(path.name))
     except ValueError as error:  # a number of more digits than Python reads
         refuse(errors.binding_file.not_toml(path.name, first_line(error)))
-    places = {key: f"{path.name}:{line}" for key, line in key_lines(text).items()}
-    return _Reader(problem, collected, places).read(_bounded(content, path.name), path.parent)
 
 
 def _bounded(content: dict[str, Any], name: str) -> dict[str, Any]:
-    """The binding with numbers that a float holds; F0501 where it is nested too deeply."""
+    """The binding with infinity in place of integers beyond floats; F0501 if it is nested too deeply."""
     try:
         return bounded(content)
     except RecursionError:
@@ -80,13 +85,18 @@ def _bounded(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _longest_key(text: str) -> int:
-    """The parts of the longest key such as ``a.b.c``: the time and the memory of reading it grow with
-    their square. A text with many points, where a key is expected, counts as one."""
-    pieces = (
-        piece for line in text.splitlines() if line.count(".") > MOST_PARTS for piece in line.split("=")
-    )
-    keys = (piece.rpartition("{")[2].rpartition(",")[2] for piece in pieces)
-    return max((key.count(".") for key in keys), default=0)
+    """The number of points in the longest key such as ``a.b.c``, or in a text that may be a key.
+
+    Time and memory of reading a key grow with the square of this number. Lines with few points are
+    not counted.
+    """
+    longest = 0
+    for line in text.splitlines():
+        if line.count(".") > MOST_PARTS:
+            for piece in line.split("="):
+                key = piece.rpartition("{")[2].rpartition(",")[2]
+                longest = max(longest, key.count("."))
+    return longest
 
 
 class _Reader:
@@ -96,11 +106,11 @@ class _Reader:
         self.problem, self.errors, self.places = problem, collected, places
 
     def place(self, *path: str) -> str:
-        """Where a path of keys stands in the file."""
+        """The line of a path of keys in the file."""
         return Spec(places=self.places).place(*path)
 
     def read(self, content: Mapping[str, Any], folder: Path | None) -> Spec:
-        """Every section by its kind."""
+        """Every section as a record."""
         problem = self.problem
         tables, arrays = {}, {}
         sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
@@ -115,50 +125,48 @@ class _Reader:
                 sections[name] = by_name(value, f"[{name}]")
             else:
                 self.unknown_section(name, value)
-        for section, names in (
-            ("params", problem.params),
-            ("nets", problem.nets),
-            ("sets", problem.sets),
-            ("dims", problem.dims),
-        ):
-            declared = {}
-            for name, value in sections[section].items():
-                if name in names:
-                    declared[name] = value
-                    continue
-                self.errors.add(
-                    errors.binding_file.undeclared(section, name, names), place=self.place(section, name)
-                )
-            sections[section] = declared
+        params = self.declared("params", sections["params"], problem.params)
+        nets = self.declared("nets", sections["nets"], problem.nets)
+        given_sets = self.declared("sets", sections["sets"], problem.sets)
+        given_dims = self.declared("dims", sections["dims"], problem.dims)
+        sets = {}
+        for name, value in given_sets.items():
+            labels = self.labels(name, value)
+            if labels is not None:
+                sets[name] = labels
         return Spec(
             tables=tables,
             arrays=arrays,
-            params=sections["params"],
-            nets=sections["nets"],
-            sets={
-                name: labels
-                for name, value in sections["sets"].items()
-                if (labels := self.labels(name, value)) is not None
-            },
-            dims={name: value for name, value in sections["dims"].items() if self.size(name, value)},
+            params=params,
+            nets=nets,
+            sets=sets,
+            dims={name: value for name, value in given_dims.items() if self.size(name, value)},
             folder=folder,
             places=self.places,
         )
 
+    def declared(self, section: str, values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """The values of a section for names that the model declares; adds an error for each other name."""
+        known = {}
+        for name, value in values.items():
+            if name in names:
+                known[name] = value
+            else:
+                error = errors.binding_file.undeclared(section, name, names)
+                self.errors.add(error, place=self.place(section, name))
+        return known
+
     def unknown_section(self, name: str, value: Any) -> None:
         """Add the error of a section that the model does not have."""
         if name in SECTIONS or name in self.problem.tables:
-            self.errors.add(
-                errors.binding_file.not_a_section(name, table=name not in SECTIONS), place=self.place(name)
-            )
-            return
-        data = [*self.problem.tables, *self.problem.arrays]
-        self.errors.add(
-            errors.binding_file.unknown_section(name, value, SECTIONS, data), place=self.place(name)
-        )
+            error = errors.binding_file.not_a_section(name, table=name not in SECTIONS)
+        else:
+            data = [*self.problem.tables, *self.problem.arrays]
+            error = errors.binding_file.unknown_section(name, value, SECTIONS, data)
+        self.errors.add(error, place=self.place(name))
 
     def labels(self, name: str, value: Any) -> tuple[str, ...] | None:
-        """``[sets]  G = ["a", "b"]``."""
+        """The labels of a set, as in ``[sets]  G = ["a", "b"]``; None after an error."""
         if isinstance(value, list | tuple) and value and all(isinstance(item, str | int) for item in value):
             labels = tuple(str(item) for item in value)
             if len(set(labels)) == len(labels) and isinstance(self.problem.sets[name], ir.LabelSet):
@@ -174,7 +182,10 @@ class _Reader:
         return valid
 
     def table(self, table: ir.Table, content: Mapping[str, Any], path: tuple[str, ...]) -> TableSpec:
-        """``[D]``, or one member ``[D.member]`` of a family, which has its own source and filter alone."""
+        """The section ``[D]`` of a table, or ``[D.member]`` of a family's member.
+
+        A member has a source, a condition and settings for reading, but no columns of its own.
+        """
         member = len(path) > 1
         entries: dict[str, Entry] = {}
         members: dict[str, TableSpec] = {}
@@ -192,18 +203,13 @@ class _Reader:
                 with self.errors.collect(place=place):
                     values[key] = _table_value(key, value)
             elif table.family is not None and not member and isinstance(value, Mapping | str):
-                members[key] = self.table(
-                    table, {"source": value} if isinstance(value, str) else value, (*path, key)
-                )
+                section = {"source": value} if isinstance(value, str) else value
+                members[key] = self.table(table, section, (*path, key))
             else:
-                allowed = [
-                    *fields,
-                    *(key for key in TABLE_KEYS if key != "family" or table.family is not None),
-                ]
-                self.errors.add(
-                    errors.binding_file.unknown_key(".".join(path), key, fields, TABLE_KEYS, allowed),
-                    place=place,
-                )
+                settings = [key for key in TABLE_KEYS if key != "family" or table.family is not None]
+                allowed = [*fields, *settings]
+                error = errors.binding_file.unknown_key(".".join(path), key, fields, TABLE_KEYS, allowed)
+                self.errors.add(error, place=place)
         return TableSpec(
             source=values.get("source"),
             where=values.get("where"),
@@ -218,44 +224,25 @@ class _Reader:
         )
 
     def entry(self, name: str, value: Any, place: str) -> Entry:
-        """``{ column = .. }``, ``{ columns = [..] }``, or a name, a list of names or ``"*"`` alone."""
-        if isinstance(value, str | list | tuple):
-            if value == "*" or not isinstance(value, str):
-                value = {"columns": value}
-            else:
-                value = {"column": value}
+        """The entry of a column: ``{ column = .. }``, ``{ columns = [..] }``, or the names alone.
+
+        The names are one name, a list of names, or ``"*"``.
+        """
+        if isinstance(value, str) and value != "*":
+            value = {"column": value}
+        elif isinstance(value, str | list | tuple):
+            value = {"columns": value}
         if not isinstance(value, Mapping):
             refuse(errors.binding_file.no_columns(name))
         value = by_name(value, name)
         for key in value:
             if key not in ENTRY_KEYS:
-                self.errors.add(
-                    errors.binding_file.unknown_setting(name, key, ENTRY_KEYS, "an entry's keys"), place=place
-                )
-        if ("column" in value) == ("columns" in value):
-            refuse(errors.binding_file.column_and_columns(name, both="column" in value))
-        columns = value.get("columns", value.get("column"))
-        if "column" in value and not isinstance(columns, str):
-            refuse(errors.binding_file.column(name))
-        if "columns" in value and not is_one_of(columns, "*"):
-            if isinstance(columns, str):
-                columns = [columns]
-            valid = (
-                isinstance(columns, list | tuple)
-                and columns
-                and all(isinstance(item, str) for item in columns)
-            )
-            if not valid or len(set(columns)) < len(columns):
-                refuse(errors.binding_file.columns(name))
+                error = errors.binding_file.unknown_setting(name, key, ENTRY_KEYS, "an entry's keys")
+                self.errors.add(error, place=place)
+        columns = _entry_columns(name, value)
         _entry_values(name, value)
-        if is_one_of(columns, "*") and "columns" in value:
-            named = columns
-        elif isinstance(columns, str):
-            named = (columns,)
-        else:
-            named = tuple(columns)
         return Entry(
-            columns=named,
+            columns=columns,
             single="column" in value,
             map=value.get("map"),
             encode=value.get("encode"),
@@ -267,7 +254,7 @@ class _Reader:
         )
 
     def array(self, value: Any, name: str) -> ArraySpec:
-        """``[c]`` with ``values`` or ``source``, or the values themselves, or a path."""
+        """The section of an array: with ``values`` or ``source``, or the values themselves, or a path."""
         place = self.place(name)
         if not isinstance(value, Mapping):
             settings = {"source": value} if isinstance(value, str) else {"values": value}
@@ -275,16 +262,17 @@ class _Reader:
         if not set(value) & {"source", "values"}:
             return ArraySpec(values=value, place=place, raw=value)
         value = by_name(value, f"[{name}]")
+        options: dict[str, Any] = {}
         for key in value:
             if key not in ARRAY_KEYS:
-                self.errors.add(
-                    errors.binding_file.unknown_setting(f"[{name}]", key, ARRAY_KEYS, "an array's settings"),
-                    place=self.place(name, key),
+                error = errors.binding_file.unknown_setting(
+                    f"[{name}]", key, ARRAY_KEYS, "an array's settings"
                 )
-        options: dict[str, Any] = {}
-        for key in (key for key in OPTIONS if key in value):
-            with self.errors.collect(place=self.place(name, key)):
-                options[key] = _table_value(key, value[key])
+                self.errors.add(error, place=self.place(name, key))
+        for key in OPTIONS:
+            if key in value:
+                with self.errors.collect(place=self.place(name, key)):
+                    options[key] = _table_value(key, value[key])
         columns = value.get("columns", value.get("column", ()))
         return ArraySpec(
             source=value.get("source"),
@@ -297,8 +285,29 @@ class _Reader:
         )
 
 
+def _entry_columns(name: str, value: Mapping[str, Any]) -> tuple[str, ...] | str:
+    """The names of an entry's columns, or ``"*"``; F0503 if they are not names."""
+    if ("column" in value) == ("columns" in value):
+        refuse(errors.binding_file.column_and_columns(name, both="column" in value))
+    if "column" in value:
+        column = value["column"]
+        if not isinstance(column, str):
+            refuse(errors.binding_file.column(name))
+        return (column,)
+    columns = value["columns"]
+    if is_one_of(columns, "*"):
+        return "*"
+    if isinstance(columns, str):
+        columns = [columns]
+    if not isinstance(columns, list | tuple) or not columns:
+        refuse(errors.binding_file.columns(name))
+    if not all(isinstance(item, str) for item in columns) or len(set(columns)) < len(columns):
+        refuse(errors.binding_file.columns(name))
+    return tuple(columns)
+
+
 def _entry_values(name: str, value: Mapping[str, Any]) -> None:
-    """The types of an entry's settings; F0503."""
+    """Check the types of an entry's settings; F0503."""
     if not is_one_of(value.get("encode", "onehot"), "onehot"):
         refuse(errors.binding_file.encode(name, value["encode"]))
     if not is_one_of(value.get("scale", "standard"), "standard"):
@@ -311,11 +320,9 @@ def _entry_values(name: str, value: Mapping[str, Any]) -> None:
     mapping = value.get("map", {})
     if "map" in value and (not isinstance(mapping, Mapping) or not mapping):
         refuse(errors.binding_file.empty_map(name))
-    if any(
-        not isinstance(item, str | int | float) or item in NOT_FINITE or item != item
-        for item in mapping.values()
-    ):
-        refuse(errors.binding_file.values_of_map(name))
+    for item in mapping.values():
+        if not isinstance(item, str | int | float) or item in NOT_FINITE or item != item:
+            refuse(errors.binding_file.values_of_map(name))
     if "map" in value and "columns" in value:
         refuse(errors.binding_file.map_of_columns(name))
     skip = value.get("except", [])
@@ -326,19 +333,15 @@ def _entry_values(name: str, value: Mapping[str, Any]) -> None:
 
 
 def _table_value(key: str, value: Any) -> Any:
-    if key == "missing":
+    """A setting of a table or an array, after a check; a single text of a list becomes a list. F0503."""
+    if key in ("na", "files"):
+        if isinstance(value, str):
+            value = [value]
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            refuse(errors.binding_file.na() if key == "na" else errors.binding_file.files())
+    elif key == "missing":
         if not is_one_of(value, "error", "drop"):
             refuse(errors.binding_file.missing(value))
-    elif key == "na":
-        if isinstance(value, str):
-            value = [value]
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-            refuse(errors.binding_file.na())
-    elif key == "files":
-        if isinstance(value, str):
-            value = [value]
-        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-            refuse(errors.binding_file.files())
     elif key == "separator":
         if not isinstance(value, str) or len(value) != 1:
             refuse(errors.binding_file.separator())

@@ -14,8 +14,12 @@ from fccomodel.data.sources import RawColumn, RawTable
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rows:
-    """The rows in use: their numbers in the source (None for all ``total`` of them), and for a family
-    its members' first rows."""
+    """The rows in use.
+
+    total     number of rows of the source
+    indices   their numbers in the source; None for all rows
+    parts     for a family, each member with the number of its first row
+    """
 
     total: int
     indices: np.ndarray | None = None
@@ -29,27 +33,24 @@ class Rows:
         return len(self.indices)
 
     def called(self, position: int) -> str:
-        """``row 17`` of the source, counted from 0, and the member it is in."""
+        """The row at a position, in words: ``row 17`` of the source, counted from 0, with its member."""
         number = int(position if self.indices is None else self.indices[position])
-        member = max(
-            (part for part in self.parts if part[1] <= number), key=lambda part: part[1], default=None
-        )
-        if member is None:
+        before = [part for part in self.parts if part[1] <= number]
+        if not before:
             return f"row {number}"
-        return f"row {number - member[1]} of {member[0]}"
+        member, first = max(before, key=lambda part: part[1])
+        return f"row {number - first} of {member}"
 
     def keep(self, mask: np.ndarray) -> Rows:
-        """Those where ``mask`` (over the rows in use) holds."""
-        positions = np.flatnonzero(mask)
-        return Rows(
-            total=self.total,
-            indices=positions if self.indices is None else self.indices[positions],
-            parts=self.parts,
-        )
+        """The rows for which ``mask`` is true; it has an entry for each row in use."""
+        indices = np.flatnonzero(mask)
+        if self.indices is not None:
+            indices = self.indices[indices]
+        return Rows(total=self.total, indices=indices, parts=self.parts)
 
 
 def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
-    """A source's column at the rows in use; F0512 where it can be neither numbers nor text."""
+    """A column of the source at the rows in use; F0512 if it holds neither numbers nor text."""
     column = raw.load(name)
     if column.unusable:
         refuse(errors.columns.unusable(what, name, raw.called, column.unusable))
@@ -57,7 +58,7 @@ def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
 
 
 def missing(column: RawColumn) -> np.ndarray:
-    """Which rows lack a value, (n,)."""
+    """Mask of the rows that lack a value, of shape (n,)."""
     if column.categories is not None:
         return column.values < 0
     if column.values.dtype.kind != "f":
@@ -66,13 +67,13 @@ def missing(column: RawColumn) -> np.ndarray:
 
 
 def demand_finite(column: RawColumn, name: str, rows: Rows, what: str) -> None:
-    """F0511 where a value is missing or infinite."""
+    """F0511 if a value is missing or infinite."""
     demand_all([(name, count_non_finite(column))], rows, what)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NonFinite:
-    """How many values are missing or infinite, and where the first is."""
+    """The number of missing and of infinite values, and the position of the first of them."""
 
     missing: int
     infinite: int
@@ -80,7 +81,7 @@ class NonFinite:
 
 
 def count_non_finite(column: RawColumn) -> NonFinite | None:
-    """What is missing or infinite in a column; None where nothing is."""
+    """Counts of missing and infinite values in a column; None if there are none."""
     if column.categories is None and column.values.dtype.kind != "f":
         return None
     if column.categories is None and np.isfinite(column.values).all():
@@ -97,24 +98,30 @@ def count_non_finite(column: RawColumn) -> NonFinite | None:
 
 
 def demand_all(columns: Sequence[tuple[str, NonFinite | None]], rows: Rows, what: str) -> None:
-    """F0511 with every column that lacks values."""
+    """F0511 if a column has missing or infinite values; the error names all such columns."""
     lacking = [(name, counts) for name, counts in columns if counts is not None]
     if not lacking:
         return
-    first, lacks = lacking[0][1], [(name, _lacks(counts)) for name, counts in lacking]
-    row, values = rows.called(first.first), first.missing + first.infinite
-    refuse(errors.columns.missing(what, lacks, row, values=values, infinite=first.infinite > 0))
+    counts = lacking[0][1]
+    texts = [(name, _in_words(each)) for name, each in lacking]
+    row = rows.called(counts.first)
+    values = counts.missing + counts.infinite
+    refuse(errors.columns.missing(what, texts, row, values=values, infinite=counts.infinite > 0))
 
 
-def _lacks(counts: NonFinite) -> str:
-    return " and ".join(
-        f"{count} {kind}"
-        for count, kind in ((counts.missing, "missing"), (counts.infinite, "infinite"))
-        if count
-    )
+def _in_words(counts: NonFinite) -> str:
+    """Counts in words, as ``3 missing and 1 infinite``."""
+    parts = []
+    if counts.missing:
+        parts.append(f"{counts.missing} missing")
+    if counts.infinite:
+        parts.append(f"{counts.infinite} infinite")
+    return " and ".join(parts)
 
 
 def writable(values: np.ndarray) -> np.ndarray:
-    """Float64 in C order; a copy only where the source's own array is neither or may not be written to
-    (torch warns of those)."""
+    """The array as writable float64 in C order.
+
+    It is copied only if it is not so already. Torch warns of arrays that may not be written to.
+    """
     return np.require(values, np.float64, ["C", "W"])

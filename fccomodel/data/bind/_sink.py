@@ -1,5 +1,4 @@
-"""Vectors that are written to files while they are bound: their rows in blocks, of which one is in
-memory at a time."""
+"""Writes vectors to files while they are bound, with one block of rows in memory at a time."""
 
 from __future__ import annotations
 
@@ -17,16 +16,19 @@ from fccomodel.data.bind._rows import Rows, read
 from fccomodel.data.bind._spec import Entry
 from fccomodel.data.sources import RawTable, Spool
 
-#: Numbers of a block.
+#: Largest number of entries of a block.
 BLOCK = 1 << 21
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sink:
-    """Where bound columns go. ``dtype`` of vectors; ``told`` hears of rows that are written; ``spool``
-    has the sources' columns.
+    """A folder for bound columns.
 
-    labels   by table and column the labels that the rows have, with the keys that they are sorted by
+    folder   the folder
+    dtype    type of stored vectors
+    spool    a file with the sources' columns
+    told     called with a description, the rows written so far, and all rows
+    labels   for each table and column, the labels that occur and their sort keys
     """
 
     folder: Path
@@ -45,7 +47,7 @@ class Sink:
         rank: int,
         stored: Mapping[str, Any] | None,
     ) -> Built:
-        """A vector column, in a file: equal to that of ``_encode`` but for the rounding of its type."""
+        """A column of vectors in a file. It equals the column of ``_encode``, rounded to ``dtype``."""
         given = replace(entry, columns=tuple(columns))
         if _encode.vector(raw, given, _first(rows), what, rank) is not None:
 
@@ -57,27 +59,25 @@ class Sink:
 
             return self._written(what, rows, vector)
         learned, notes = self._learned(raw, entry, columns, rows, what, dict(stored or {}))
-        low, high = [np.inf], [-np.inf]
+        smallest: Any = np.inf
+        largest: Any = -np.inf
 
         def features(block: Rows) -> Built:
-            """The features of a block of rows; keeps their ranges."""
+            """The features of a block of rows; their ranges are noted."""
+            nonlocal smallest, largest
             built = _encode.features(raw, entry, columns, block, what, learned)
             if not stored and not entry.scale:
-                low[0], high[0] = (
-                    np.minimum(low[0], built.values.min(0)),
-                    np.maximum(high[0], built.values.max(0)),
-                )
+                smallest = np.minimum(smallest, built.values.min(0))
+                largest = np.maximum(largest, built.values.max(0))
             return built
 
         written = self._written(what, rows, features)
-        assert written.names is not None
+        names = written.names
+        assert names is not None
         if not stored and not entry.scale and rows.n > 1:
-            flat = (np.broadcast_to(low[0], len(written.names)) == high[0])[
-                : len(written.names) - entry.intercept
-            ]
-            notes += _encode.constants(
-                what, [name for name, same in zip(written.names, flat, strict=False) if same]
-            )
+            constant = np.broadcast_to(smallest, len(names)) == largest
+            without_intercept = zip(names[: len(names) - entry.intercept], constant, strict=False)
+            notes += _encode.constants(what, [name for name, is_constant in without_intercept if is_constant])
         return replace(written, notes=(*notes, *written.notes))
 
     def _learned(
@@ -89,13 +89,14 @@ class Sink:
         what: str,
         stored: dict[str, Any],
     ) -> tuple[dict[str, Any], list[str]]:
-        """What all rows say that a block of them does not: the categories of texts, means and deviations."""
+        """The encoding that needs all rows: the categories of texts, means and deviations; and notes."""
         notes: list[str] = []
         if "texts" not in stored:
             texts = [name for name in columns if not raw.numeric[name] and entry.encode]
             stored["texts"] = {name: _encode.present(read(raw, name, rows, what)) for name in texts}
         if entry.scale and not stored.get("scale"):
-            plain, moments = replace(entry, scale=None, intercept=False), Moments()
+            plain = replace(entry, scale=None, intercept=False)
+            moments = Moments()
             names: tuple[str, ...] = ()
             width = max(1, _encode.features(raw, plain, columns, _first(rows), what, stored).values.size)
             for block in _blocks(rows, width):
@@ -108,8 +109,10 @@ class Sink:
         return stored, notes
 
     def _written(self, what: str, rows: Rows, built_of: Callable[[Rows], Built]) -> Built:
-        """A column made and written block by block; F0536 for a number that its type does not hold."""
-        file, first, done, notes = None, None, 0, dict[str, None]()
+        """A column made and written block by block; F0536 for a number that its type cannot hold."""
+        file = first = None
+        done = 0
+        notes: dict[str, None] = {}
         for block in _blocks(rows, max(1, built_of(_first(rows)).values.size)):
             built = built_of(block)
             first = first or built
@@ -131,22 +134,22 @@ class Sink:
 
 
 class Moments:
-    """Mean and population deviation of columns, block by block, each with its own mean (Chan, Golub
-    and LeVeque 1983)."""
+    """Mean and population deviation of columns, updated block by block (Chan, Golub and LeVeque 1983)."""
 
     def __init__(self) -> None:
         self.n, self.mean, self.squares = 0, np.zeros(0), np.zeros(0)
 
     def add(self, x: np.ndarray) -> None:
-        """The next rows, (n, width)."""
+        """Add the next rows, (n, width)."""
         mean = x.mean(0)
         squares = np.square(x - mean).sum(0)
         if not self.n:
             self.n, self.mean, self.squares = len(x), mean, squares
             return
-        n, apart = self.n + len(x), mean - self.mean
-        self.squares = self.squares + squares + apart**2 * (self.n * len(x) / n)
-        self.mean = self.mean + apart * (len(x) / n)
+        n = self.n + len(x)
+        difference = mean - self.mean
+        self.squares = self.squares + squares + difference**2 * (self.n * len(x) / n)
+        self.mean = self.mean + difference * (len(x) / n)
         self.n = n
 
     @property

@@ -1,4 +1,4 @@
-"""What a binding file says: sources, columns and their encoding, with the place of every key."""
+"""Records of a binding file: sources, columns and their encoding, with the line of every key."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.options import LONGEST_INTEGER
 from fccomodel.data.bind import errors
 
-#: Levels of dicts and lists of a binding: an array has at most 64 axes.
+#: Deepest level of dicts and lists in a binding: an array has at most 64 axes.
 DEEPEST = 100
 
 
 def by_name(given: Any, what: str) -> dict[str, Any]:
-    """A mapping with names that are texts; None is empty. F0503 for what is no mapping, and for two
-    names that read the same."""
+    """A mapping with its names as texts; empty for None.
+
+    F0503 for a value that is no mapping, and for two names with one text.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -31,10 +33,10 @@ def by_name(given: Any, what: str) -> dict[str, Any]:
 
 
 def bounded(value: Any, depth: int = DEEPEST) -> Any:
-    """The same value with infinity in place of integers that no float holds, whose digits Python
-    refuses to write.
+    """The value with infinity in place of integers beyond the range of floats.
 
-    Raises RecursionError where dicts and lists are nested deeper than ``depth``.
+    Python refuses to write the digits of such integers. Raises RecursionError if dicts and lists are
+    nested deeper than ``depth``.
     """
     if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
         return math.copysign(math.inf, 1 if value > 0 else -1)
@@ -48,22 +50,23 @@ def bounded(value: Any, depth: int = DEEPEST) -> Any:
 
 
 def is_one_of(value: Any, *texts: str) -> bool:
-    """Whether a setting is one of some texts, whatever it is."""
+    """Whether a setting of any type is one of these texts."""
     return isinstance(value, str) and value in texts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """How one column of the model is made from the columns of the data.
+    """The entry for one column of the model, which is made from columns of the data.
 
-    columns   their names, or ``"*"`` for every numeric column that no other entry uses, less those
-              in ``skip``
-    single    whether it was written as ``column = "name"``
-    map       value (as text) -> value in the model
-    min_rows  smaller groups are dropped
-    encode    "onehot" or None
-    scale     "standard" or None          intercept  a last column of ones
-    place     ``name.toml:4``, or "" where no file says it
+    columns    their names, or ``"*"`` for every numeric column that no other entry uses
+    single     whether the entry was written as ``column = "name"``
+    map        for each value in the data (as text), the value in the model
+    encode     ``"onehot"`` or None
+    scale      ``"standard"`` or None
+    intercept  whether a column of ones is added at the end
+    min_rows   groups with fewer rows are dropped
+    skip       columns that ``"*"`` leaves out
+    place      ``name.toml:4``, or empty without a file
     """
 
     columns: tuple[str, ...] | str
@@ -79,8 +82,19 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
-    """A table's section; ``raw`` is its text as JSON-like values, kept so that an answer can be
-    evaluated on other rows."""
+    """The section of a table.
+
+    source       the data
+    where        a condition on rows
+    missing      ``"error"`` or ``"drop"``, for rows with missing values
+    options      settings for reading the source
+    entries      the entries of its columns
+    family       the entry of the column with the family's members
+    members      the sections of the members, if each has its own source
+    place        ``name.toml:4``, or empty without a file
+    where_place  the same for the condition
+    raw          the section as JSON-like values, with which an answer can be evaluated on other rows
+    """
 
     source: Any = None
     where: str | None = None
@@ -96,8 +110,14 @@ class TableSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ArraySpec:
-    """An array's section: ``values`` in the file itself, or a ``source`` with the columns to take and
-    the one with labels."""
+    """The section of an array: ``values`` in the file itself, or a ``source``.
+
+    columns   the columns of the source with the values
+    index     the column with the labels
+    options   settings for reading the source
+    place     ``name.toml:4``, or empty without a file
+    raw       the section as JSON-like values
+    """
 
     source: Any = None
     values: Any = None
@@ -110,8 +130,12 @@ class ArraySpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A whole binding file; ``folder`` is where its relative paths start, ``places`` the line of every
-    section and key."""
+    """A whole binding file.
+
+    tables, arrays, params, nets, sets, dims   the sections, by name
+    folder   the folder that relative paths start from; None without a file
+    places   the line of every section and key
+    """
 
     tables: Mapping[str, TableSpec] = field(default_factory=dict)
     arrays: Mapping[str, ArraySpec] = field(default_factory=dict)
@@ -123,7 +147,7 @@ class Spec:
     places: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     def place(self, *path: str) -> str:
-        """``name.toml:4`` of a key, of the nearest section around it, or ""."""
+        """``name.toml:4`` for a key, or for the nearest section around it; empty if neither has a line."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, "")

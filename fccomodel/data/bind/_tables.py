@@ -1,5 +1,4 @@
-"""One table: which source columns each of its columns is made from, which rows stay, and the arrays
-themselves."""
+"""Binds one table: chooses source columns and rows, and makes the arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.bind import _encode, _prepared, errors
+from fccomodel.data.bind import _drawn, _encode, _prepared, errors
 from fccomodel.data.bind._encode import Built
 from fccomodel.data.bind._families import Opened, demand_column
 from fccomodel.data.bind._rows import Rows, missing, read
@@ -21,12 +20,21 @@ from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors import words
-from fccomodel.data.sources import RawColumn, RawTable
+from fccomodel.data.sources import Drawing, RawColumn, RawTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Draft:
-    """A table whose label columns still hold positions in their own labels."""
+    """A table whose columns of labels hold positions in their own labels, not yet in the model's sets.
+
+    table     the table as the model declares it
+    rows      the rows in use
+    columns   the columns
+    entries   the entry of each column, given or automatic
+    opened    the source
+    record    the record for the report
+    notes     sentences for the report
+    """
 
     table: ir.Table
     rows: Rows
@@ -46,60 +54,60 @@ def draft(
     domains: Mapping[str, Any],
     collected: Errors,
     sink: Sink | None = None,
+    drawing: Drawing | None = None,
 ) -> Draft:
-    """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers
-    of value sets; ``sink``: where vectors are written instead of being held."""
+    """Bind every column of a table.
+
+    spec        the section of the table
+    opened      the source
+    stored      the encoding of an earlier binding, by column
+    sizes       the sizes so far; new ones are added
+    domains     the numbers of value sets, by column
+    collected   the errors so far; new ones are added
+    sink        writes vectors to files; None to hold them in memory
+    drawing     how rows are drawn
+    """
     raw, rows = opened.raw, opened.rows
     stored = {name: record for name, record in stored.items() if name not in raw.ready}
-    entries: dict[str, Entry] = {}
-    for name, kind in table.columns.items():
-        if name in raw.ready:
-            entry = None
-        else:
-            entry = spec.entries.get(name) or _stored_entry(stored.get(name))
-        place = entry.place if entry is not None else ""
-        with collected.collect(span=kind.span, place=place):
-            if entry is not None:
-                _demand_all(raw, entry, f"{table.name}.{name}")
-                entries[name] = entry
-            else:
-                entries[name] = _automatic(table, name, kind, raw, spec, sizes)
-    named_columns = {column for entry in entries.values() if entry.columns != "*" for column in entry.columns}
+    entries = _entries(table, spec, raw, stored, sizes, collected)
+    named_columns: set[str] = set()
+    for entry in entries.values():
+        if entry.columns != "*":
+            named_columns |= set(entry.columns)
     if spec.family is not None:
         named_columns |= set(spec.family.columns)
-    else:
-        named_columns |= set()
     source_columns: dict[str, tuple[str, ...]] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
             source_columns[name] = _source_columns(table, name, entry, raw, named_columns, stored.get(name))
-    notes: list[str] = []
-    if len(source_columns) == len(table.columns):
-        with collected.collect(place=spec.place, span=table.span):
-            rows, opened = _filtered(table, spec, entries, source_columns, opened, stored, notes)
-    else:
+    if len(source_columns) < len(table.columns):  # after an error
         return Draft(table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record)
+    notes: list[str] = []
+    with collected.collect(place=spec.place, span=table.span):
+        rows, opened = _filtered(table, spec, entries, source_columns, opened, stored, notes)
     notes += _automatic_notes(table, spec, source_columns, stored)
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
-            columns[name] = _column(
-                table,
-                name,
-                entry,
-                source_columns[name],
-                raw,
-                rows,
-                stored.get(name),
-                sizes,
-                domains.get(name, ()),
-                sink,
-            )
+            if raw.drawn.keys() & set(source_columns[name]):
+                kind, what = table.columns[name], f"{table.name}.{name}"
+                built = _drawn.column(raw, entry, rows, name, what, drawing or Drawing())
+                columns[name] = _sized(built, kind, name, what, raw, sizes)
+            else:
+                columns[name] = _column(
+                    table,
+                    name,
+                    entry,
+                    source_columns[name],
+                    raw,
+                    rows,
+                    stored.get(name),
+                    sizes,
+                    domains.get(name, ()),
+                    sink,
+                )
             notes += columns[name].notes
-    if source_columns:
-        used = set().union(*source_columns.values())
-    else:
-        used = set()
+    used: set[str] = set().union(*source_columns.values())
     unused = [name for name in raw.names if name not in used and name not in raw.hidden]
     record = opened.record | {
         "rows": rows.n,
@@ -118,8 +126,32 @@ def draft(
     )
 
 
+def _entries(
+    table: ir.Table,
+    spec: TableSpec,
+    raw: RawTable,
+    stored: Mapping[str, Any],
+    sizes: Sizes,
+    collected: Errors,
+) -> dict[str, Entry]:
+    """The entry of each column: of the section, of an earlier binding, or automatic."""
+    entries: dict[str, Entry] = {}
+    for name, kind in table.columns.items():
+        entry = None
+        if name not in raw.ready:
+            entry = spec.entries.get(name) or _stored_entry(stored.get(name))
+        place = entry.place if entry is not None else ""
+        with collected.collect(span=kind.span, place=place):
+            if entry is not None:
+                _demand_all(raw, entry, f"{table.name}.{name}")
+                entries[name] = entry
+            else:
+                entries[name] = _automatic(table, name, kind, raw, spec, sizes)
+    return entries
+
+
 def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
-    """An entry that repeats what an earlier binding did, where the binding file says nothing."""
+    """An entry that repeats an earlier binding's encoding of a column; None without such an encoding."""
     if not record:
         return None
     if record["kind"] == "labels":
@@ -140,9 +172,12 @@ def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
 
 
 def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
-    """Every column that an entry names; all that are missing at once."""
-    column_names = (*(entry.columns if entry.columns != "*" else ()), *entry.skip)
-    if absent := [name for name in column_names if name not in raw.numeric]:
+    """F0508 for every column that an entry names and the data do not have."""
+    names = list(entry.skip)
+    if entry.columns != "*":
+        names = [*entry.columns, *names]
+    absent = [name for name in names if name not in raw.numeric]
+    if absent:
         refuse(*(errors.tables.no_column(what, name, raw) for name in absent))
 
 
@@ -150,7 +185,10 @@ def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
 def _automatic(
     table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, spec: TableSpec, sizes: Sizes
 ) -> Entry:
-    """The columns that already have the model's name and shape; F0508 and F0528 where none have."""
+    """The entry of a column without one: source columns with the model's name and shape.
+
+    F0508 and F0528 if there are none.
+    """
     what = f"{table.name}.{name}"
     rank = len(kind.shape)
     if name in raw.numeric and (rank == 0 or name in raw.vectors):
@@ -158,57 +196,67 @@ def _automatic(
     if rank == 0:
         refuse(errors.tables.no_column_of_name(table.name, name, raw))
     if rank == 1:
-        if numbered := _numbered(name, raw, what):
+        numbered = _numbered(name, raw, what)
+        if numbered:
             return Entry(columns=numbered)
+        labels = None
         if isinstance(kind.shape[0], str):
             labels = sizes.labels.get(kind.shape[0])
-        else:
-            labels = None
         if labels and all(label in raw.numeric for label in labels):
             return Entry(columns=labels)
     if name in raw.numeric and raw.load(name).unusable:
-        return Entry(columns=(name,), single=True)  # which says why
-    claimed = {
-        column for entry in spec.entries.values() for column in entry.columns if entry.columns != "*"
-    } | set(table.columns)
-    numbers = [
-        column
-        for column in raw.names
-        if raw.numeric[column] and column not in claimed and column not in raw.hidden
-    ]
+        # Reading this column raises an error with the reason.
+        return Entry(columns=(name,), single=True)
     is_file = raw.called != raw.origin
+    source = ""
     if not spec.entries and (spec.source or is_file):
         source = f'source = "{spec.source or raw.called}"  '
-    else:
-        source = ""
-    refuse(errors.tables.vector(table.name, name, kind.shape, raw, numbers, source))
+    refuse(errors.tables.vector(table.name, name, kind.shape, raw, _unclaimed(table, spec, raw), source))
+
+
+def _unclaimed(table: ir.Table, spec: TableSpec, raw: RawTable) -> list[str]:
+    """The source columns of numbers that neither an entry nor a column of the model names."""
+    claimed = set(table.columns)
+    for entry in spec.entries.values():
+        if entry.columns != "*":
+            claimed |= set(entry.columns)
+    unclaimed = []
+    for column in raw.names:
+        if raw.numeric[column] and column not in claimed and column not in raw.hidden:
+            unclaimed.append(column)
+    return unclaimed
 
 
 def _automatic_notes(
     table: ir.Table, spec: TableSpec, source_columns: Mapping[str, tuple[str, ...]], stored: Mapping[str, Any]
 ) -> list[str]:
-    """Which columns became a vector without being named."""
-    return [
-        f"{table.name}.{name} is made of the columns {columns[0]} .. {columns[-1]} ({len(columns)} of them)"
-        for name, columns in source_columns.items()
-        if name not in spec.entries and name not in stored and len(columns) > 1
-    ]
+    """Notes on vectors made from columns that no entry names."""
+    notes = []
+    for name, columns in source_columns.items():
+        if name not in spec.entries and name not in stored and len(columns) > 1:
+            span = f"{columns[0]} .. {columns[-1]} ({len(columns)} of them)"
+            notes.append(f"{table.name}.{name} is made of the columns {span}")
+    return notes
 
 
 def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
-    """``x_0 .. x_9``, ``x1 .. x10`` and the like, in the order of their numbers; () where there are none."""
+    """Columns such as ``x_0 .. x_9`` or ``x1 .. x10``, in the order of their numbers; () without any."""
     for pattern in (rf"{re.escape(name)}_(\d+)", rf"{re.escape(name)}(\d+)"):
-        by_number = {
-            int(match[1]): column for column in raw.names if (match := re.fullmatch(pattern, column))
-        }
+        by_number = {}
+        for column in raw.names:
+            match = re.fullmatch(pattern, column)
+            if match:
+                by_number[int(match[1])] = column
         if not by_number:
             continue
         order = sorted(by_number)
-        gaps = sorted(set(range(order[0], order[-1] + 1)) - set(order))
-        if order[0] > 1 or gaps:
+        first, last = order[0], order[-1]
+        gaps = sorted(set(range(first, last + 1)) - set(order))
+        if first > 1 or gaps:
+            missing_number = gaps[0] if gaps else 1
             refuse(
                 errors.tables.numbers_left_out(
-                    what, by_number[order[0]], by_number[order[-1]], raw.called, gaps[0] if gaps else 1
+                    what, by_number[first], by_number[last], raw.called, missing_number
                 )
             )
         return tuple(by_number[number] for number in order)
@@ -217,6 +265,7 @@ def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
 
 # -------------------------------------------------------------------------------------- the columns
 def _is_label(kind: ir.ColumnType) -> bool:
+    """Whether a column holds labels."""
     return isinstance(kind.domain, ir.LabelSet)
 
 
@@ -228,8 +277,10 @@ def _source_columns(
     named_columns: set[str],
     learned: Mapping[str, Any] | None,
 ) -> tuple[str, ...]:
-    """The source columns of one column; ``"*"`` spelled out; the kind of entry compared with the kind
-    of column."""
+    """The names of the source columns of one column, in place of ``"*"`` too.
+
+    An error if the entry does not fit the kind of the column.
+    """
     kind, what = table.columns[name], f"{table.name}.{name}"
     if _is_label(kind):
         if kind.shape:
@@ -252,14 +303,8 @@ def _source_columns(
         return columns
     if entry.columns != "*":
         return tuple(entry.columns)
-    columns = tuple(
-        column
-        for column in raw.names
-        if raw.numeric[column]
-        and column not in named_columns
-        and column not in entry.skip
-        and column not in raw.hidden
-    )
+    excluded = {*named_columns, *entry.skip, *raw.hidden}
+    columns = tuple(column for column in raw.names if raw.numeric[column] and column not in excluded)
     if not columns:
         refuse(errors.tables.no_column_of_numbers(what, raw.called))
     return columns
@@ -274,27 +319,26 @@ def _filtered(
     stored: Mapping[str, Any],
     notes: list[str],
 ) -> tuple[Rows, Opened]:
-    """Rows left by ``missing = "drop"`` and by ``min_rows``; where labels were learned before, by
-    these labels."""
-    raw, rows, record = opened.raw, opened.rows, opened.record
-    record = record | {"dropped": list(record["dropped"])}
-    complete, before = np.ones(rows.n, bool), rows
+    """The rows without missing values (if ``missing = "drop"``) and without groups of too few rows.
+
+    If an earlier binding dropped groups by ``min_rows``, the rows of its remaining groups.
+    """
+    raw, rows, family = opened.raw, opened.rows, opened.family
+    record = opened.record | {"dropped": list(opened.record["dropped"])}
     if spec.missing == "drop":
-        absent: dict[str, int] = {}
-        for column in sorted(set().union(*source_columns.values())):
-            here = missing(read(raw, column, rows, table.name))
-            complete &= ~here
-            if here.any():
-                absent |= {column: int(here.sum())}
-            else:
-                absent |= {}
+        complete = np.ones(rows.n, bool)
+        counts: dict[str, int] = {}
+        for column in sorted(set().union(*source_columns.values()) - set(raw.drawn)):
+            absent = missing(read(raw, column, rows, table.name))
+            complete &= ~absent
+            if absent.any():
+                counts[column] = int(absent.sum())
         why = f"{table.name}: rows with missing values"
-        rows = _narrowed(rows, complete, why, record, notes, {"kind": "missing", "columns": absent})
-        record["groups"] = _groups(table, entries, raw, before, rows)
-    if opened.family is None:
-        family = opened.family
-    else:
-        family = opened.family[complete]
+        remaining = _narrowed(rows, complete, why, record, notes, {"kind": "missing", "columns": counts})
+        record["groups"] = _groups(table, entries, raw, rows, remaining)
+        rows = remaining
+        if family is not None:
+            family = family[complete]
     for name, entry in entries.items():
         learned = stored.get(name, {})
         stored_labels = learned.get("labels")
@@ -308,15 +352,11 @@ def _filtered(
         else:
             keep = np.bincount(built.values, minlength=len(built.labels)) >= entry.min_rows
             dropped = int((~keep).sum())
-            why = (
-                f"{table.name}.{name}: rows of {dropped} group{'s' * (dropped != 1)} with fewer than "
-                f"{entry.min_rows} rows"
-            )
+            groups = "1 group" if dropped == 1 else f"{dropped} groups"
+            why = f"{table.name}.{name}: rows of {groups} with fewer than {entry.min_rows} rows"
         mask = keep[built.values]
         rows = _narrowed(rows, mask, why, record, notes, {"kind": "groups"})
-        if family is None:
-            family = family
-        else:
+        if family is not None:
             family = family[mask]
     return rows, replace(opened, rows=rows, record=record, family=family)
 
@@ -324,28 +364,33 @@ def _filtered(
 def _groups(
     table: ir.Table, entries: Mapping[str, Entry], raw: RawTable, before: Rows, after: Rows
 ) -> dict[str, tuple[int, int]]:
-    """By column of labels how many groups there were, and how many are left, if rows were left out."""
+    """For each column of labels, the number of groups before and after rows were left out.
+
+    Empty if no rows were left out.
+    """
     if after.n == before.n:
         return {}
-    found = {}
+    counts = {}
     for name, entry in entries.items():
         if _is_label(table.columns[name]) and len(entry.columns) == 1:
-            values = raw.load(entry.columns[0])
-            counts = [_distinct(values.take(rows.indices)) for rows in (before, after)]
-            found[name] = (counts[0], counts[1])
-    return found
+            column = raw.load(entry.columns[0])
+            counts[name] = (_distinct(column.take(before.indices)), _distinct(column.take(after.indices)))
+    return counts
 
 
 def _distinct(column: RawColumn) -> int:
-    """How many values a column has, those that are missing aside."""
+    """The number of distinct values in a column, without missing ones."""
     return len(np.unique(column.values[~missing(column)]))
 
 
 def _narrowed(
     rows: Rows, mask: np.ndarray, why: str, record: dict[str, Any], notes: list[str], kind: Mapping[str, Any]
 ) -> Rows:
-    """The rows where the mask holds; those left out are recorded with the reason and its ``kind``, and
-    noted."""
+    """The rows for which the mask is true.
+
+    The number of rows left out is added to the record and to the notes, with the reason ``why`` and its
+    ``kind``.
+    """
     left_out = int(len(mask) - mask.sum())
     if not left_out:
         return rows
@@ -368,34 +413,29 @@ def _column(
     domain: Any,
     sink: Sink | None,
 ) -> Built:
-    """The array of one column, with its sizes noted."""
+    """The array of one column; its sizes are noted."""
     kind, what = table.columns[name], f"{table.name}.{name}"
     if name in raw.ready:
-        return _sized(
-            _prepared.column(raw.ready[name], kind, what, rows, raw.prepared["dtype"]),
-            kind,
-            name,
-            what,
-            raw,
-            sizes,
-        )
+        built = _prepared.column(raw.ready[name], kind, what, rows, raw.prepared["dtype"])
+        return _sized(built, kind, name, what, raw, sizes)
     if _is_label(kind):
         built = _encode.labels(raw, entry, rows, what, (learned or {}).get("map"))
         labels = kind.domain.name  # type: ignore[union-attr]
         return replace(built, encoding={**built.encoding, "set": labels, "min_rows": entry.min_rows})
     if not kind.shape:
         return _encode.number(raw, entry, rows, what, learned, domain)
+    rank = len(kind.shape)
     if sink is not None:
-        built = sink.column(raw, entry, columns, rows, what, len(kind.shape), learned)
-    else:
-        built = _encode.vector(
-            raw, replace(entry, columns=columns), rows, what, len(kind.shape)
-        ) or _encode.features(raw, entry, columns, rows, what, learned)
-    return _sized(built, kind, name, what, raw, sizes)
+        built = sink.column(raw, entry, columns, rows, what, rank, learned)
+        return _sized(built, kind, name, what, raw, sizes)
+    vectors = _encode.vector(raw, replace(entry, columns=columns), rows, what, rank)
+    if vectors is None:
+        vectors = _encode.features(raw, entry, columns, rows, what, learned)
+    return _sized(vectors, kind, name, what, raw, sizes)
 
 
 def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTable, sizes: Sizes) -> Built:
-    """A column whose shape is as declared, and noted."""
+    """The column, after its shape is compared with the declared one and its sizes are noted."""
     if built.values.ndim != len(kind.shape) + 1:
         refuse(errors.columns.axes_of_rows(what, name, built.values.shape[1:], len(kind.shape)))
     for axis, dim in enumerate(kind.shape):
@@ -405,50 +445,51 @@ def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTabl
     return built
 
 
-#: Rows that are tested at once.
-TESTED = 1 << 18
+#: Number of rows whose domain is checked at once.
+ROWS_AT_ONCE = 1 << 18
 
 
-def _tested(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Where a test of single numbers holds, block by block."""
+def _in_blocks(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The mask of a test of single numbers, computed block by block."""
     result = np.empty(values.shape, bool)
-    for start in range(0, len(values), TESTED):
-        result[start : start + TESTED] = test(values[start : start + TESTED])
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        stop = start + ROWS_AT_ONCE
+        result[start:stop] = test(values[start:stop])
     return result
 
 
 def _among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    """Which numbers are, but for rounding, among those of a list."""
+    """Mask of the values that are in a sorted list, up to rounding."""
     position = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
-    distance = np.minimum(
-        np.abs(ascending[position] - values), np.abs(ascending[np.maximum(position - 1, 0)] - values)
-    )
+    distance = np.abs(ascending[position] - values)
+    position = np.maximum(position - 1, 0)  # the neighbour below
+    distance = np.minimum(distance, np.abs(ascending[position] - values))
     return distance <= 1e-9 * np.maximum(1, np.abs(values))
 
 
 def check_domain(
     built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows
 ) -> None:
-    """Whole numbers for ``int``, elements of the set for a value set; F0513 with the values outside."""
+    """Check a column: whole numbers for ``int``, elements for a value set; F0513 names other values."""
     values = built.values
     if kind.kind == "int":
-        outside = _tested(values, lambda block: block != np.rint(block))
+        outside = _in_blocks(values, lambda block: block != np.rint(block))
         expected = "whole numbers"
     elif members is not None:
+        ascending = np.array([np.nan])
         if len(members):
             ascending = np.sort(members)
-        else:
-            ascending = np.array([np.nan])
-        outside = _tested(values, lambda block: ~_among(block, ascending))
-        shown = ", ".join(f"{member:g}" for member in members[:8]) + (", ..." if len(members) > 8 else "")
+        outside = _in_blocks(values, lambda block: ~_among(block, ascending))
+        shown = ", ".join(f"{member:g}" for member in members[:8])
+        if len(members) > 8:
+            shown += ", ..."
         expected = f"one of {{{shown}}}"
     else:
         return
     if not outside.any():
         return
-    whole = f"declare {what.partition('.')[2]}: real, or round the data"
     if kind.kind == "int" or members is None:
-        fix = whole
+        fix = f"declare {what.partition('.')[2]}: real, or round the data"
     else:
         fix = _domain_fix(built, what, values, members)
     distinct, counts = np.unique(values[outside], return_counts=True)
@@ -458,7 +499,7 @@ def check_domain(
 
 
 def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray) -> str:
-    """The map to write when the data have as many values as the set."""
+    """A fix for values outside a set: a map to write, or other rows if the data have too many values."""
     distinct = np.unique(values)
     if built.encoding.get("map") or len(distinct) > 12:
         return "give data within the set, or leave other rows out with where"
@@ -466,13 +507,13 @@ def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray
         targets = [f"{member:g}" for member in sorted(members)]
     else:
         targets = ["..."] * len(distinct)
-    pairs = [
-        (_encode.spelled(_short(value)), target) for value, target in zip(distinct, targets, strict=True)
-    ]
+    keys = [_encode.spelled(_short(value)) for value in distinct]
+    pairs = list(zip(keys, targets, strict=True))
     return words.map_entry(what, built.encoding.get("column", "..."), pairs)
 
 
 def _short(value: float) -> Any:
+    """The number, as an integer if it is whole."""
     if float(value).is_integer():
         return int(value)
     return value

@@ -1,9 +1,9 @@
-"""``where``: a condition on a table's rows, which sees its columns and nothing else.
+"""``where``: a condition on a table's rows, which can read the table's columns and nothing else.
 
-The syntax is that of ``pandas.DataFrame.query``: names of columns (in backquotes where they are no
+The syntax is that of ``pandas.DataFrame.query``: names of columns (in backquotes if they are no
 identifiers), numbers, text in quotes, ``== != < <= > >= in``, ``and or not`` (also ``& | ~``), ``+
-- * / // % **``, ``column.isna()``, ``column.notna()``. It is evaluated here, so that it can name no
-variable, call no function and reach no attribute.
+- * / // % **``, ``column.isna()``, ``column.notna()``. The condition is evaluated here and not by
+Python, so it cannot name a variable, call a function or reach an attribute.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fccomodel.data.bind import errors
 from fccomodel.data.bind.errors.words import shortened
 from fccomodel.data.sources import RawColumn, RawTable
 
+#: Largest number of characters of a condition.
 LONGEST = 20_000
 COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -41,6 +42,7 @@ ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
+#: The comparison with its sides exchanged.
 MIRROR = {
     ast.Lt: ast.Gt,
     ast.Gt: ast.Lt,
@@ -53,20 +55,27 @@ MIRROR = {
 
 @dataclass(frozen=True)
 class _Text:
-    """A text column: positions in categories, -1 where missing."""
+    """A text column.
+
+    codes        for each row, the position of its text in ``categories``; -1 for a missing text
+    categories   the distinct texts
+    name         name of the column
+    """
 
     codes: np.ndarray
     categories: tuple[str, ...]
     name: str
 
     def test(self, accept: Callable[[str], bool], missing: bool) -> np.ndarray:
-        """A condition on each distinct text, spread over the rows."""
+        """The mask of a condition on texts; rows without a text get ``missing``."""
         return np.array([*map(accept, self.categories), missing], bool)[self.codes]
 
 
 def rows(text: str, table: RawTable) -> np.ndarray:
-    """The numbers of the rows where the condition holds, int64. F0509 where it is not a condition on
-    the table's columns."""
+    """The numbers of the rows that satisfy a condition, int64.
+
+    F0509 if the text is not a condition on the table's columns.
+    """
     parsed, quoted = _parse(text)
     try:
         value = _Evaluator(text, table, quoted).condition(parsed)
@@ -77,7 +86,7 @@ def rows(text: str, table: RawTable) -> np.ndarray:
 
 
 def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
-    """The condition's syntax, and the columns that stood in backquotes by the name they have in it."""
+    """The syntax tree of a condition, and the columns in backquotes by their names in the tree."""
     if len(text) > LONGEST:
         refuse(errors.where.too_long(len(text), LONGEST))
     quoted: dict[str, str] = {}
@@ -94,17 +103,19 @@ def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
 
 
 def _words(text: str) -> str:
-    """``&`` and ``|`` as the words with the weakest binding, as pandas reads them."""
-    parts, end = [], (1, 0)
+    """The text with ``and`` and ``or`` in place of ``&`` and ``|``, which bind as weakly, as in pandas."""
+    parts = []
+    end = (1, 0)
     for token in tokenize.generate_tokens(io.StringIO(text.replace("\n", " ")).readline):
-        parts.append(" " * (token.start[1] - end[1] if token.start[0] == end[0] else 0))
+        if token.start[0] == end[0]:
+            parts.append(" " * (token.start[1] - end[1]))
         parts.append({"&": " and ", "|": " or "}.get(token.string, token.string))
         end = token.end
     return "".join(parts)
 
 
 def _as_float(value: float) -> float:
-    """A Python float, which takes the precision of the column it is compared with."""
+    """A number as a Python float, which takes the precision of the column that it is compared with."""
     try:
         return float(value)
     except OverflowError:
@@ -112,17 +123,18 @@ def _as_float(value: float) -> float:
 
 
 class _Evaluator:
+    """Evaluates a condition on the columns of a table."""
+
     def __init__(self, text: str, table: RawTable, quoted: dict[str, str]):
         self.text, self.table, self.quoted = text, table, quoted
 
     def condition(self, node: ast.expr) -> np.ndarray:
-        """A mask."""
+        """The mask of a condition; refuses a part that is none."""
         value = self.value(node)
-        if isinstance(value, bool | np.bool_) or isinstance(value, np.ndarray) and value.dtype.kind == "b":
+        is_array = isinstance(value, np.ndarray)
+        if isinstance(value, bool | np.bool_) or is_array and value.dtype.kind == "b":
             return np.asarray(value)
-        refuse(
-            errors.where.not_a_condition(self.text, self.source(node), column=isinstance(value, np.ndarray))
-        )
+        refuse(errors.where.not_a_condition(self.text, self.source(node), column=is_array))
 
     def source(self, node: ast.expr) -> str:
         """The text of a part, with the columns' own names."""
@@ -132,7 +144,7 @@ class _Evaluator:
         return shortened(text)
 
     def value(self, node: ast.expr) -> Any:
-        """Numbers and masks as arrays or scalars, text as ``_Text`` or str, lists as lists."""
+        """The value of a part: numbers and masks as arrays or scalars, text as ``_Text`` or str, or lists."""
         match node:
             case ast.Constant(value=bool() | str() as value):
                 return value
@@ -160,6 +172,11 @@ class _Evaluator:
             case ast.Compare(left=left, ops=ops, comparators=rights):
                 links = zip(ops, [left, *rights], rights, strict=False)
                 return np.logical_and.reduce([self.compare(link, a, b) for link, a, b in links])
+        return self.call(node)
+
+    def call(self, node: ast.expr) -> np.ndarray:
+        """The mask of a call of a column's method; refuses every other part."""
+        match node:
             case ast.Call(
                 func=ast.Attribute(value=column, attr="isna" | "isnull" | "notna" | "notnull" as method),
                 args=[],
@@ -168,13 +185,15 @@ class _Evaluator:
                 return self.missing(column) ^ (method in ("notna", "notnull"))
             case ast.Call(func=ast.Attribute(value=column, attr="isin"), args=[items], keywords=[]):
                 return self.compare(ast.In(), column, items)
-        kind = {ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "a subscript"}.get(
-            type(node), self.source(node)
-        )
-        refuse(errors.where.not_allowed(self.text, kind))
+        kinds: dict[type, str] = {
+            ast.Call: "a call",
+            ast.Attribute: "an attribute",
+            ast.Subscript: "a subscript",
+        }
+        refuse(errors.where.not_allowed(self.text, kinds.get(type(node), self.source(node))))
 
     def column(self, name: str) -> Any:
-        """The values of a column; refuses one that has no numbers or text."""
+        """The values of a column; refuses a column with neither numbers nor texts."""
         if name not in self.table.numeric:
             refuse(errors.where.not_a_column(self.text, name, self.table))
         raw: RawColumn = self.table.load(name)
@@ -196,7 +215,7 @@ class _Evaluator:
         refuse(errors.where.not_a_number(self.text, self.source(node)))
 
     def missing(self, node: ast.expr) -> np.ndarray:
-        """Which rows have no value."""
+        """Mask of the rows without a value."""
         value = self.value(node)
         if isinstance(value, _Text):
             return value.codes < 0
@@ -205,13 +224,13 @@ class _Evaluator:
         return np.isnan(np.broadcast_to(np.asarray(value, float), (self.table.n,)))
 
     def compare(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> np.ndarray:
-        """Which rows fulfil a comparison."""
+        """Mask of the rows that satisfy a comparison."""
         a, b = self.value(left), self.value(right)
-        if isinstance(op, ast.Eq | ast.NotEq) and isinstance(b, list):  # pandas: == [..] means in
-            if isinstance(op, ast.Eq):
-                op = ast.In()
-            else:
-                op = ast.NotIn()
+        # In pandas ``== [..]`` means ``in``.
+        if isinstance(op, ast.Eq) and isinstance(b, list):
+            op = ast.In()
+        elif isinstance(op, ast.NotEq) and isinstance(b, list):
+            op = ast.NotIn()
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(b, list):
                 refuse(errors.where.not_a_list(self.text, self.source(right)))
@@ -224,23 +243,23 @@ class _Evaluator:
         return self.pair(op, a, b, left, right)
 
     def pair(self, op: ast.cmpop, a: Any, b: Any, left: ast.expr, right: ast.expr) -> Any:
-        """One comparison, text with text or number with number."""
+        """The mask of a comparison of texts with texts, or of numbers with numbers."""
         test = COMPARE[type(op)]
         if isinstance(a, str) and isinstance(b, _Text):
             return self.pair(MIRROR[type(op)](), b, a, right, left)
         if isinstance(a, _Text) and isinstance(b, str):
             return a.test(lambda text: bool(test(text, b)), isinstance(op, ast.NotEq))
         if isinstance(a, _Text) and isinstance(b, _Text):
-            texts = [np.array([*side.categories, ""], object)[side.codes] for side in (a, b)]
+            left_texts = np.array([*a.categories, ""], object)[a.codes]
+            right_texts = np.array([*b.categories, ""], object)[b.codes]
             present = (a.codes >= 0) & (b.codes >= 0)
-            return np.where(present, test(*texts).astype(bool), isinstance(op, ast.NotEq))
+            return np.where(present, test(left_texts, right_texts).astype(bool), isinstance(op, ast.NotEq))
+        if isinstance(a, str) and isinstance(b, str):
+            return np.bool_(test(a, b))
         if isinstance(a, str | _Text | list) or isinstance(b, str | _Text | list):
-            if isinstance(a, str) and isinstance(b, str):
-                return np.bool_(test(a, b))
-            if isinstance(a, str | _Text):
-                text, number = (left, right)
-            else:
-                text, number = (right, left)
+            text, number = left, right
+            if not isinstance(a, str | _Text):
+                text, number = right, left
             refuse(errors.where.text_and_number(self.text, self.source(text), self.source(number)))
         with np.errstate(all="ignore"):
             return np.asarray(test(a, b))

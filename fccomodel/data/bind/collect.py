@@ -1,4 +1,4 @@
-"""Collecting what is wrong with a binding, so that one run shows all of it."""
+"""Collects the errors of a binding, so that one run shows all of them."""
 
 from __future__ import annotations
 
@@ -26,39 +26,37 @@ def at(place: str) -> Iterator[None]:
 
 
 class Errors:
-    """The errors so far. ``collect`` runs a step, keeps the error that ended it, and lets the next
-    step begin."""
+    """The errors so far. ``collect`` runs a step and keeps its error, so that the next step can begin."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
 
     def add(self, diagnostic: Diagnostic, *, place: str = "") -> None:
-        """Note one error; ``place`` (``name.toml:4``) goes before the message, in place of one in the
-        model."""
-        self.diagnostics.append(
-            replace(diagnostic, message=f"{place}: {diagnostic.message}", span=None) if place else diagnostic
-        )
+        """Add one error. A ``place`` (``name.toml:4``) stands before the message and replaces the place
+        in the model."""
+        if place:
+            diagnostic = replace(diagnostic, message=f"{place}: {diagnostic.message}", span=None)
+        self.diagnostics.append(diagnostic)
 
     @contextmanager
     def collect(self, *, span: Span | None = None, place: str = "") -> Iterator[None]:
-        """Keep the errors that the block raises, at ``place`` of the binding file or else at ``span``
-        of the model."""
+        """Keep the errors that the block raises.
+
+        place   their place in the binding file, ``name.toml:4``
+        span    their place in the model, if they have none in the binding file
+        """
         try:
             yield
         except FccoError as error:
-            for d in error.diagnostics:
-                placed = d.message.startswith(f"{place.partition(':')[0]}:")
-                if place and not placed:
-                    message = f"{place}: {d.message}"
-                else:
-                    message = d.message
-                self.diagnostics.append(
-                    replace(
-                        d, message=message, span=d.span or (None if place or PLACED.match(message) else span)
-                    )
-                )
+            for diagnostic in error.diagnostics:
+                message = diagnostic.message
+                if place and not message.startswith(f"{place.partition(':')[0]}:"):
+                    message = f"{place}: {message}"
+                in_file = bool(place) or PLACED.match(message) is not None
+                kept_span = diagnostic.span or (None if in_file else span)
+                self.diagnostics.append(replace(diagnostic, message=message, span=kept_span))
 
     def stop(self, source: Source | None) -> None:
-        """Raise the errors so far, if there are any; equal ones are shown once."""
+        """Raise the errors so far, if there are any, each once."""
         if self.diagnostics:
             raise FccoError(dict.fromkeys(self.diagnostics), source)

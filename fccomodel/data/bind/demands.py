@@ -1,4 +1,4 @@
-"""What a model needs and what is given for it, compared: names, sizes, labels, samplers."""
+"""Checks that a binding has all that the model needs, and nothing else: names, sizes, labels, samplers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fccomodel.data.bind.collect import Errors
 
 
 def names(collected: Errors, kind: str, bound: Iterable[str], declared: Iterable[str]) -> None:
-    """F0518 for what the model does not declare."""
+    """Add F0518 for each bound name that the model does not declare."""
     declared = list(declared)
     for name in bound:
         if name not in declared:
@@ -22,7 +22,7 @@ def names(collected: Errors, kind: str, bound: Iterable[str], declared: Iterable
 
 
 def by_table(problem: ir.Problem, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data by name, the members of a family (``S.member``) under its name."""
+    """The data by name. Members of a family, given as ``S.member``, are a mapping under its name."""
     by_name = dict(data)
     families = {name for name, table in problem.tables.items() if table.family is not None}
     for name in list(by_name):
@@ -35,7 +35,7 @@ def by_table(problem: ir.Problem, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Sizes, collected: Errors) -> None:
-    """Dims that the user gives; F0520 for one that is no size."""
+    """Note the sizes of dims that the user gives; F0520 for a value that is no size."""
     keywords = {name: value for name, value in params.items() if name in problem.dims}
     for name, value in {**spec.dims, **keywords}.items():
         size = numbers.whole_number(value)
@@ -50,7 +50,7 @@ def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Size
 
 
 def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
-    """F0531 for a stored encoding that is not of this model."""
+    """F0531 for a stored encoding of another model."""
     kinds = ("number", "vector", "features", "labels", "family")
     for name, columns in encoding.items():
         table = problem.tables.get(name)
@@ -63,7 +63,7 @@ def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
 
 
 def all_sizes_fixed(problem: ir.Problem, sizes: Sizes, collected: Errors) -> None:
-    """F0517 for dims and label sets that nothing fixes; silent where an error before explains it."""
+    """F0517 for dims and label sets of unknown size; no error is added if there is an earlier one."""
     if collected.diagnostics:
         return
     for dim in problem.dims:
@@ -78,13 +78,12 @@ def all_sizes_fixed(problem: ir.Problem, sizes: Sizes, collected: Errors) -> Non
 
 
 def samplers(problem: ir.Problem, bound: Mapping[str, Callable[..., Any]], collected: Errors) -> None:
-    """F0530 for a distribution that is neither built in nor given."""
-    needed = {
-        binder.domain.family: binder
-        for node in problem.expressions(ir.Reduce)
-        for binder in node.binders
-        if isinstance(binder.domain, ir.Distribution) and binder.domain.sampler
-    }
+    """F0530 for a distribution that is neither built in nor given as a sampler."""
+    needed = {}
+    for node in problem.expressions(ir.Reduce):
+        for binder in node.binders:
+            if isinstance(binder.domain, ir.Distribution) and binder.domain.sampler:
+                needed[binder.domain.family] = binder
     for name, binder in needed.items():
         if not callable(bound.get(name)):
             collected.add(errors.demands.no_sampler(name, binder.span))

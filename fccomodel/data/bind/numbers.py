@@ -1,4 +1,4 @@
-"""Numbers that need no table: constant expressions, parameters."""
+"""Numbers that need no table: constant expressions and params."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def as_numbers(raw: Any) -> np.ndarray | None:
-    """Numbers, an array of them, a tensor or nested lists as float64; None for anything else, and for
-    what 64 bits do not hold.
+    """A number, an array, a tensor or nested lists of numbers as float64; None for anything else.
 
-    Truth values and texts are no numbers, though Python reads them so.
+    Truth values and texts do not count as numbers, although Python can convert them. None also for
+    numbers beyond 64 bits.
     """
     try:
-        given = np.asarray(raw.detach().cpu().double() if hasattr(raw, "detach") else raw)
-        if given.dtype == object and all(
-            isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in given.flat
-        ):
-            given = given.astype(float)
+        if hasattr(raw, "detach"):
+            raw = raw.detach().cpu().double()
+        given = np.asarray(raw)
+        if given.dtype == object:
+            if all(isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in given.flat):
+                given = given.astype(float)
         if given.dtype.kind in "iuf":
             return given.astype(float)
         return None
@@ -53,7 +54,7 @@ def as_numbers(raw: Any) -> np.ndarray | None:
 
 
 def whole_number(raw: Any) -> int | None:
-    """A whole number of any type of numbers; None for anything else."""
+    """The value as an int if it is a whole number of any type, else None."""
     number = as_numbers(raw)
     if number is not None and number.ndim == 0 and float(number).is_integer():
         return int(number)
@@ -61,8 +62,13 @@ def whole_number(raw: Any) -> int | None:
 
 
 class Values:
-    """Parameters by name, bound or by default, and the value of expressions in constants, parameters
-    and sizes."""
+    """The values of params, given or by default, and of expressions in constants, params and sizes.
+
+    raw_params   the given values
+    size         the size of a dim; None if it is unknown
+    labels       the labels of each set, for params with values by label
+    arrays       the bound arrays, once they are known
+    """
 
     def __init__(
         self,
@@ -71,27 +77,30 @@ class Values:
         size: Callable[[ir.Dim], int | None],
         labels: Mapping[str, tuple[str, ...]] | None = None,
     ):
-        self.problem, self.raw_params, self.size = problem, raw_params, size
+        self.problem = problem
+        self.raw_params = raw_params
+        self.size = size
         self.labels = {} if labels is None else labels
         self.params: dict[str, np.ndarray] = {}
         self.arrays: dict[str, np.ndarray] = {}
         self._pending: list[str] = []
 
     def scalar(self, expr: ir.Expr) -> float:
-        """A number; F0520 where the expression is none."""
+        """The value of an expression as a number; F0520 if it is an array."""
         value = np.asarray(self.of(expr), float)
         if value.shape != ():
             refuse(errors.numbers.not_a_scalar(self.problem.text(expr), value.shape))
         return float(value)
 
     def of(self, expr: ir.Expr) -> Any:
-        """The value, an array or a number. F0517 and F0519 where something in it is unknown."""
+        """The value of an expression, an array or a number. F0517 and F0519 if a part is unknown."""
         memo: dict[int, Any] = {}
         for node in ir.walk(expr):
             memo[id(node)] = self._node(node, memo)
         return memo[id(expr)]
 
     def _node(self, node: ir.Expr, memo: Mapping[int, Any]) -> Any:
+        """The value of one node, from the values of its arguments in ``memo``."""
         match node:
             case ir.Const():
                 return node.value
@@ -110,12 +119,13 @@ class Values:
                 index = tuple(int(memo[id(i)]) for i in node.indices)
                 return np.asarray(memo[id(node.base)])[index]
             case ir.Apply() if node.op in OPERATIONS:
+                args = [np.asarray(memo[id(arg)], float) for arg in node.args]
                 with np.errstate(all="ignore"):
-                    return OPERATIONS[node.op](*(np.asarray(memo[id(arg)], float) for arg in node.args))
+                    return OPERATIONS[node.op](*args)
         return refuse(errors.numbers.not_known_before_solving(self.problem.text(node)))
 
     def param(self, name: str) -> np.ndarray:
-        """A parameter's value, float64 of its declared shape. F0519, F0520."""
+        """The value of a param, float64 of its declared shape. F0519, F0520."""
         if name in self.params:
             return self.params[name]
         parameter = self.problem.params[name]
@@ -130,6 +140,7 @@ class Values:
         return value
 
     def _value(self, parameter: ir.Parameter) -> np.ndarray:
+        """The value of a param, checked."""
         name = parameter.name
         if name in self.raw_params:
             raw = self.raw_params[name]
@@ -137,14 +148,12 @@ class Values:
             raw = self.of(parameter.default)
         else:
             refuse(errors.numbers.no_value(name))
-        if (given := _by_label.labelled(raw)) is not None:
-            if parameter.shape:
-                axis = parameter.shape[0]
-            else:
-                axis = None
-            raw = _by_label.of_param(
-                parameter, given, self.labels.get(axis) if isinstance(axis, str) else None
-            )
+        given = _by_label.labelled(raw)
+        if given is not None:
+            order = None
+            if parameter.shape and isinstance(parameter.shape[0], str):
+                order = self.labels.get(parameter.shape[0])
+            raw = _by_label.of_param(parameter, given, order)
         value = as_numbers(raw)
         if value is None:
             refuse(errors.numbers.not_a_number(name, errors.words.value(raw)))
@@ -157,13 +166,14 @@ class Values:
         return value
 
     def _size(self, dim: ir.Dim, name: str) -> int:
+        """A size of a param; F0517 if it is unknown."""
         size = self.size(dim)
         if size is None:
             refuse(errors.demands.size_of_param(name, dim))
         return size
 
     def _check(self, parameter: ir.Parameter, value: np.ndarray) -> None:
-        """Finite and within the declared bounds."""
+        """F0520 for a value that is not finite or outside the declared bounds."""
         name = parameter.name
         if not np.isfinite(value).all():
             refuse(errors.numbers.not_finite(name, value[~np.isfinite(value)].flat[0]))
@@ -183,12 +193,11 @@ class Values:
 def bind_params(
     problem: ir.Problem, values: Values, spec: Spec, keywords: Mapping[str, Any], collected: Errors
 ) -> dict[str, np.ndarray]:
-    """Every declared parameter's value."""
+    """The value of every declared param."""
     params: dict[str, np.ndarray] = {}
     for name, parameter in problem.params.items():
-        if name in keywords or name not in spec.params:
-            place = ""
-        else:
+        place = ""
+        if name in spec.params and name not in keywords:
             place = spec.place("params", name)
         with collected.collect(span=parameter.span, place=place):
             params[name] = values.param(name)

@@ -23,27 +23,29 @@ ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
     "leaky_relu": torch.nn.LeakyReLU,
     "identity": torch.nn.Identity,
 }
+#: Nets that can be made by name, with their options.
 KINDS = {"mlp": ("activation", "bias"), "linear": ("bias",)}
-#: Weights and layers of the largest net that is made by name.
-LARGEST = 10**9
-DEEPEST = 1_000
+#: Largest number of weights of a net made by name.
+MOST_WEIGHTS = 10**9
+#: Largest number of layers of a net made by name.
+MOST_LAYERS = 1_000
 
 
 def parse(text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """Hidden widths and options of a specification; F0522 where it is none."""
+    """Hidden widths and options of a specification such as ``mlp(64, 64)``; F0522 for another text."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         refuse(errors.not_a_net(text))
-    name = tree.func if isinstance(tree, ast.Call) else tree
+    name = tree
+    args: list[ast.expr] = []
+    keywords: list[ast.keyword] = []
+    if isinstance(tree, ast.Call):
+        name, args, keywords = tree.func, tree.args, tree.keywords
     if not isinstance(name, ast.Name):
         refuse(errors.not_a_net(text))
     if name.id not in KINDS:
         refuse(errors.unknown_kind(name.id, KINDS))
-    if isinstance(tree, ast.Call):
-        args, keywords = (tree.args, tree.keywords)
-    else:
-        args, keywords = ([], [])
     widths = tuple(_width(arg, text) for arg in args)
     if name.id == "linear" and widths:
         refuse(errors.hidden_layers_of_linear())
@@ -56,6 +58,7 @@ def parse(text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 
 def _width(node: ast.expr, text: str) -> int:
+    """The width of a hidden layer; F0522 if it is no whole number."""
     width = node.value if isinstance(node, ast.Constant) else None
     if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= 1_000_000:
         refuse(errors.not_a_width(node, text))
@@ -63,6 +66,7 @@ def _width(node: ast.expr, text: str) -> int:
 
 
 def _option(name: str, node: ast.expr) -> Any:
+    """The value of an option; F0522 if it is not allowed."""
     value: Any = None
     if isinstance(node, ast.Name):
         value = node.id
@@ -79,15 +83,16 @@ def _option(name: str, node: ast.expr) -> Any:
 
 
 def make(text: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...]) -> torch.nn.Module:
-    """Layers of the given widths with the activation between them; the last is linear, and a real
-    output has no axis of its own.
+    """A module that maps (rows, *input) to (rows, *output), made of torch's own layers.
 
-    (rows, *input) -> (rows, *output), of torch's own layers alone.
+    It has linear layers of the given widths with the activation between them. An output that is a
+    number has no axis of its own.
     """
     hidden, options = parse(text)
     sizes = (math.prod(input_shape), *hidden, math.prod(output_shape))
-    if len(sizes) > DEEPEST or sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > LARGEST:
-        refuse(errors.too_large(text, LARGEST))
+    weights = sum(a * b for a, b in zip(sizes, sizes[1:], strict=False))
+    if len(sizes) > MOST_LAYERS or weights > MOST_WEIGHTS:
+        refuse(errors.too_large(text, MOST_WEIGHTS))
     layers: list[torch.nn.Module]
     if len(input_shape) == 1:
         layers = []

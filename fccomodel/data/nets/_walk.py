@@ -1,9 +1,9 @@
-"""How smooth a net is as a function of its parameters: smooth, weakly convex, or unknown, and why.
+"""Finds the smoothness of a net as a function of its parameters, with reasons.
 
-Every operation is followed from the input (which does not depend on the parameters) to the output.
-A value is ``constant``, ``affine`` or ``smooth`` in the parameters, ``weakly convex``, or
-``unknown``. A convex kink (ReLU) of a smooth value is weakly convex; a layer with free weights
-after it may multiply the kink by a negative number, so that the value is ``unknown``.
+Every operation is followed from the input (which does not depend on the parameters) to the output. The
+state of a value is ``constant``, ``affine``, ``smooth``, ``weakly convex`` or ``unknown``. A convex kink
+(ReLU) of a smooth value is weakly convex. A later layer with free weights may multiply the kink by a
+negative number, so the result is ``unknown``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import builtins
 import operator
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from fccomodel.core import process
 
-# How a module's output depends on its weights.
+# States of a value: its dependence on the parameters, from the simplest on.
 CONSTANT = "constant"
 AFFINE = "affine"
 SMOOTH = "smooth"
@@ -34,11 +34,12 @@ ORDER = (CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN)
 
 @dataclass(frozen=True, kw_only=True)
 class NetFacts:
-    """``kind``: ``smooth``, ``weakly convex`` or ``unknown`` in the parameters; ``affine`` is a case
-    of ``smooth``.
+    """The smoothness of a net as a function of its parameters.
 
-    Smooth means continuously differentiable, without a bound on the gradient's Lipschitz constant
-    over all parameters. ``reasons`` name the layers.
+    kind      ``smooth``, ``weakly convex`` or ``unknown``. Smooth means continuously differentiable;
+              the gradient may have no global Lipschitz constant
+    affine    whether a smooth net is affine
+    reasons   sentences that name the layers
     """
 
     kind: str
@@ -51,37 +52,44 @@ class NetFacts:
         return self.kind == SMOOTH
 
 
+#: From the state of an operation's input to the state of its output.
 _Rule = Callable[[str], str]
 
 
 def _smooth(state: str) -> str:
+    """The rule of a smooth function."""
     return {CONSTANT: CONSTANT, AFFINE: SMOOTH, SMOOTH: SMOOTH}.get(state, UNKNOWN)
 
 
 def _convex_increasing(state: str) -> str:
+    """The rule of a convex nondecreasing function with kinks."""
     return {CONSTANT: CONSTANT, AFFINE: WEAK, SMOOTH: WEAK, WEAK: WEAK}.get(state, UNKNOWN)
 
 
 def _convex(state: str) -> str:
+    """The rule of a convex function with kinks."""
     return {CONSTANT: CONSTANT, AFFINE: WEAK, SMOOTH: WEAK}.get(state, UNKNOWN)
 
 
 def _average(state: str) -> str:
+    """The rule of averages and of reshaping, which keep every state."""
     return state
 
 
 def _kinked(state: str) -> str:
+    """The rule of a function with kinks that is not convex."""
     if state == CONSTANT:
         return CONSTANT
     return UNKNOWN
 
 
 def _weights(state: str) -> str:
-    """A layer linear in its own free weights and in its input."""
+    """The rule of a layer that is linear in its own free weights and in its input."""
     return {CONSTANT: AFFINE, AFFINE: SMOOTH, SMOOTH: SMOOTH}.get(state, UNKNOWN)
 
 
 def _fixed_weights(state: str) -> str:
+    """The rule of a linear layer with fixed weights, some of which may be negative."""
     if state in (CONSTANT, AFFINE, SMOOTH):
         return state
     return UNKNOWN
@@ -217,7 +225,11 @@ METHODS: Mapping[str, _Rule] = {
 
 
 class _Tracer(torch.fx.Tracer):
-    """Follows what its own thread calls: while it does, the modules of all threads are called through it."""
+    """A tracer for one thread.
+
+    While it traces, torch calls the modules of all threads through it. Those of other threads are called
+    as usual.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -225,56 +237,54 @@ class _Tracer(torch.fx.Tracer):
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
         """Trace the call of a module, in this thread only."""
-        own = threading.get_ident() == self._thread
-        if own:
+        if threading.get_ident() == self._thread:
             return super().call_module(m, forward, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: Any) -> Any:
         """Trace an attribute of a module, in this thread only."""
-        own = threading.get_ident() == self._thread
-        if own:
+        if threading.get_ident() == self._thread:
             return super().getattr(attr, attr_val, parameter_proxy_cache)
         return attr_val
 
 
 def walk(module: nn.Module) -> NetFacts:
-    """Follow the module's operations from input to output."""
+    """The facts about a module, from its operations between input and output."""
     try:
         with process.ALONE, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             graph = _Tracer().trace(module)
     except Exception as error:  # whatever a user's forward does with a traced value
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return NetFacts(
-            kind=UNKNOWN, reasons=(f"the forward of {type(module).__name__} cannot be followed: {reason}",)
-        )
+        message = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = f"the forward of {type(module).__name__} cannot be followed: {message}"
+        return NetFacts(kind=UNKNOWN, reasons=(reason,))
     states: dict[torch.fx.Node, str] = {}
-    kinks: dict[str, list[str]] = {}
-    unknown: list[str] = []
-    negating = ""
+    kinks: dict[str, list[str]] = {}  # the places of layers with convex kinks, by the name of the layer
+    unknown: list[str] = []  # operations that made the state unknown
+    negating = ""  # the first operation that may multiply a kink by a negative number
     for node in graph.nodes:
         before = max((states[source] for source in node.all_input_nodes), key=ORDER.index, default=CONSTANT)
-        states[node] = _step(module, node, states, before)
-        if before != CONSTANT and _bends(module, node) and _step(module, node, states, SMOOTH) == WEAK:
-            kinks.setdefault(_called(module, node), []).append(str(node.target))
-        elif states[node] == UNKNOWN and before == WEAK:
-            negating = negating or f"{_called(module, node)}{_where(module, [node.target])}"
+        states[node] = _state_after(module, node, states, before)
+        has_convex_kink = _can_have_kinks(module, node) and _state_after(module, node, states, SMOOTH) == WEAK
+        if before != CONSTANT and has_convex_kink:
+            kinks.setdefault(_name(module, node), []).append(str(node.target))
         elif states[node] == UNKNOWN and before != UNKNOWN:
-            unknown.append(f"{_called(module, node)}{_where(module, [node.target])}")
+            described = f"{_name(module, node)}{_layers_at(module, [node.target])}"
+            if before != WEAK:
+                unknown.append(described)
+            elif not negating:
+                negating = described
     final = next(states[node] for node in graph.nodes if node.op == "output")
-    layers = ", ".join(f"{name}{_where(module, paths)}" for name, paths in kinks.items())
+    layers = ", ".join(f"{name}{_layers_at(module, paths)}" for name, paths in kinks.items())
     if final == UNKNOWN:
+        reasons = []
         if negating:
-            reasons = [
+            reasons.append(
                 f"{layers}: a kink where the argument is 0, which {negating} after it may multiply by a "
                 "negative number"
-            ]
-        else:
-            reasons = []
-        reasons += [
-            f"{name}: not differentiable everywhere, or not known here" for name in dict.fromkeys(unknown)
-        ]
+            )
+        for name in dict.fromkeys(unknown):
+            reasons.append(f"{name}: not differentiable everywhere, or not known here")
         return NetFacts(kind=UNKNOWN, reasons=tuple(reasons))
     if final == WEAK:
         return NetFacts(kind=WEAK, reasons=(f"{layers}: convex kinks, and no free weights after them",))
@@ -285,8 +295,8 @@ def walk(module: nn.Module) -> NetFacts:
     return NetFacts(kind=SMOOTH, affine=True, reasons=("the output is affine in the parameters",))
 
 
-def _bends(module: nn.Module, node: torch.fx.Node) -> bool:
-    """Whether a node can have kinks of its own: arithmetic passes on those of its arguments."""
+def _can_have_kinks(module: nn.Module, node: torch.fx.Node) -> bool:
+    """Whether a node can have kinks of its own, as arithmetic cannot."""
     return (
         node.op == "call_module"
         or node.target in METHODS
@@ -295,28 +305,30 @@ def _bends(module: nn.Module, node: torch.fx.Node) -> bool:
     )
 
 
-def _called(module: nn.Module, node: torch.fx.Node) -> str:
-    """A node as people call it: the layer's class, or the function."""
+def _name(module: nn.Module, node: torch.fx.Node) -> str:
+    """The name of a node: the class of a layer, or a function with its parentheses."""
     if node.op == "call_module":
         return type(module.get_submodule(str(node.target))).__name__
-    return (
-        f"{node.target if isinstance(node.target, str) else getattr(node.target, '__name__', node.target)}()"
-    )
+    if isinstance(node.target, str):
+        return f"{node.target}()"
+    return f"{getattr(node.target, '__name__', node.target)}()"
 
 
-def _where(module: nn.Module, paths: list[Any]) -> str:
-    layers = [
-        str(path)
-        for path in paths
-        if isinstance(path, str) and dict(module.named_modules()).get(path) is not None
-    ]
-    if layers:
-        return f" (layer{'s' * (len(layers) > 1)} {', '.join(layers)})"
-    return ""
+def _layers_at(module: nn.Module, paths: list[Any]) -> str:
+    """The paths that are layers, as `` (layers 0, 2)``; empty if none is."""
+    known = dict(module.named_modules())
+    layers = [path for path in paths if isinstance(path, str) and known.get(path) is not None]
+    if not layers:
+        return ""
+    if len(layers) == 1:
+        return f" (layer {layers[0]})"
+    return f" (layers {', '.join(layers)})"
 
 
-def _step(module: nn.Module, node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str) -> str:
-    """The state after a node whose inputs are at most ``before``."""
+def _state_after(
+    module: nn.Module, node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str
+) -> str:
+    """The state of a node's value, if the last of its inputs' states is ``before``."""
     if node.op == "placeholder":
         return CONSTANT
     if node.op == "output":
@@ -338,7 +350,7 @@ def _step(module: nn.Module, node: torch.fx.Node, states: Mapping[torch.fx.Node,
 
 
 def _layer(layer: nn.Module) -> _Rule:
-    """How a layer of torch changes a state."""
+    """The rule of a layer of torch."""
     free = any(parameter.requires_grad for parameter in layer.parameters())
     if isinstance(layer, LINEAR):
         if free:
@@ -348,26 +360,15 @@ def _layer(layer: nn.Module) -> _Rule:
         if layer.eps > 0:
             return lambda state: AFFINE if state == CONSTANT and free else _smooth(state)
         return _kinked
-    if (
-        isinstance(layer, RECURRENT)
-        or isinstance(layer, nn.RNN | nn.RNNCell)
-        and layer.nonlinearity == "tanh"
-    ):
+    with_tanh = isinstance(layer, nn.RNN | nn.RNNCell) and layer.nonlinearity == "tanh"
+    if isinstance(layer, RECURRENT) or with_tanh:
         return lambda state: SMOOTH if state in (CONSTANT, AFFINE, SMOOTH) else UNKNOWN
     if isinstance(layer, SMOOTH_LAYERS):
         return _smooth
     if isinstance(layer, nn.ELU):
-        if layer.alpha == 1:
-            return _smooth
-        if 0 <= layer.alpha < 1:
-            return _convex_increasing
-        return _kinked
-    if (
-        isinstance(layer, nn.ReLU)
-        or isinstance(layer, MAXIMA)
-        or isinstance(layer, nn.LeakyReLU)
-        and 0 <= layer.negative_slope <= 1
-    ):
+        return _elu(layer.alpha)
+    convex_leaky = isinstance(layer, nn.LeakyReLU) and 0 <= layer.negative_slope <= 1
+    if isinstance(layer, nn.ReLU) or isinstance(layer, MAXIMA) or convex_leaky:
         return _convex_increasing
     if isinstance(layer, AVERAGES):
         return _average
@@ -376,8 +377,33 @@ def _layer(layer: nn.Module) -> _Rule:
     return lambda state: UNKNOWN
 
 
+def _elu(alpha: float) -> _Rule:
+    """The rule of an ELU."""
+    if alpha == 1:
+        return _smooth
+    if 0 <= alpha < 1:
+        return _convex_increasing
+    return _kinked
+
+
+def _product(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], sides: Sequence[str]) -> str:
+    """The state of a product, whose first two factors have the states ``sides``."""
+    dependent = [side for side in sides if side != CONSTANT]
+    if len(dependent) < 2:
+        product = (dependent or [CONSTANT])[0]
+    elif all(side in (AFFINE, SMOOTH) for side in dependent):
+        product = SMOOTH
+    else:
+        product = UNKNOWN
+    numbers = [arg for arg in node.args[:2] if isinstance(arg, int | float)]
+    if product == WEAK and not (numbers and numbers[0] >= 0):
+        return UNKNOWN
+    others = [states[source] for source in node.all_input_nodes[2:]]
+    return max([product, *others], key=ORDER.index)
+
+
 def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str) -> str:
-    """Sums, products and quotients of values and numbers."""
+    """The state of a sum, product, quotient or power of values and numbers."""
     sides = [states[arg] if isinstance(arg, torch.fx.Node) else CONSTANT for arg in node.args[:2]]
     numbers = [arg for arg in node.args[:2] if isinstance(arg, int | float)]
     if node.target in (operator.add, torch.add, operator.iadd):
@@ -389,62 +415,54 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
     if node.target in (operator.neg, torch.neg):
         return _fixed_weights(before)
     if node.target in PRODUCTS:
-        dependent = [side for side in sides if side != CONSTANT]
-        if len(dependent) == 2:
-            if all(side in (AFFINE, SMOOTH) for side in dependent):
-                product = SMOOTH
-            else:
-                product = UNKNOWN
-        else:
-            product = (dependent or [CONSTANT])[0]
-        if product == WEAK and not (numbers and numbers[0] >= 0):
-            return UNKNOWN
-        return max([product, *(states[source] for source in node.all_input_nodes[2:])], key=ORDER.index)
+        return _product(node, states, sides)
     if node.target in (operator.truediv, torch.div):
-        if len(sides) > 1 and sides[1] != CONSTANT:
-            return UNKNOWN
-        if before != WEAK or numbers and numbers[0] > 0:
-            return before
-        return UNKNOWN
-    if (
-        node.target in (operator.pow, torch.pow)
-        and numbers
-        and numbers[-1] in (1, 2, 3, 4)
-        and sides[0] != WEAK
-    ):
-        return _smooth(before)
+        constant_divisor = len(sides) < 2 or sides[1] == CONSTANT
+        positive = bool(numbers) and numbers[0] > 0
+        return before if constant_divisor and (before != WEAK or positive) else UNKNOWN
+    if node.target in (operator.pow, torch.pow) and sides[0] != WEAK:
+        if numbers and numbers[-1] in (1, 2, 3, 4):
+            return _smooth(before)
     if node.target in (F.leaky_relu, F.elu):
-        if len(node.args) > 1:
-            value = node.args[1]
-        else:
-            value = node.kwargs.get("negative_slope", node.kwargs.get("alpha"))
-        if node.target is F.elu:
-            if value in (None, 1, 1.0):
-                return _smooth(before)
-            return _kinked(before)
-        if value is None or isinstance(value, int | float) and 0 <= value <= 1:
-            return _convex_increasing(before)
-        return _kinked(before)
+        return _activation(node, before)
     if before == CONSTANT:
         return CONSTANT
     return UNKNOWN
 
 
+def _activation(node: torch.fx.Node, before: str) -> str:
+    """The state of a leaky ReLU or an ELU that is called as a function."""
+    if len(node.args) > 1:
+        parameter = node.args[1]
+    else:
+        parameter = node.kwargs.get("negative_slope", node.kwargs.get("alpha"))
+    if node.target is F.elu:
+        if parameter in (None, 1, 1.0):
+            return _smooth(before)
+        return _kinked(before)
+    if parameter is None or isinstance(parameter, int | float) and 0 <= parameter <= 1:
+        return _convex_increasing(before)
+    return _kinked(before)
+
+
 def train_mode(module: nn.Module) -> list[tuple[str, str]]:
-    """Layers that, as they are set, make the output random or dependent on other rows: (what, why)."""
+    """The layers that make the output random or dependent on other rows in their present mode.
+
+    Each is a pair of a name and a reason.
+    """
     layers = []
     for path, layer in module.named_modules():
-        called = f"{type(layer).__name__}{f' (layer {path})' if path else ''}"
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm) and (
-            layer.training or layer.running_mean is None
-        ):
-            layers.append(
-                (called, "in train mode the output for a row depends on the other rows of its batch")
-            )
+        name = type(layer).__name__
+        if path:
+            name += f" (layer {path})"
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            if layer.training or layer.running_mean is None:
+                why = "in train mode the output for a row depends on the other rows of its batch"
+                layers.append((name, why))
         elif isinstance(layer, nn.modules.dropout._DropoutNd) and layer.training and layer.p > 0:
-            layers.append((called, "in train mode the output is random"))
+            layers.append((name, "in train mode the output is random"))
         elif isinstance(layer, nn.RReLU) and layer.training:
-            layers.append((called, "in train mode the output is random"))
+            layers.append((name, "in train mode the output is random"))
         elif isinstance(layer, nn.RNNBase | nn.MultiheadAttention) and layer.training and layer.dropout > 0:
-            layers.append((called, "in train mode its dropout makes the output random"))
+            layers.append((name, "in train mode its dropout makes the output random"))
     return layers

@@ -29,6 +29,7 @@ from fccomodel.evaluation.kernels.net_rows import ROWS, NetRows, net_apply
 from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
+from fccomodel.evaluation.sets.mapped import Mapped
 from fccomodel.evaluation.sets.selections import Conditions
 from fccomodel.library import atoms, reductions
 from fccomodel.library.distances import beside, middle, squared_distances
@@ -127,12 +128,15 @@ class Evaluator(Conditions):
         return self.below(node, env)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
-        """The subexpressions of a node: its other form, or the sides of a squared distance, if any.
+        """The subexpressions of a node: its other form, the input of a net, or the sides of a squared
+        distance, if any.
 
         ``merged`` are axes that will become one.
         """
         if (form := self.rewritten(node)) is not None:
             return (form,)
+        if isinstance(node, ir.NetCall):
+            return (node.arg,)
         return self.sides(node, env, merged) or super().inner(node, env)
 
     def rewritten(self, node: ir.Expr) -> ir.Expr | None:
@@ -222,8 +226,9 @@ class Evaluator(Conditions):
         return self.numel(node, env) > self.chunk and not self.stored(node, env)
 
     def closing(self, node: ir.Expr, env: Env) -> bool:
-        """Whether a node of moderate size has a heavy child, such as a sum over features for many rows."""
-        if self.inside or not isinstance(node, ir.Apply | ir.Item):
+        """Whether a node of moderate size has a heavy child, such as a sum over features for many rows, or
+        a net of rows with draws beside them."""
+        if self.inside or not isinstance(node, ir.Apply | ir.Item | ir.NetCall):
             return False
         if self.heavy(node, env) or not self.axes(node, env):
             return False
@@ -300,7 +305,7 @@ class Evaluator(Conditions):
         if thrifty:
             value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), rows.to(working))
             value = value.to(weights.dtype)
-        elif len(rows) * max(widths, 1) <= self.chunk:
+        elif len(rows) * max(widths, 1) <= self.chunk and not isinstance(rows, Mapped):
             value = net_apply(module, weights, rows)
         else:
             value = NetRows.apply(module, ROWS, weights, rows)

@@ -13,6 +13,7 @@ import torch
 
 from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
+from fccomodel.data import draw_counts, net_costs
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.interpret.spaces import Listing, Product, Runs, lengths_of
 from fccomodel.evaluation.sets import draws, elements, selections
@@ -65,8 +66,9 @@ def all_of(
         return evaluator.memo[key]
     args = [evaluator.value(arg, inner) for arg in domain.args]
     event = math.prod(elements.shape(evaluator.bound, domain.shape))
+    weight = net_costs.numbers_of_a_draw(evaluator.bound, binder, node.body, event)
     around = evaluator.axes(node.body, {b: value for b, value in inner.items() if b is not binder})
-    number = draws.count(evaluator.draws, math.prod(around.values()) * event, math.prod(over.values()))
+    number = draw_counts.count(evaluator.draws, math.prod(around.values()) * weight, math.prod(over.values()))
     evaluator.sampled[binder] = max(evaluator.sampled.get(binder, 0), number * math.prod(over.values()))
     return draws.sample(evaluator.bound, binder, args, number, evaluator.seed, tuple(over.items()))
 

@@ -28,7 +28,9 @@ def tracked(
 ) -> torch.Tensor:
     """``track`` for the blocks that a batch has; the others keep their estimate, which stands for them.
 
-    An estimate that no batch has moved yet is NaN; then the batch's value is returned.
+    An estimate that no batch has moved yet is NaN. If the batch does not have it either, the mean of
+    those that the batch has stands for it, or 1 if it has none: its gradient is 0, and the loss stays
+    finite.
     """
     shape = present.shape
     count, event = present.numel(), g.shape[present.dim() :]
@@ -47,7 +49,11 @@ def tracked(
         u[tuple(part[here] for part in places)] = local[here]
     else:
         u.copy_(torch.where(wide, local, old).reshape(u.shape))
-    kept = torch.where(old.isnan(), values, old)
+    if bool(here.any()):
+        unseen = moved[here].mean(0)
+    else:
+        unseen = moved.new_ones(event)
+    kept = torch.where(old.isnan(), unseen, old)
     return torch.where(wide, moved, kept).reshape(g.shape)
 
 

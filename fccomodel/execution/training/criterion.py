@@ -14,9 +14,9 @@ import torch
 from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.core import process
-from fccomodel.core.diagnostics import Diagnostic, refuse
+from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
 from fccomodel.data.bound import Bound
-from fccomodel.execution.training import blocks
+from fccomodel.execution.training import blocks, joint
 from fccomodel.execution.training.samplers import Strata, StratifiedSampler
 from fccomodel.plan import Plan
 from fccomodel.program import errors
@@ -42,6 +42,10 @@ WATCHED_EVERY = 4
 LEAST_ROWS = 8
 
 Rows = torch.Tensor | np.ndarray | list[int]
+
+
+class NotFinite(FccoError):
+    """Scores of a batch are not finite; nothing of the criterion has moved."""
 
 
 def suitable(algorithm: Algorithm) -> bool:
@@ -73,6 +77,7 @@ class Made:
         space: dict[str, Any] = {
             name: vars(blocks)[name] for name in ("tracked", "keep", "mean", "mean_log", "WATCHING")
         }
+        space["INITIAL"] = dict(program.initial)
         with process.own_randomness():
             exec(compile(program.text, "criterion.py", "exec", dont_inherit=True), space)  # noqa: S102
         return cls(lowered=lowered, program=program, functions=space, capacity=capacity)
@@ -84,11 +89,23 @@ class Criterion(torch.nn.Module):
     ``loss = criterion(rows, s=net(x))``: its value is an estimate of the minimised objective, its
     gradient the algorithm's. Estimates u, centres and multipliers are buffers, variables beside the
     nets are parameters. In evaluation mode estimates do not move.
+
+    If it is ``together`` under ``torch.distributed``, the batches of all ranks are one: every rank calls
+    it at the same time, and gradients are averaged over ranks, as ``DistributedDataParallel`` does.
     """
 
-    def __init__(self, bound: Bound, plan: Plan, *, batch: int, dtype: torch.dtype = torch.float64):
+    def __init__(
+        self,
+        bound: Bound,
+        plan: Plan,
+        *,
+        batch: int,
+        dtype: torch.dtype = torch.float64,
+        together: bool = False,
+    ):
         super().__init__()
         self.bound, self.plan, self.batch, self.dtype = bound, plan, batch, dtype
+        self.together = together
         self.made: dict[int, Made] = {}
         self.placed: dict[tuple[int, torch.device], SimpleNamespace] = {}
         first = self._made(batch)
@@ -97,10 +114,12 @@ class Criterion(torch.nn.Module):
         self.inputs: dict[str, list[ScoreInput]] = {}
         for asked in lowered.scores:
             self.inputs.setdefault(asked.net, []).append(asked)
+        self.table_of = {asked.name: asked.table for asked in lowered.scores}
         self.strata = {
             name: Strata.of(
                 bound.tables[name].n,
                 [*lowered.state.partitions.get(name, []), *lowered.watching.partitions.get(name, [])],
+                lowered.state.related.get(name, []),
             )
             for name in self.tables
         }
@@ -109,6 +128,25 @@ class Criterion(torch.nn.Module):
         self.steps, self.until, self.before = 0, int(self.settings.stage), math.inf
         self.noise = torch.Generator().manual_seed(0)
         self._register(lowered)
+        self._start(first)
+
+    def _start(self, made: Made) -> None:
+        """The variables beside the nets where a solve starts them: inside their sets."""
+        w = made.functions["start"](torch.Generator().manual_seed(0), "cpu", self.dtype)
+        self._assign(w)
+
+    @torch.no_grad()
+    def _assign(self, w: torch.Tensor) -> None:
+        """The variables from one flat vector."""
+        for name, (begin, end, shape) in self.layout.items():
+            self.variables[name].copy_(w[begin:end].reshape(shape))
+
+    def _flat(self) -> torch.Tensor | None:
+        """The variables beside the nets as one vector, or None if there are none."""
+        flat = [p.reshape(-1) for p in self.variables.values()]
+        if flat:
+            return torch.cat(flat)
+        return None
 
     def _register(self, lowered: GivenSteps) -> None:
         """The variables beside the nets as parameters; all that a step keeps as buffers."""
@@ -163,40 +201,58 @@ class Criterion(torch.nn.Module):
         Raises F0826 for rows, names or shapes that do not fit.
         """
         ids = self._ids(rows)
-        given, parts = SimpleNamespace(), dict[str, torch.Tensor]()
-        flat = self._scores(scores, ids)
+        mine = self._scores(scores, ids)
         if previous is not None:
             before = self._scores(previous, ids)
         else:
-            before = flat
-        device = next(iter(flat.values())).device
-        made = self._made(max(len(part) for part in ids.values()))
-        for name, part in ids.items():
-            padded = _padded(part, made.capacity, part[0])
+            before = mine
+        if self.together and joint.count() > 1:
+            batch = joint.gathered(ids, mine, before, self.table_of)
+        else:
+            batch = joint.alone(ids, mine, before)
+        made = self._made(max(len(part) for part in batch.ids.values()))
+        device = next(iter(mine.values())).device
+        given = self._given(batch, made.capacity, device)
+        value, adjoints, gradients = self._stepped(made, given, device)
+        return self._loss(value, self._own(adjoints, batch, mine), gradients, mine)
+
+    def _given(self, batch: joint.Batch, capacity: int, device: torch.device) -> SimpleNamespace:
+        """Rows, their weights and scores, filled up to the capacity of a program."""
+        given = SimpleNamespace()
+        for name, part in batch.ids.items():
+            padded = _padded(part, capacity, part[0])
             weights, strata, others = self.strata[name].weights(part)
             filled = {
                 "rows": padded,
-                "weights": _padded(weights.to(self.dtype), made.capacity, 0.0),
-                "strata": _padded(strata, made.capacity, -1),
-                "others": _padded(others.to(self.dtype), made.capacity, 1.0),
+                "weights": _padded(weights.to(self.dtype), capacity, 0.0),
+                "strata": _padded(strata, capacity, -1),
+                "others": _padded(others.to(self.dtype), capacity, 1.0),
             }
             for kind, values in filled.items():
                 setattr(given, f"{kind}_{name}", values.to(device))
-        for name, score in flat.items():
-            parts[name] = score
-            setattr(given, name, self._filled(score, made.capacity))
-            setattr(given, f"{name}_prev", self._filled(before[name], made.capacity))
-        value, adjoints, gradients = self._stepped(made, given, device)
-        return self._loss(value, adjoints, gradients, parts)
+        for name, score in batch.scores.items():
+            setattr(given, name, self._filled(score, capacity))
+            setattr(given, f"{name}_prev", self._filled(batch.before[name], capacity))
+        return given
+
+    def _own(
+        self, adjoints: Mapping[str, torch.Tensor], batch: joint.Batch, mine: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """The adjoints of this rank's scores, times the number of ranks: gradients are averaged later."""
+        found = {}
+        for name, adjoint in adjoints.items():
+            begin = batch.begins[self.table_of[name]]
+            found[name] = adjoint[begin : begin + len(mine[name])] * batch.ranks
+        return found
 
     def _stepped(
         self, made: Made, given: SimpleNamespace, device: torch.device
     ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """What the emitted step says of a batch; the watched values move with it."""
         data = self._data(made, device)
-        flat = [p.detach().reshape(-1) for p in self.variables.values()]
-        if flat:
-            w = torch.cat(flat)
+        flat = self._flat()
+        if flat is not None:
+            w = flat.detach()
         else:
             w = torch.zeros(0, dtype=self.dtype, device=device)
         groups = [self._group(group) for group in ("u", "c", "y")]
@@ -236,7 +292,7 @@ class Criterion(torch.nn.Module):
         total: Any = 0.0
         for name, adjoint in adjoints.items():
             score = scores[name]
-            kept = adjoint[: len(score)].to(self.dtype).expand(score.shape)
+            kept = adjoint.to(self.dtype).expand(score.shape)
             total = total + (kept * score.to(self.dtype)).sum()
         for name, gradient in gradients.items():
             parameter = self.variables[name]
@@ -244,7 +300,11 @@ class Criterion(torch.nn.Module):
                 parameter.shape
             )
             total = total + (kept * parameter).sum()
-        return total - total.detach() + torch.as_tensor(value, dtype=self.dtype).to(total.device)
+        shift = torch.as_tensor(value, dtype=self.dtype).to(total.device) - total.detach()
+        flat = self._flat()
+        if flat is not None and self.plan.normal.prox:
+            total = total + self.made[self.batch].functions["regulariser"](flat)
+        return total + shift
 
     # ------------------------------------------------------------------------------ what a step takes
     def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
@@ -295,7 +355,25 @@ class Criterion(torch.nn.Module):
                 if shape != expected and shape != (*expected, 1):
                     self._refuse(errors.criterion_shape(net, shape, expected))
                 found[one.name] = value[name].reshape(expected)
+        self._finite(found, ids)
         return found
+
+    def _finite(self, scores: Mapping[str, torch.Tensor], ids: Mapping[str, torch.Tensor]) -> None:
+        """Raises F0826 for scores that are not finite, before anything has moved."""
+        for asked in (one for each in self.inputs.values() for one in each):
+            score = scores[asked.name].detach()
+            if bool(torch.isfinite(score).all()):
+                continue
+            wrong = ~torch.isfinite(score.reshape(len(score), -1)).all(dim=1)
+            first = ids[asked.table][int(wrong.nonzero()[0])]
+            row = int(self.bound.tables[asked.table].numbers[int(first)])
+            count = f"{int(wrong.sum())} of {len(score)}"
+            error = errors.criterion_not_finite(asked.net, count, row, self.steps)
+            raise NotFinite([error], self.bound.problem.source)
+
+    def key(self, asked: ScoreInput) -> str:
+        """What the scores of a column are given as, where a net has several."""
+        return _column(asked, self.inputs[asked.net])
 
     def _filled(self, score: torch.Tensor, capacity: int) -> torch.Tensor:
         """Scores in the precision of the algebra, filled up with the first row's."""
@@ -333,6 +411,7 @@ class Criterion(torch.nn.Module):
         """After the optimizer's step: variables back into their sets; at the end of a stage the centres
         move to the multipliers seen, estimates average over longer windows, and penalties whose
         multipliers are at their bound are raised."""
+        self._project()
         if self.steps < self.until:
             return
         h = self.settings
@@ -354,6 +433,16 @@ class Criterion(torch.nn.Module):
                 h.smooth(name, max(SHARPER * h.smoothing(name), LEAST_SMOOTHING))
         if largest >= SATURATED * h.rho:
             h.rho *= 2.0
+
+    def _project(self) -> None:
+        """Variables beside the nets back into their sets."""
+        made = self.made[self.batch]
+        if not made.program.projects:
+            return
+        w = self._flat()
+        assert w is not None
+        made.functions["project"](w, 0.0)
+        self._assign(w)
 
     @property
     def _estimated(self) -> tuple[str, ...]:
@@ -395,12 +484,19 @@ class Criterion(torch.nn.Module):
         return found
 
     def sampler(self, seed: int = 0, batch: int | None = None, table: str | None = None) -> StratifiedSampler:
-        """Batches of row numbers with rows of every set and group: a ``batch_sampler`` of a DataLoader."""
+        """Batches of row numbers with rows of every set and group: a ``batch_sampler`` of a DataLoader.
+
+        Under ``torch.distributed`` each rank gets rows of its own, ``batch`` of them.
+        """
         name = table or self.tables[0]
         if name not in self.tables:
             self._refuse(errors.criterion_tables(self.tables))
         return StratifiedSampler(
-            self.strata[name], self.bound.tables[name].numbers, batch or self.batch, seed
+            self.strata[name],
+            self.bound.tables[name].numbers,
+            batch or self.batch,
+            seed,
+            together=self.together,
         )
 
     # ------------------------------------------------------------------------------------- its state

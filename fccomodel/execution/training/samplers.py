@@ -11,27 +11,37 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
+from fccomodel.execution.training import joint
+
 #: strata of a table, at most, that batches are weighted by: else rows weigh alike
 MOST_STRATA = 64
+#: rows of one group that a batch takes together if pairs are formed inside groups
+ROWS_OF_A_GROUP = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strata:
-    """Rows of a table by the sets and groups that they belong to: stratum of each row, rows in each."""
+    """Rows of a table by the sets and groups that they belong to: stratum of each row, rows in each.
+
+    ``groups`` are those inside which rows are paired, if the strata are too many for a batch to have
+    rows of each; else None.
+    """
 
     of_rows: np.ndarray
     sizes: np.ndarray
+    groups: np.ndarray | None = None
 
     @classmethod
-    def of(cls, n: int, partitions: Sequence[np.ndarray]) -> Strata:
+    def of(cls, n: int, partitions: Sequence[np.ndarray], related: Sequence[np.ndarray] = ()) -> Strata:
         """The combinations of some partitions that occur; one stratum where these are too many."""
-        codes = np.zeros(n, dtype=np.int64)
-        for part in partitions:
-            _, codes = np.unique(codes * (int(part.max()) + 1) + part, return_inverse=True)
+        codes = _combined(n, partitions)
         sizes = np.bincount(codes, minlength=1)
+        groups = None
         if len(sizes) > MOST_STRATA:
             codes, sizes = np.zeros(n, dtype=np.int64), np.array([n])
-        return cls(of_rows=codes, sizes=sizes)
+            if related:
+                groups = _combined(n, related)
+        return cls(of_rows=codes, sizes=sizes, groups=groups)
 
     def weights(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Of a batch's rows: weights of sum 1, in which each stratum that is there has its share of the
@@ -63,38 +73,106 @@ class Strata:
         return counts
 
 
+def _combined(n: int, partitions: Sequence[np.ndarray]) -> np.ndarray:
+    """The number of each row's combination of groups."""
+    codes = np.zeros(n, dtype=np.int64)
+    for part in partitions:
+        _, codes = np.unique(codes * (int(part.max()) + 1) + part, return_inverse=True)
+    return codes
+
+
 class StratifiedSampler(Sampler[list[int]]):
     """Batches of row numbers with rows of every set and group of a model.
 
     Each stratum is gone through without replacement; an epoch has as many batches as its rows fill.
-    The same ``seed`` gives the same batches; each epoch has others.
+    Where rows are paired inside many groups (``j.q == i.q``), a batch has several rows of a few
+    groups. The same ``seed`` gives the same batches; each epoch has others.
+
+    If it is drawn ``together`` with other ranks of ``torch.distributed``, the batches of all ranks are
+    such a batch, and each rank has ``batch`` rows of it.
     """
 
-    def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int):
+    def __init__(
+        self, strata: Strata, numbers: np.ndarray, batch: int, seed: int, *, together: bool = False
+    ):
         self.strata, self.numbers, self.batch, self.seed = strata, numbers, batch, seed
+        self.together = together
         self.epoch = 0
         self.by_stratum = [np.flatnonzero(strata.of_rows == k) for k in range(len(strata.sizes))]
-        self.counts = strata.allotted(min(batch, len(numbers)))
+
+    @property
+    def joint_batch(self) -> int:
+        """Rows of the batches of all ranks."""
+        return self.batch * (joint.count() if self.together else 1)
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch that the next iteration is."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return max(1, math.ceil(len(self.numbers) / self.batch))
+        return max(1, math.ceil(len(self.numbers) / self.joint_batch))
 
     def __iter__(self) -> Iterator[list[int]]:
+        for rows in self._joint():
+            yield joint.share(rows, self.together)
+
+    def _joint(self) -> Iterator[list[int]]:
+        """The batches of all ranks."""
+        size = self.joint_batch
+        counts = self.strata.allotted(min(size, len(self.numbers)))
         rng = np.random.default_rng([self.seed, self.epoch])
         self.epoch += 1
-        if not len(self.counts):
-            order = rng.permutation(len(self.numbers))
+        if not len(counts) or self.strata.groups is not None:
+            order = self._order(rng)
             for k in range(len(self)):
-                yield self.numbers[order[k * self.batch : (k + 1) * self.batch]].tolist()
+                yield self.numbers[order[k * size : (k + 1) * size]].tolist()
             return
         streams = [_passes(rows, rng) for rows in self.by_stratum]
         for _ in range(len(self)):
-            rows = [next(s) for s, count in zip(streams, self.counts, strict=True) for _ in range(count)]
+            rows = [next(s) for s, count in zip(streams, counts, strict=True) for _ in range(count)]
             yield self.numbers[rows].tolist()
+
+    def _order(self, rng: np.random.Generator) -> np.ndarray:
+        """All rows in a random order; rows of a group stand together, ``ROWS_OF_A_GROUP`` at a time."""
+        order = rng.permutation(len(self.numbers))
+        if self.strata.groups is None:
+            return order
+        order = order[np.argsort(self.strata.groups[order], kind="stable")]
+        groups = self.strata.groups[order]
+        starts = np.searchsorted(groups, groups)
+        piece = (np.arange(len(order)) - starts) // ROWS_OF_A_GROUP
+        _, pieces = np.unique(groups * (int(piece.max()) + 1) + piece, return_inverse=True)
+        place = rng.permutation(int(pieces.max()) + 1)
+        return order[np.argsort(place[pieces], kind="stable")]
+
+
+class Stream:
+    """The batches of a sampler, epoch after epoch; its state is where it stands."""
+
+    def __init__(self, sampler: StratifiedSampler):
+        self.sampler, self.epoch, self.done = sampler, 0, 0
+        self.batches: Iterator[list[int]] | None = None
+
+    def __next__(self) -> list[int]:
+        while True:
+            if self.batches is None:
+                self.sampler.set_epoch(self.epoch)
+                self.batches = iter(self.sampler)
+                for _ in range(self.done):
+                    next(self.batches)
+            rows = next(self.batches, None)
+            if rows is not None:
+                self.done += 1
+                return rows
+            self.epoch, self.done, self.batches = self.epoch + 1, 0, None
+
+    def state_dict(self) -> dict[str, int]:
+        """The epoch, and how many of its batches were taken."""
+        return {"epoch": self.epoch, "done": self.done}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Goes on from where another stream stood."""
+        self.epoch, self.done, self.batches = state["epoch"], state["done"], None
 
 
 def _passes(rows: np.ndarray, rng: np.random.Generator) -> Iterator[int]:

@@ -103,6 +103,16 @@ def no_such_option(reduction: str, option: str, allowed: Sequence[str], form: st
     )
 
 
+def value_of_empty(reduction: str, value: Quote, choices: Sequence[str]) -> Diagnostic:
+    """``empty`` is one of a few words."""
+    return OPTION.error(
+        f"`empty` of `{reduction}` is not {value}",
+        span=value.span,
+        reason="For groups without rows: `drop` leaves them out, `error` refuses the model.",
+        fix="Write " + " or ".join(f"`empty = {choice}`" for choice in choices) + ".",
+    )
+
+
 def needs_option(reduction: str, option: str, form: str, span: Span) -> Diagnostic:
     """An option without a default is given."""
     return OPTION.error(
@@ -151,7 +161,10 @@ def distribution_on_variable(parameter: Quote) -> Diagnostic:
         f"the distribution depends on the decision variable in {parameter}",
         span=parameter.span,
         reason="A draw is taken before the decision, so its derivative would be missed.",
-        fix="Draw from a fixed distribution and transform: `E[e ~ normal(0, 1)] f(m + s * e)`.",
+        fix="Draw from a fixed distribution and transform: `E[e ~ normal(0, 1)] f(m + s * e)`. For a "
+        "policy, use actions that a known one took, each with its log-probability there, and weigh them "
+        "(the score-function estimator): `E[z ~ D] exp(logp(w, z) - z.logp) * z.reward`. The model "
+        "examples/recipes/cost_policy.fcco does this.",
     )
 
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import partial
 
-from fccomodel.core.work import priced
 from fccomodel.evaluation.sets import draws
 from fccomodel.pipeline.routes.judging import SMALLEST_OBJECTIVE, judged
 from fccomodel.pipeline.routes.records import Answer, Request
 from fccomodel.pipeline.routes.steps import ran
 from fccomodel.pipeline.rows import on
 from fccomodel.pipeline.starts import begun
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 #: By how many times the draws grow at once.
 GROWTH = 8
@@ -50,20 +48,20 @@ def with_more_draws(request: Request, answer: Answer) -> Answer:
 
 def _worthwhile(answer: Answer) -> bool:
     """Whether the sampling error counts, and more draws fit into memory."""
-    from fccomodel.report.new_rows import subsample
+    from fccomodel.evaluation import passes
 
     bound, report = answer.planned.bound, answer.report
     if not answer.planned.finishes or answer.solution.status != "converged":
         return False
     if report.error <= SMALL_ERROR * max(abs(report.objective), SMALLEST_OBJECTIVE):
         return False
-    return GROWTH * bound.draws * subsample.amount(bound) <= MOST_NUMBERS
+    return GROWTH * bound.draws * passes.amount(bound) <= MOST_NUMBERS
 
 
 def _in_time(request: Request, answer: Answer) -> bool:
     """Whether a run with more draws is foreseen to end before the deadline."""
-    from fccomodel.report.new_rows import intervals
+    from fccomodel.evaluation import passes
 
     planned = answer.planned
-    once = priced(partial(intervals.values, planned.bound, answer.solution.variables, planned.seed))[1]
+    once = passes.seconds(planned.bound, answer.solution.variables, planned.seed)
     return time.perf_counter() + FORESEEN_PASSES * GROWTH * once <= request.deadlines.run

@@ -33,11 +33,11 @@ def light(planned: Planned) -> bool:
 
     The conic program of a light problem is built only if steps do not converge.
     """
+    from fccomodel.evaluation.passes import amount
     from fccomodel.evaluation.sets import elements
-    from fccomodel.report.new_rows import subsample
 
     bound = planned.bound
     shapes = [elements.shape(bound, variable.shape) for variable in planned.problem.variables.values()]
-    numbers = subsample.amount(bound) * sum(map(math.prod, shapes))
+    numbers = amount(bound) * sum(map(math.prod, shapes))
     vectors = all(len(shape) <= 1 for shape in shapes)
     return may_take_over(planned) and numbers <= LIGHT_NUMBERS and vectors

@@ -10,9 +10,9 @@ from fccomodel.program.emit.page import function, printer_of, shaped
 from fccomodel.program.emit.printer import Prepared, Printer
 from fccomodel.program.emit.projection import centre_key, centred
 from fccomodel.program.emit.smoothing import Smoothing
-from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, Whole
+from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, LoweredSteps, Whole
 from fccomodel.program.operations import union
-from fccomodel.program.operations.base import MoreauEnvelope, number, python, sizes
+from fccomodel.program.operations.base import MoreauEnvelope, number, python, shape_text
 from fccomodel.program.operations.estimates import function_dims
 
 
@@ -92,7 +92,7 @@ class Evaluation:
         else:
             argument = printer.ref(value, axes, event)
         if value.axes != axes:
-            argument += f".expand({sizes(axes, value.event)})"
+            argument += f".expand({shape_text(axes, value.event)})"
         cells = f"({index.rstrip(' ') if len(block.ids) == 1 else index.rstrip(', ')})"
         slope = self.smoothing.name("slope", form)
         return f"{literal(s.name)}: ({cells}, {argument}, {slope}, {largest_slope})"
@@ -141,8 +141,11 @@ def entries(printer: Printer, constraints: Constraints) -> str:
     return f"{{{', '.join(f'{literal(label)}: {text}' for label, text in values.items())}}}"
 
 
-def regulariser(lowered: Lowered) -> list[str]:
-    """The value of the terms whose prox is used, after the functions that it calls."""
+def regulariser(lowered: LoweredSteps, differentiable: bool = False) -> list[str]:
+    """The value of the terms whose prox is used, after the functions that it calls.
+
+    It is a number, or a tensor if it is to be ``differentiable``.
+    """
     helpers, terms = {}, []
     for term in lowered.normal.prox:
         start, stop, shape = lowered.layout[term.variable]
@@ -153,7 +156,11 @@ def regulariser(lowered: Lowered) -> list[str]:
             moved = f" - {centred(lowered, centre_key(term), term.centre)[0]}"
         else:
             moved = ""
-        terms.append(f"float({value.__name__}(w[{start}:{stop}]{shaped(shape)}{moved}, {arguments}))")
+        call = f"{value.__name__}(w[{start}:{stop}]{shaped(shape)}{moved}, {arguments})"
+        if differentiable:
+            terms.append(call)
+        else:
+            terms.append(f"float({call})")
     return [
         *helpers.values(),
         function("regulariser", "The terms with a prox.", [f"return {' + '.join(terms) or '0.0'}"], "w"),

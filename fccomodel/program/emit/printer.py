@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fccomodel.program.emit.nets import Calls
 from fccomodel.program.graph import below
 from fccomodel.program.names import Names
-from fccomodel.program.operations.base import Axes, Event, MoreauEnvelope, Pull, Val, bare, python, sizes
+from fccomodel.program.operations.base import Axes, Event, MoreauEnvelope, Pull, Val, bare, python, shape_text
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.scores import net
 from fccomodel.program.operations.sources import arange, chunk, hyper
@@ -226,7 +226,15 @@ class Printer:
             call = again
         else:
             call = f"{function}(part)"
-        return f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
+        whole = f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
+        layout = [val.attrs["onto"] if other is axis else other for other in body.axes]
+        if tuple(layout) == val.axes:
+            return whole
+        dims = [
+            *(layout.index(other) for other in val.axes),
+            *range(len(layout), len(layout) + len(val.event)),
+        ]
+        return f"{whole}.permute({', '.join(map(str, dims))})"
 
     # ----------------------------------------------------------------------------------- references
     def name(self, val: Val) -> str:
@@ -255,12 +263,12 @@ class Printer:
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
         """A value as a tensor on all of these axes and dims."""
         if python(val):
-            return self.filled(sizes(axes, event), self.ref(val))
+            return self.filled(shape_text(axes, event), self.ref(val))
         if val.axes == axes and val.event == event:
             return self.ref(val)
-        return f"{self.ref(val, axes, len(event))}.expand({sizes(axes, event)})"
+        return f"{self.ref(val, axes, len(event))}.expand({shape_text(axes, event)})"
 
-    def filled(self, shape: tuple[int, ...], number: str) -> str:
+    def filled(self, shape: str, number: str) -> str:
         """A tensor of one number, as w has them; of what is prepared, as the data have."""
         alone = f"torch.full({shape}, {number}, dtype=data.dtype, device=data.device)"
         if self.preparing:

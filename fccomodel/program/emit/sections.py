@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
 from fccomodel.algorithms.runtime import ranks as over
@@ -16,13 +15,14 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
-from fccomodel.program.emit import flatnet, layers, modules
+from fccomodel.program.emit import fetching, flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
-from fccomodel.program.emit.page import function
+from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
-from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
+from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
 #: the share of the steps' work that looks at all rows take at most, where these are dear; and where
@@ -173,12 +173,17 @@ def data(lowered: Lowered) -> str:
     if not kept:
         return text
     return "\n\n\n".join(
-        [*map(source, (expect, Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text]
+        [
+            *map(source, (expect, Mapped, in_memory, Products, Sums)),
+            f"MAPPED = {literal(kept)}",
+            text,
+            *fetching.text(lowered),
+        ]
     )
 
 
 def staying(lowered: Lowered) -> list[str]:
-    """The keys of the arrays that stay in their files."""
+    """The keys of the arrays that stay in their files, or in what draws their rows."""
     return [key for key, array in lowered.data.items() if mapped(array)]
 
 
@@ -187,9 +192,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     nets' initial parameters."""
     kept: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
-        array = np.asarray(array)
-        array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
-        kept[key] = torch.from_numpy(array if array.flags.writeable else array.copy())
+        kept[key] = array if drawn(array) else as_tensor(array)
     if (w := starts.first(lowered)) is not None:
         kept[START] = torch.from_numpy(w)
     kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
@@ -216,7 +219,7 @@ def variables(lowered: Lowered) -> str:
     )
 
 
-def start(lowered: Lowered) -> str:
+def start(lowered: LoweredSteps) -> str:
     """The function that gives the first iterate."""
     length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if lowered.plan.start is not None:
@@ -240,7 +243,7 @@ def start(lowered: Lowered) -> str:
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
 
 
-def scattered(lowered: Lowered) -> frozenset[str]:
+def scattered(lowered: LoweredSteps) -> frozenset[str]:
     """The variables that start at random: those with rows alike, where equal rows may be a saddle."""
     if lowered.plan.convex:
         return frozenset()

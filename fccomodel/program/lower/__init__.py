@@ -1,10 +1,9 @@
-"""From typed expressions to a graph of values with named axes: a minibatch of the problem, or a full
-pass over it.
+"""Lowers typed expressions to a graph of values with named axes: for a minibatch, or for a full pass.
 
-binders/      binders made concrete: slots, cells, segments, batches, passes, draws
+binders/      the elements that binders stand for: batches, segments, runs, passes, draws
 reductions/   means and sums, tails, estimates, envelopes, full passes over pairs of rows
 leaves/       everything else: atoms, scores, rows, families
-state         what is asked, and what comes of it: the graph, arrays, draws, estimates, names
+state         settings and results of lowering: the graph, arrays, draws, estimates, names
 lowering      the nodes of expressions, one by one
 vector        problems of the form phi(F(w))
 program       a plan: its steps, and the full passes of its program
@@ -20,6 +19,7 @@ from fccomodel.program.lower.lowered import (
     Constraints,
     Layout,
     Lowered,
+    LoweredSteps,
     VectorSteps,
     Whole,
 )
@@ -37,6 +37,7 @@ __all__ = [
     "Constraints",
     "Layout",
     "Lowered",
+    "LoweredSteps",
     "Lowering",
     "Shares",
     "State",

@@ -1,15 +1,14 @@
-"""The memory that a program's passes and steps will take, foreseen from its values before any of them
-is computed.
+"""Foresees the memory of a program's passes and steps from the sizes of its values.
 
-A value has as many numbers as its axes and dims say; one along an axis of slices has those of a
-slice. What is known of the data alone is kept for the whole run; a pass that is differentiated
-keeps its values too; of any other pass a few are there at once.
+The size of a value is the product of its axes and dimensions; along an axis of slices it is that of a
+slice. Values that depend on the data alone stay in memory for the whole run. A pass with a derivative
+holds all its values, any other pass only a few at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fccomodel.core import ir
@@ -21,26 +20,32 @@ from fccomodel.program.operations import Val
 from fccomodel.program.operations.entrywise import truth
 from fccomodel.program.operations.reductions import reduce
 
-#: Bytes of a number in full passes, of one in a step, and of a truth value.
+#: Bytes of a number in a full pass.
 DOUBLE = 8
+#: Bytes of a number in a step.
 SINGLE = 4
+#: Bytes of a truth value.
 TRUTH = 1
-#: Values of one size that a pass holds at once, its own and what its operations need.
+#: Number of values of the largest size that a pass holds at once, with those inside an operation.
 AT_ONCE = 3
-#: Arrays as large as its elements that a tail needs for their order.
+#: Number of arrays of the size of its elements that a tail needs to sort them.
 OF_ORDER = 4
 #: Numbers in a slice of a full pass.
 SLICE = 1 << 18
-#: Copies of the data's arrays: of full passes, of steps.
+#: Number of copies of the data's arrays: for full passes and for steps.
 COPIES = 2
-#: Copies of the state that an algorithm keeps for blocks: now, before, and at the best point.
+#: Number of copies of the estimates and centres of blocks: now, before, and at the best point.
 STATES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Foreseen:
-    """Bytes that a run takes at most at once (``total``), those of its largest array, and of which
-    expression that is."""
+    """The memory of a run.
+
+    total     largest number of bytes at once
+    largest   bytes of the largest array
+    of        the expression that the largest array is the value of, if it is known
+    """
 
     total: float
     largest: float
@@ -49,55 +54,52 @@ class Foreseen:
 
 def foreseen(lowered: Lowered) -> Foreseen:
     """The memory that a lowered plan takes."""
-    kept, most, largest, of = 0.0, 0.0, 0.0, None
-    for state, roots, differentiated, each in _passes(lowered):
+    for_whole_run = 0.0
+    for_a_pass = 0.0
+    largest = 0.0
+    of = None
+    for state, roots, differentiated, number_bytes in _passes(lowered):
         values = list(below(roots).values())
-        found = {val.id: numbers(val) * (TRUTH if truth(val) else each) for val in values}
-        kept += sum(found[val.id] for val in values if val.static and not val.op.kept(val))
-        held = AT_ONCE * max(found.values(), default=0.0)
+        size = {val.id: numbers(val) * (TRUTH if truth(val) else number_bytes) for val in values}
+        for_whole_run += sum(size[val.id] for val in values if val.static and not val.op.kept(val))
+        at_once = AT_ONCE * max(size.values(), default=0.0)
         if differentiated:
-            held += 2 * sum(found[val.id] for val in values if val.varying and not _sliced(val))
-        ordered = max((found[val.args[0].id] for val in values if val.op is reduce), default=0.0)
-        most = max(most, held + OF_ORDER * ordered)
+            at_once += 2 * sum(size[val.id] for val in values if val.varying and not _sliced(val))
+        sorted_size = max((size[val.args[0].id] for val in values if val.op is reduce), default=0.0)
+        for_a_pass = max(for_a_pass, at_once + OF_ORDER * sorted_size)
         for val in values:
-            if found[val.id] > largest:
-                largest, of = found[val.id], _expression(val, state)
+            if size[val.id] > largest:
+                largest = size[val.id]
+                of = _expression(val, state)
     data = sum(array.nbytes for array in lowered.data.values() if not mapped(array))
-    return Foreseen(total=kept + most + COPIES * data + _of_blocks(lowered), largest=largest, of=of)
+    total = for_whole_run + for_a_pass + COPIES * data + _of_blocks(lowered)
+    return Foreseen(total=total, largest=largest, of=of)
 
 
 def numbers(val: Val) -> float:
-    """The numbers that a value has at once: along an axis of slices those of a slice."""
+    """The number of numbers of a value at once; along an axis of slices, in one slice."""
     width = math.prod([*(axis.size for axis in val.axes if axis.kind != "chunk"), *val.event])
     length = math.prod(axis.size for axis in val.axes if axis.kind == "chunk")
-    return float(min(width * length, max(width, SLICE)) if length > 1 else width * length)
+    if length > 1:
+        return float(min(width * length, max(width, SLICE)))
+    return float(width * length)
 
 
 def _sliced(val: Val) -> bool:
-    """Whether a value is computed slice by slice, again for its derivative."""
+    """Whether a value is computed slice by slice, and once more for its derivative."""
     return any(axis.kind == "chunk" for axis in val.axes)
 
 
 def _passes(lowered: Lowered) -> Iterator[tuple[State, list[Val], bool, int]]:
-    """The functions of a program: where they are lowered, their values, whether they are
-    differentiated, bytes of a number."""
-    exact, whole = lowered.exact, lowered.whole
+    """The passes of a program: state, values, whether they are differentiated, and bytes of a number."""
+    exact, whole, constrained = lowered.exact, lowered.whole, lowered.constrained
+    values = [value for _, value in exact.constraints.values()]
     arguments = [block.argument for block in exact.blocks]
-    yield (
-        exact.state,
-        [exact.objective, *(v for _, v in exact.constraints.values()), *arguments],
-        False,
-        DOUBLE,
-    )
+    yield exact.state, [exact.objective, *values, *arguments], False, DOUBLE
     if whole is not None and whole.affordable:
         yield whole.state, [whole.root, *(block.argument for block in whole.blocks)], True, DOUBLE
-    if lowered.constrained is not None:
-        yield (
-            lowered.constrained.state,
-            [v for _, v in lowered.constrained.constraints.values()],
-            True,
-            DOUBLE,
-        )
+    if constrained is not None:
+        yield constrained.state, [value for _, value in constrained.constraints.values()], True, DOUBLE
     if isinstance(lowered.steps, BlockSteps):
         yield lowered.steps.state, lowered.steps.roots, False, SINGLE
     else:
@@ -106,18 +108,18 @@ def _passes(lowered: Lowered) -> Iterator[tuple[State, list[Val], bool, int]]:
 
 
 def _of_blocks(lowered: Lowered) -> float:
-    """Bytes of what an algorithm keeps for every block: estimates and centres."""
+    """Bytes of the estimates and centres of all blocks."""
     state = lowered.steps.state
-    shapes: Iterable[tuple[int, ...]] = [b.shape for b in state.buffers.values()] + [*state.centres.values()]
-    return float(STATES * SINGLE * sum(math.prod(shape) for shape in shapes))
+    numbers_of_buffers = sum(math.prod(buffer.shape) for buffer in state.buffers.values())
+    numbers_of_centres = sum(math.prod(shape) for shape in state.centres.values())
+    return float(STATES * SINGLE * (numbers_of_buffers + numbers_of_centres))
 
 
 def _expression(val: Val, state: State) -> ir.Expr | None:
-    """The expression that a value, or the nearest that is made of it, is the value of."""
+    """The expression that has this value, or the next value made from it; None if there is none."""
     if val.id in state.spans:
         return state.spans[val.id]
-    made = (other for other in state.graph.vals[val.id :] if val in other.args and other.id in state.spans)
-    first = next(made, None)
-    if first is None:
-        return None
-    return state.spans[first.id]
+    for other in state.graph.vals[val.id :]:
+        if val in other.args and other.id in state.spans:
+            return state.spans[other.id]
+    return None

@@ -19,7 +19,6 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import selections
 from fccomodel.evaluation.sets.selections import Selection
-from fccomodel.normal_form import NormalForm
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.plan import Plan
 from fccomodel.program import errors
@@ -27,7 +26,7 @@ from fccomodel.program.backward import backward, previous
 from fccomodel.program.graph import below
 from fccomodel.program.lower.binders.batches import Batches
 from fccomodel.program.lower.leaves.scores import Scores
-from fccomodel.program.lower.lowered import BlockSteps, Layout
+from fccomodel.program.lower.lowered import BlockSteps, Layout, LoweredSteps
 from fccomodel.program.lower.lowering import Lowering
 from fccomodel.program.lower.records import Part, Slot, Way
 from fccomodel.program.lower.state import Env, State
@@ -62,19 +61,30 @@ class GivenState(State):
     weights     by axis the weights of a batch's rows for its binder: of mean 1, or all 0 where the
                 batch has no row of the set
     partitions  by table: numbers of the sets and groups that each row belongs to
+    related     by table: those of the groups inside which rows are paired (``j.q == i.q``)
     scores      outputs of nets that the step asks for, by net, table and column
     """
 
     capacity: int
     weights: dict[Axis, Val] = field(default_factory=dict)
     partitions: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    related: dict[str, list[np.ndarray]] = field(default_factory=dict)
     scores: dict[tuple[str, str, str], ScoreInput] = field(default_factory=dict)
 
     def partition(self, table: str, codes: np.ndarray) -> None:
         """Notes a partition of a table's rows, once."""
-        known = self.partitions.setdefault(table, [])
-        if not any(np.array_equal(codes, other) for other in known):
-            known.append(codes)
+        _note(self.partitions, table, codes)
+
+    def relate(self, table: str, codes: np.ndarray) -> None:
+        """Notes the groups inside which rows of a table are paired, once."""
+        _note(self.related, table, codes)
+
+
+def _note(noted: dict[str, list[np.ndarray]], table: str, codes: np.ndarray) -> None:
+    """Adds numbers of rows to those of a table, unless they are there."""
+    known = noted.setdefault(table, [])
+    if not any(np.array_equal(codes, other) for other in known):
+        known.append(codes)
 
 
 class GivenRows(Batches):
@@ -121,9 +131,11 @@ class GivenRows(Batches):
             inside = np.zeros(total, dtype=np.int64)
             inside[members] = 1
             state.partition(domain.table, inside)
-        for inner, _ in sel.keys:
+        for inner, outer in sel.keys:
             codes = selections.key_codes(state.bound, sel.binder, [inner], np.arange(total))
             _, groups = np.unique(codes, return_inverse=True)
+            if any(isinstance(binder.domain, ir.RowSet) for binder in ir.free_binders(outer)):
+                state.relate(domain.table, groups.reshape(-1))
             if groups.max(initial=0) < MOST_GROUPS:
                 state.partition(domain.table, groups.reshape(-1))
 
@@ -246,7 +258,7 @@ class GivenLowering(Lowering):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GivenSteps:
+class GivenSteps(LoweredSteps):
     """The steps of a plan for batches that are handed to it.
 
     steps     value and gradient of the minimised objective, as the plan's algorithm estimates them
@@ -255,16 +267,10 @@ class GivenSteps:
     present   by the id of an estimate: 1 where the batch has what it estimates, else 0
     """
 
-    problem: ir.Problem
-    bound: Bound
-    plan: Plan
-    layout: Layout
     steps: BlockSteps
     watching: GivenState
     watched: Mapping[str, tuple[str, Val]]
     present: Mapping[int, Val]
-    #: no other ranks have a share of these steps
-    shares: None = None
 
     @property
     def state(self) -> GivenState:
@@ -273,26 +279,9 @@ class GivenSteps:
         return self.steps.state
 
     @property
-    def normal(self) -> NormalForm:
-        """The plan's normal form."""
-        return self.plan.normal
-
-    @property
-    def data(self) -> Mapping[str, np.ndarray]:
-        """The arrays that both functions need, by key."""
-        return self.steps.state.data
-
-    @property
     def centred(self) -> list[Smoothed]:
         """The smoothed functions that have centres."""
         return [s for s in self.normal.smoothed if s.name in self.steps.state.centres]
-
-    @property
-    def estimated(self) -> tuple[str, ...]:
-        """The centres of penalties whose arguments are estimated in steps."""
-        if self.steps.state.dual:
-            return ()
-        return tuple(s.name for s in self.centred if s.penalty is not None)
 
     @property
     def scores(self) -> list[ScoreInput]:
@@ -386,7 +375,8 @@ def _check_weights(plan: Plan, state: GivenState) -> None:
     """A net's weights are met only inside the net: its optimizer is not ours."""
     nets = {name for name, var in plan.normal.variables.items() if var.net is not None}
     direct = [v for v in state.graph.vals if v.op is variable and v.attrs["name"] in nets]
-    if direct or any(term.variable in nets for term in plan.normal.prox):
+    bounded = any(plan.normal.variables[name].sets for name in nets)
+    if direct or bounded or any(term.variable in nets for term in plan.normal.prox):
         state.refuse(errors.weights_outside(sorted(nets)))
 
 

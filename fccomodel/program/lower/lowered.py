@@ -1,7 +1,8 @@
-"""A plan on its way to a program: every value that its functions compute."""
+"""A lowered plan: every value that the functions of its program compute."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,18 +18,20 @@ from fccomodel.program.lower.state import State
 from fccomodel.program.lower.vector import Component
 from fccomodel.program.operations import Axis, Event, Pull, Val
 
-#: where each variable lies in the flat vector w: start, stop, shape
+#: The place of each variable in the flat vector w: start, stop, shape.
 Layout = Mapping[str, tuple[int, int, Event]]
-#: kind and values of every constraint, by its label
+#: Kind and values of every constraint, by its label.
 Constraints = Mapping[str, tuple[str, Val]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlockSteps:
-    """The objective by minibatches, expectations under nonlinear functions estimated block by block.
+    """Steps on minibatches, with estimates of the expectations under nonlinear functions.
 
+    state    the graph and its state
+    root     the objective
     pulls    contributions to the variables' gradients
-    before   minibatch values at the previous iterate, by the id of the estimate that asks for them
+    before   minibatch values at the previous iterate, by the id of the estimate that needs them
     """
 
     state: State
@@ -38,22 +41,26 @@ class BlockSteps:
 
     @property
     def roots(self) -> list[Val]:
-        """All that a step prints: adjoints and what they meet, and the values before."""
-        met = [
-            v for pull in self.pulls for v in (pull.adjoint, pull.source, *pull.source.op.pulled(pull.source))
-        ]
-        return [*met, *self.before.values()]
+        """The values that a step computes: for the gradient, and at the previous iterate."""
+        roots: list[Val] = []
+        for pull in self.pulls:
+            roots += [pull.adjoint, pull.source, *pull.source.op.pulled(pull.source)]
+        return [*roots, *self.before.values()]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VectorSteps:
-    """The objective as phi(F(w)), in three graphs.
+    """Steps for an objective phi(F(w)), in three graphs.
 
-    samples   F by minibatch, a value for each of its components
-    values    the same exactly, in the graph of ``full``
-    root      phi of a vector u that stands for F, in the graph of ``phi``
-    part      the same by samples of its outer functions, in the graph of ``state``; None where
-              steps have all of them
+    state        the graph of a step
+    samples      minibatch values of the components of F, in the graph of ``state``
+    full         the graph of a full pass
+    values       exact values of the components of F, in the graph of ``full``
+    phi          the graph of phi
+    root         phi(u) for a vector u in place of F, in the graph of ``phi``
+    components   the components of F
+    part         phi(u) from samples of its outer functions, in the graph of ``state``; None if a step
+                 takes all outer functions
     """
 
     state: State
@@ -68,8 +75,13 @@ class VectorSteps:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """A smoothed function in a full pass: the ids of its cells, its argument there, and the axes of a
-    maximum."""
+    """A smoothed function in a full pass.
+
+    smoothed   the function
+    ids        the ids of its blocks
+    argument   its argument in every block
+    over       the axes of a maximum; empty for other functions
+    """
 
     smoothed: Smoothed
     ids: list[Val]
@@ -79,8 +91,13 @@ class Block:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exact:
-    """The problem itself on all rows: its objective, minimised, its constraints, the smoothed
-    functions whose centres move."""
+    """The problem itself on all rows.
+
+    state         the graph and its state
+    objective     the minimised objective
+    constraints   the constraints
+    blocks        the smoothed functions with centres that move
+    """
 
     state: State
     objective: Val
@@ -92,9 +109,11 @@ class Exact:
 class Whole:
     """The smoothed problem on all rows, for autograd.
 
-    blocks      the functions inside expectations that have centres there, in the graph of the exact problem
+    state       the graph and its state
+    root        the smoothed objective
+    blocks      the functions inside expectations that have centres, in the graph of the exact problem
     inside      the shapes of these centres
-    affordable  whether hundreds of passes over all rows fit the budget
+    affordable  whether hundreds of passes over all rows fit into the budget
     """
 
     state: State
@@ -113,14 +132,12 @@ class Constrained:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Lowered:
-    """A plan on bound data as graphs of values, one for each kind of pass.
+class LoweredSteps(ABC):
+    """The steps of a plan on bound data as graphs of values.
 
-    steps        a minibatch of the normal form
-    exact        the problem itself
-    whole        what a finish minimises, if the plan has one and such a pass can be had
-    constrained  what a restoration goes by, if the plan may come to one
-    shares       what each rank has of a step, in a program of several
+    layout  the place of each variable in the flat vector w
+    steps   steps on minibatches
+    shares  the distribution of a step over ranks; None for a single rank
     """
 
     problem: ir.Problem
@@ -128,9 +145,6 @@ class Lowered:
     plan: Plan
     layout: Layout
     steps: BlockSteps | VectorSteps
-    exact: Exact
-    whole: Whole | None
-    constrained: Constrained | None
     shares: Shares | None = None
 
     @property
@@ -140,22 +154,41 @@ class Lowered:
 
     @property
     def data(self) -> Mapping[str, np.ndarray]:
-        """The arrays that the program needs, by key: those of all passes."""
+        """The arrays that the program needs in any pass, by key."""
         return self.steps.state.data
 
     @property
+    @abstractmethod
     def centred(self) -> list[Smoothed]:
-        """The smoothed functions whose centres move."""
-        return [block.smoothed for block in self.exact.blocks]
+        """The smoothed functions with centres that move."""
 
     @property
     def inequalities(self) -> tuple[str, ...]:
-        """The centres that are multipliers of inequalities, moved by the steps."""
+        """The names of centres that are multipliers of inequalities and are moved by the steps."""
         return tuple(s.name for s in self.centred if self.steps.state.dual and s.ends)
 
     @property
     def estimated(self) -> tuple[str, ...]:
-        """The centres of penalties whose arguments are estimated in steps."""
+        """The names of centres of penalties, if their arguments are estimated in steps."""
         if self.steps.state.dual:
             return ()
         return tuple(s.name for s in self.centred if s.penalty is not None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lowered(LoweredSteps):
+    """A plan on bound data as graphs of values, one for each kind of pass.
+
+    exact        the problem itself
+    whole        what a finish minimises, if the plan has one and such a pass can be had
+    constrained  what a restoration goes by, if the plan may come to one
+    """
+
+    exact: Exact
+    whole: Whole | None
+    constrained: Constrained | None
+
+    @property
+    def centred(self) -> list[Smoothed]:
+        """The smoothed functions whose centres move: those of the exact problem."""
+        return [block.smoothed for block in self.exact.blocks]

@@ -1,4 +1,4 @@
-"""Expressions node by node: what each kind of node is lowered by."""
+"""Lowers expressions node by node: chooses the class that lowers each kind of node."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from fccomodel.program.lower.state import Env, Linear, State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.sources import hyper
 
-#: a sum of more terms than this is gone through without recursion
-LONG = 32
+#: Sums of more terms than this are lowered without recursion.
+LONGEST_RECURSION = 32
 
 
 class Lowering:
-    """Lowers the expressions of one problem into one graph: ``state`` has what is asked and what comes
-    of it.
+    """Lowers the expressions of one problem into one graph.
 
-    ``batches`` and ``reductions``: what chooses samples, and what lowers reductions, where it is
-    not the usual.
+    state        the settings and results
+    batches      the class that chooses samples
+    reductions   the class that lowers reductions
     """
 
     def __init__(
@@ -69,16 +69,18 @@ class Lowering:
         self.families = Families(state, self.slots, self.expr)
 
     def expr(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val:
-        """The value of an expression where the binders stand for ``env``."""
+        """The value of an expression, with the slots of its binders in ``env``."""
         chain = [node]
         while isinstance(chain[-1], ir.Apply) and chain[-1].op in ("add", "sub", "neg"):
             chain.append(chain[-1].args[0])
-        for part in reversed(chain if len(chain) > LONG else chain[:1]):
-            value = self.once(part, env, linear)
-        return value
+        if len(chain) > LONGEST_RECURSION:
+            # The innermost term first: each node then finds its first argument lowered already.
+            for part in reversed(chain[1:]):
+                self.once(part, env, linear)
+        return self.once(node, env, linear)
 
     def once(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
-        """The value of a node, computed the first time it is asked for with these elements."""
+        """The value of a node, which is computed once for given slots."""
         free = tuple((b, env[b].ids.id) for b in self.state.free(node) if b in env)
         key = (node, free, linear, self.state.again)
         if key not in self.known:
@@ -88,18 +90,27 @@ class Lowering:
 
     def node(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
         """The value of a node of any kind, by its stable form if it has one."""
-        state, g = self.state, self.state.graph
-        if state.stable and (form := state.logarithms.stable(node)) is not None:
-            if isinstance(form, ir.Apply) and getattr(node, "op", "") in ("div", "inv") and not state.full:
-                return self.atoms.quotient(form, env)
-            return self.expr(form, env, linear)
-        if (form := self.rows.form(node, env)) is not None:
-            return self.expr(form, env, linear)
+        state = self.state
+        stable = state.logarithms.stable(node) if state.stable else None
+        if stable is not None:
+            is_quotient = getattr(node, "op", "") in ("div", "inv")
+            if isinstance(stable, ir.Apply) and is_quotient and not state.full:
+                return self.atoms.quotient(stable, env)
+            return self.expr(stable, env, linear)
+        row_by_row = self.rows.form(node, env)
+        if row_by_row is not None:
+            return self.expr(row_by_row, env, linear)
+        if not node.children and (leaf := self.leaf(node, env)) is not None:
+            return leaf
+        return self.inner(node, env, linear)
+
+    def leaf(self, node: ir.Expr, env: Env) -> Val | None:
+        """The value of a node without parts, or None for another kind of node."""
         match node:
             case ir.Const():
                 return self.leaves.constant(node)
             case ir.Size(dim=dim):
-                return g.const(*state.shape((dim,)))
+                return self.state.graph.const(*self.state.shape((dim,)))
             case ir.Param(name=name):
                 return self.leaves.parameter(name)
             case ir.Var():
@@ -108,6 +119,11 @@ class Lowering:
                 return self.leaves.column(node, env)
             case ir.Element():
                 return self.leaves.element(node, env)
+        return None
+
+    def inner(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
+        """The value of a node with parts; refuses a node that has no value in a program."""
+        match node:
             case ir.Item():
                 return self.families.item(node, env, linear)
             case ir.LetRef():
@@ -125,5 +141,7 @@ class Lowering:
             case Smoothed():
                 return self.envelopes.value(node, env)
             case Penalty(scale=str(scale)):
-                return g.apply("mul", g.make(hyper, name=scale), self.expr(node.function, env, linear))
-        state.refuse(errors.no_value(state.bound.problem, node))
+                graph = self.state.graph
+                factor = graph.make(hyper, name=scale)
+                return graph.apply("mul", factor, self.expr(node.function, env, linear))
+        self.state.refuse(errors.no_value(self.state.bound.problem, node))

@@ -1,4 +1,4 @@
-"""A plan lowered: its steps, and the full passes of its program."""
+"""Lowers a plan: its steps, and the full passes of its program."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import Rewriter, shared
-from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, looked_at, part_of
 from fccomodel.data.nets import refuse_train_mode
+from fccomodel.data.subsets import Parts
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
@@ -40,21 +40,23 @@ from fccomodel.program.operations.entrywise import spread
 from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.sources import take
 
-#: A pass over more numbers than this takes too long to be made hundreds of times.
+#: Largest number of numbers of a pass that can be made hundreds of times.
 CHEAP_PASS_NUMBERS = 1 << 24
-#: A dearer pass may pay if the budget has room for this many, by a guess of what they cost.
+#: Number of larger passes that must fit into three quarters of the budget if they are to be made.
 FEW_PASSES = 6
-#: Guess of the counted seconds of a pass for each number, with its gradient.
+#: Estimated counted seconds of a pass with its gradient, for each number.
 NUMBER_SECONDS = 2e-8
-#: the seed of the rows that looks are at
+#: Seed of the sample of rows for looks.
 SAMPLE_SEED = 0
-#: numbers that the centres of functions inside expectations may be
+#: Largest number of centres of a function inside an expectation.
 MOST_CENTRES = 1 << 20
 
 
 def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
-    """Every value that the functions of a plan's program compute, on bound data; an error where one of
-    them is in no program."""
+    """Lower every value that the functions of a plan's program compute, on bound data.
+
+    An error if no program can compute one of them.
+    """
     steps = (
         vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
     )
@@ -63,22 +65,20 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     reference = shared(
         reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem
     )
-    exact = on_all_rows(
-        lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres]
-    )
+    centred = [s for s in plan.normal.smoothed if s.name in steps.state.centres]
+    exact = on_all_rows(lowering, reference, plan, centred)
     refuse_train_mode(problem, bound.nets)
     thrifty = dear(bound)
+    whole = None
     if plan.whole and not thrifty:
         whole = smoothed_problem(lowering, plan)
-    else:
-        whole = None
+    constrained = None
     if plan.polish and not thrifty:
         constrained = for_restoring(lowering, reference)
-    else:
-        constrained = None
-    exact.state.thinning.whole |= {
-        i.attrs["key"] for block in exact.blocks for i in block.ids if i.op is take
-    }
+    for block in exact.blocks:
+        for ids in block.ids:
+            if ids.op is take:
+                exact.state.thinning.whole.add(ids.attrs["key"])
     return Lowered(
         problem=problem,
         bound=bound,
@@ -92,23 +92,27 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
 
 
 def sampled(bound: Bound, plan: Plan) -> Bound:
-    """The rows that looks are at: a fixed sample where a pass of nets over all of them is too dear, and
-    no smoothed function has a centre for each row."""
+    """The data with the rows of looks: a fixed sample if nets make a pass over all rows too expensive.
+
+    All rows are taken if a smoothed function has a centre for each row.
+    """
     share = looked_at(bound)
-    by_row = any(
-        isinstance(b.domain, ir.RowSet)
-        for smoothed in plan.normal.smoothed
-        for node in (*smoothed.args, *([smoothed.over] if smoothed.over is not None else []))
-        for b in ir.free_binders(node)
-    )
+    by_row = any(has_centres_by_row(smoothed) for smoothed in plan.normal.smoothed)
     if share >= 1.0 or by_row:
         return bound
-    kept = subsets.held(bound, share, SAMPLE_SEED, subsets.kinds(bound))
-    return part_of(subsets.part(bound, kept), bound)
+    return part_of(Parts(bound=bound, seed=SAMPLE_SEED).of_share(share), bound)
+
+
+def has_centres_by_row(smoothed: Smoothed) -> bool:
+    """Whether a smoothed function depends on rows of outer binders."""
+    nodes = list(smoothed.args)
+    if smoothed.over is not None:
+        nodes.append(smoothed.over)
+    return any(isinstance(b.domain, ir.RowSet) for node in nodes for b in ir.free_binders(node))
 
 
 def laid_out(state: State, plan: Plan) -> Layout:
-    """Variables one after another; a net's parameters are one."""
+    """The places of the variables in the flat vector w. All parameters of a net are one variable."""
     layout, start = {}, 0
     for name, variable in plan.normal.variables.items():
         if variable.net is not None:
@@ -122,7 +126,7 @@ def laid_out(state: State, plan: Plan) -> Layout:
 
 # -------------------------------------------------------------------------------------------- steps
 def block_steps(bound: Bound, plan: Plan) -> BlockSteps:
-    """The objective and its stochastic gradient, as the algorithm asks for them."""
+    """The minibatch objective and its gradient, as the algorithm needs them."""
     record, options = plan.algorithm_record, plan.options
     dual = record.outer in ("dual", "conjugate")
     state = State(
@@ -141,11 +145,8 @@ def block_steps(bound: Bound, plan: Plan) -> BlockSteps:
     state.logarithms.scan(plan.normal.objective)
     root = Lowering(state).expr(plan.normal.objective, {}, True)
     pulls = backward(graph, {root: graph.const(1.0)})
-    if plan.remembers:
-        tracks = [v for v in graph.vals if v.op is track]
-    else:
-        tracks = []
-    before = {v.id: previous(graph, v.args[0]) for v in tracks}
+    tracks = [val for val in graph.vals if val.op is track] if plan.remembers else []
+    before = {val.id: previous(graph, val.args[0]) for val in tracks}
     return BlockSteps(state=state, root=root, pulls=pulls, before=before)
 
 
@@ -158,11 +159,11 @@ def vector_steps(bound: Bound, plan: Plan) -> VectorSteps:
         State(bound=bound, data=data, full=False, stable=False, batch=plan.batch, centres=form.centres), phi
     )
     full = Entries(State(bound=bound, data=data, full=True, stable=False, separated=False), phi)
-    samples, values = (list(map(entries.value, phi.components)) for entries in (steps, full))
+    samples = [steps.value(component) for component in phi.components]
+    values = [full.value(component) for component in phi.components]
+    part = None
     if plan.algorithm_record.samples_outer:
         part = sampled_phi(steps.state, phi, plan.normal.objective)
-    else:
-        part = None
     return VectorSteps(
         state=steps.state,
         samples=samples,
@@ -177,7 +178,7 @@ def vector_steps(bound: Bound, plan: Plan) -> VectorSteps:
 
 # -------------------------------------------------------------------------------------- full passes
 def on_all_rows(lowering: Lowering, problem: ir.Problem, plan: Plan, centred: Iterable[Smoothed]) -> Exact:
-    """The problem itself; a plan's functions with centres beside it."""
+    """The problem itself on all rows, and the plan's smoothed functions with centres."""
     objective = lowering.expr(problem.objective.expr, {}, True)
     if problem.objective.sense == "maximize":
         objective = lowering.state.graph.apply("neg", objective)
@@ -191,7 +192,7 @@ def on_all_rows(lowering: Lowering, problem: ir.Problem, plan: Plan, centred: It
 
 
 def constraints_of(lowering: Lowering, problem: ir.Problem) -> Constraints:
-    """Every constraint in a full pass: a value for each member, 0 where a mask leaves it out."""
+    """Every constraint in a full pass: a value for each member, 0 for members that a mask leaves out."""
     graph, values = lowering.state.graph, {}
     for constraint in problem.constraints:
         env: Mapping[ir.Binder, Slot] = {}
@@ -211,8 +212,9 @@ def constraints_of(lowering: Lowering, problem: ir.Problem) -> Constraints:
 
 
 def blocks_of(lowering: Lowering, plan: Plan, centred: Iterable[Smoothed]) -> list[Block]:
-    """Smoothed functions in a full pass, at the elements that the objective takes."""
-    within, blocks = selections.taken_by(plan.normal.objective), []
+    """Smoothed functions in a full pass, at the elements that occur in the objective."""
+    within = selections.taken_by(plan.normal.objective)
+    blocks = []
     for smoothed in centred:
         ids, argument, over = lowering.envelopes.block(smoothed, within)
         blocks.append(Block(smoothed=smoothed, ids=ids, argument=argument, over=over))
@@ -220,31 +222,36 @@ def blocks_of(lowering: Lowering, plan: Plan, centred: Iterable[Smoothed]) -> li
 
 
 def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
-    """The objective with envelopes and penalties; None where some part of it is in no full pass."""
+    """The objective with envelopes and penalties; None if no full pass can compute a part of it."""
     lowering = Lowering(State(bound=exact.state.bound, full=True, enveloped=True, data=exact.state.data))
-    rows = {s.name: s for s in plan.normal.smoothed if centred_rows(s, lowering.state)}
-    centred = Rewriter(
-        lambda node: replace(node, inner=False) if isinstance(node, Smoothed) and node.name in rows else None
-    )
+    centred = {s.name: s for s in plan.normal.smoothed if gets_centres(s, lowering.state)}
+
+    def with_centre(node: ir.Expr) -> ir.Expr | None:
+        """The function as one with centres; None for other nodes."""
+        if isinstance(node, Smoothed) and node.name in centred:
+            return replace(node, inner=False)
+        return None
+
     try:
-        root = lowering.expr(centred(plan.normal.objective), {}, True)
+        root = lowering.expr(Rewriter(with_centre)(plan.normal.objective), {}, True)
     except FccoError:
         return None
-    inside = {name: lowering.state.centres[name] for name in sorted(rows)}
+    inside = {name: lowering.state.centres[name] for name in sorted(centred)}
     affordable = plan.whole and few(lowering.sizes.pairs(plan.normal.objective), plan)
-    blocks = blocks_of(exact, plan, rows.values())
+    blocks = blocks_of(exact, plan, centred.values())
     return Whole(state=lowering.state, root=root, blocks=blocks, inside=inside, affordable=affordable)
 
 
 def few(numbers: float, plan: Plan) -> bool:
-    """A pass over them can be made hundreds of times, or some times in three quarters of the budget."""
-    return numbers <= CHEAP_PASS_NUMBERS or FEW_PASSES * NUMBER_SECONDS * numbers < 0.75 * (
-        plan.budget[0] or 0.0
-    )
+    """Whether a pass can be made hundreds of times, or a few times in three quarters of the budget."""
+    if numbers <= CHEAP_PASS_NUMBERS:
+        return True
+    budget = plan.budget[0] or 0.0  # in counted seconds
+    return FEW_PASSES * NUMBER_SECONDS * numbers < 0.75 * budget
 
 
-def centred_rows(node: Smoothed, state: State) -> bool:
-    """A function inside an expectation over rows that are few enough for a centre each."""
+def gets_centres(node: Smoothed, state: State) -> bool:
+    """Whether a function inside an expectation over rows gets a centre for each row."""
     if not node.inner:
         return False
     binders = dict.fromkeys(b for a in node.args for b in state.free(a))
@@ -254,8 +261,9 @@ def centred_rows(node: Smoothed, state: State) -> bool:
 
 
 def for_restoring(exact: Lowering, problem: ir.Problem) -> Constrained | None:
-    """The constraints by themselves; None where there are none, or a pass is not affordable."""
-    if max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf) > CHEAP_PASS_NUMBERS:
+    """The constraints alone; None if there are none, or a pass over them is too expensive."""
+    largest = max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf)
+    if largest > CHEAP_PASS_NUMBERS:
         return None
     lowering = Lowering(State(bound=exact.state.bound, full=True, data=exact.state.data))
     return Constrained(state=lowering.state, constraints=constraints_of(lowering, problem))

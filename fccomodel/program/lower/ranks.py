@@ -1,10 +1,10 @@
-"""The steps of a program on several ranks: what each has of them, and where sums go over all.
+"""The steps of a program on several ranks: the share of each rank, and sums over all ranks.
 
-Every rank makes the same draws and works on its share of some axes: the blocks that it owns, or its
-samples of an expectation that all blocks share. A value along such an axis is a rank's own; a sum
-over the axis is a *part*, which stays one through whatever is linear; where something else needs
-it, it is summed over all ranks. The gradient is made of parts alone, and summed once. No value lies
-along two such axes: pairs would be lost.
+Every rank makes equal draws and works on its share of some axes: the blocks that it owns, or its samples
+of an expectation that all blocks share. A value along such an axis is a rank's own. A sum over the axis
+is a *part*. Linear operations on a part give a part; before any other operation, a part is summed over
+all ranks. The gradient consists of parts and is summed once. No value lies along two such axes, because
+pairs of elements of different ranks would be lost.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from fccomodel.program.operations.segments import segment, unsegment
 from fccomodel.program.operations.sources import arange, take
 from fccomodel.program.operations.sums import contract, mean_axes, sum_axes, sum_event
 
-#: blocks that are so few are estimated by all ranks together, from their shares of the samples
+#: Up to this many blocks are estimated by all ranks together, each with its share of the samples.
 FEW_BLOCKS = 64
-#: attributes that name axes which an operation sums over, and those that say where a value lies
+#: Attributes of operations that name the axes of a sum.
 SUMS: Mapping[Op, tuple[str, ...]] = {
     mean_axes: ("over",),
     sum_axes: ("over",),
@@ -50,10 +50,11 @@ SUMS: Mapping[Op, tuple[str, ...]] = {
     scatter_val: ("onto",),
     unpick: ("extra",),
 }
-LIES = ("axes", "onto")
-#: the axis of a draw and of positions is their own
+#: Attributes that name the axes of a value.
+VALUE_AXES = ("axes", "onto")
+#: Operations that make an axis of their own, named by the attribute ``axis``.
 OWN_AXIS = (draw, draw_range, noise, arange)
-#: operations that are linear in their first argument, the others being known everywhere
+#: Operations that are linear in their first argument, if all ranks know the other arguments.
 LINEAR = (
     mean_axes,
     sum_axes,
@@ -76,8 +77,7 @@ LINEAR = (
 
 
 class Length(int):
-    """A size that is known where the program runs, by its ``text``; as a number that of all ranks
-    together."""
+    """A size that is printed as ``text``, because each rank has its own; its number is that of all ranks."""
 
     text: str
 
@@ -96,23 +96,21 @@ class Length(int):
 
 
 def over_all_ranks(lowered: Lowered) -> Lowered:
-    """The same plan with steps of which every rank has its share. Raises F0616 where there is nothing
-    to share."""
+    """The plan with steps that are shared by several ranks. Raises F0616 if no axis can be shared."""
     steps = lowered.steps
     if isinstance(steps, VectorSteps):
         roots = [*steps.samples]
     else:
         roots = steps.roots
-    found = Placing.of(steps, roots)
-    if not found.shares.split:
-        refuse(
-            errors.nothing_to_share(lowered.plan.algorithm, found.shares.whole), source=lowered.problem.source
-        )
-    return replace(lowered, steps=found.steps(steps), shares=found.shares)
+    placing = Placing.of(steps, roots)
+    if not placing.shares.split:
+        error = errors.nothing_to_share(lowered.plan.algorithm, placing.shares.whole)
+        refuse(error, source=lowered.problem.source)
+    return replace(lowered, steps=placing.steps(steps), shares=placing.shares)
 
 
 def _needed(roots: Iterable[Val]) -> list[Val]:
-    """The values below, in their order."""
+    """The values that some values are made from, and these values, in the order of the graph."""
     return [val for _, val in sorted(below(roots).items())]
 
 
@@ -127,28 +125,39 @@ def _axes_of(value: Any) -> Axes:
 
 
 def _hindrance(val: Val, axis: Axis) -> str:
-    """Why an operation needs all of an axis, or ""."""
+    """The reason why an operation needs all elements of an axis; empty if it does not."""
     if val.op in (couple, weights) and any(axis in arg.axes for arg in val.args):
         return "weights of its members move together"
-    allowed = (*LIES, *SUMS.get(val.op, ()), *(("axis",) if val.op in OWN_AXIS else ()))
-    named = [key for key, value in val.attrs.items() if axis in _axes_of(value) and key not in allowed]
-    if named:
-        return f"{val.op.name} takes all of it"
+    allowed = [*VALUE_AXES, *SUMS.get(val.op, ())]
+    if val.op in OWN_AXIS:
+        allowed.append("axis")
+    for key, value in val.attrs.items():
+        if key not in allowed and axis in _axes_of(value):
+            return f"{val.op.name} takes all of it"
     return ""
 
 
-def _together(vals: Iterable[Val]) -> set[tuple[Axis, Axis]]:
-    """Pairs of axes that some value lies along, or is summed over together."""
-    found = set()
+def _axis_pairs(vals: Iterable[Val]) -> set[tuple[Axis, Axis]]:
+    """Pairs of axes that a value lies along, or that an operation sums over together."""
+    pairs = set()
     for val in vals:
-        axes = {*val.axes, *(a for value in val.attrs.values() for a in _axes_of(value))}
-        found |= {(a, b) for a in axes for b in axes if a is not b}
-    return found
+        axes = {*val.axes}
+        for value in val.attrs.values():
+            axes.update(_axes_of(value))
+        pairs |= {(a, b) for a in axes for b in axes if a is not b}
+    return pairs
 
 
 @dataclass(eq=False)
 class Placing:
-    """Steps on their way to those of ranks: ``axes`` are the new ones of those that are split."""
+    """The rewriting of steps for ranks.
+
+    shares   the distribution of the step
+    axes     the new axis for each axis that is split
+    graph    the new graph
+    made     the new value for each old one, by the old id
+    parts    the ids of new values that are parts
+    """
 
     shares: Shares
     axes: dict[Axis, Axis]
@@ -158,64 +167,54 @@ class Placing:
 
     @classmethod
     def of(cls, steps: BlockSteps | VectorSteps, roots: list[Val]) -> Placing:
-        """Axes are taken in the order of what they bring, unless they are with one that is split already."""
+        """Choose the axes to split: those that bring most first, without two axes of one value."""
         vals = _needed(roots)
         index = _indices(vals)
-        blocks = {a for positions in index.values() for uses in positions for p in uses for a in p.axes}
+        blocks: set[Axis] = set()
+        for uses in index.values():
+            for positions in uses:
+                for position in positions:
+                    blocks.update(position.axes)
+        arguments_of_phi: set[Axis] = set()
         if isinstance(steps, VectorSteps):
-            kept = {a for v in roots for a in v.axes}
-        else:
-            kept = set()
-        if isinstance(steps, VectorSteps) and steps.part is not None:
-            part = _needed([steps.part])
-        else:
-            part = []
-        kept |= {a for v in part for a in v.axes}
+            sampled_phi = [] if steps.part is None else _needed([steps.part])
+            for val in (*roots, *sampled_phi):
+                arguments_of_phi.update(val.axes)
         whole: dict[str, str] = {}
         chosen: list[Axis] = []
-        pairs = _together(vals)
+        pairs = _axis_pairs(vals)
         extents = _extents(vals)
-        order = sorted(
-            {a for v in vals for a in v.axes}, key=lambda a: (*_rank(a, extents[a], a in blocks), a.order)
-        )
+        all_axes = {axis for val in vals for axis in val.axes}
+        order = sorted(all_axes, key=lambda axis: (*_rank(axis, extents[axis], axis in blocks), axis.order))
         for axis in order:
-            if axis in kept:
+            if axis in arguments_of_phi:
                 reason = "it is what phi takes"
             else:
-                reason = _reason(vals, axis, index, isinstance(steps, VectorSteps))
-            if not reason and any((axis, other) in pairs for other in chosen):
-                continue  # the other is split
+                reason = _reason(vals, axis, index)
             if reason:
                 whole[axis.name] = reason
-            else:
+            elif not any((axis, other) in pairs for other in chosen):
                 chosen.append(axis)
-        axes = {a: replace(a, size=Length(a.size, _length(a))) for a in chosen}
-        whole = {
-            n: r
-            for n, r in whole.items()
-            if not any((a, b) in pairs for a in chosen for b in order if b.name == n)
-        }
-        split = tuple(Share(axis=axes[a], blocks=a in blocks) for a in chosen)
+        beside_split = {b.name for a in chosen for b in order if (a, b) in pairs}
+        whole = {name: reason for name, reason in whole.items() if name not in beside_split}
+        axes = {axis: replace(axis, size=Length(axis.size, _length(axis))) for axis in chosen}
+        split = tuple(Share(axis=axes[axis], blocks=axis in blocks) for axis in chosen)
         return cls(Shares(split=split, whole=whole, owners=_owners(index, set(chosen))), axes)
 
     def steps(self, steps: BlockSteps | VectorSteps) -> BlockSteps | VectorSteps:
-        """The steps with their values placed."""
+        """The steps of a rank."""
         for val in steps.state.graph.vals:
             self.made[val.id] = self.placed(val)
         state = self.state(steps.state)
         if isinstance(steps, VectorSteps):
-            if steps.part is None:
-                part = None
-            else:
-                part = self.made[steps.part.id]
-            return replace(
-                steps, state=state, samples=[self.part(self.made[v.id]) for v in steps.samples], part=part
-            )
+            part = None if steps.part is None else self.made[steps.part.id]
+            samples = [self.part(self.made[val.id]) for val in steps.samples]
+            return replace(steps, state=state, samples=samples, part=part)
         before = {self.made[i].id: self.known(self.made[v.id]) for i, v in steps.before.items()}
         return replace(steps, state=state, pulls=[*map(self.pulled, steps.pulls)], before=before)
 
     def state(self, state: State) -> State:
-        """With the new graph; what is kept by the ids of values goes with them."""
+        """The state with the new graph, and with the ids of the new values."""
         return replace(
             state,
             graph=self.graph,
@@ -226,20 +225,20 @@ class Placing:
 
     # --------------------------------------------------------------------------------------- values
     def placed(self, val: Val) -> Val:
-        """A value of this rank: whole, its own along split axes, or a part."""
-        args, attrs = [self.made[a.id] for a in val.args], {k: self.renamed(v) for k, v in val.attrs.items()}
+        """The value on a rank: whole, its own along a split axis, or a part."""
+        args = [self.made[arg.id] for arg in val.args]
+        attrs = {key: self.renamed(value) for key, value in val.attrs.items()}
         if val.op is track:
-            attrs |= {"through": None}
-        else:
-            attrs |= {}
+            attrs["through"] = None
         if val.op is arange and attrs["axis"] in self.axes.values():
             return self.graph.make(own, **attrs)
-        parts = [a.id in self.parts for a in args]
-        split = any(a in self.axes.values() for arg in args for a in arg.axes)
+        parts = [arg.id in self.parts for arg in args]
+        split = any(axis in self.axes.values() for arg in args for axis in arg.axes)
         if any(parts) and (split or not linear(val, parts)):
-            args, parts = [self.known(a) for a in args], [False] * len(args)
+            args = [self.known(arg) for arg in args]
+            parts = [False] * len(args)
         if any(parts) and val.op is entrywise and val.attrs["atom"] in ("add", "sub"):
-            args = [self.part(a) for a in args]
+            args = [self.part(arg) for arg in args]
         if val.op is mean_axes and self.summing(val):
             new = self.averaged(args, attrs)
         else:
@@ -249,16 +248,16 @@ class Placing:
         return new
 
     def summing(self, val: Val) -> bool:
-        """A sum over a split axis."""
-        over = {a for key in SUMS.get(val.op, ()) for a in _axes_of(val.attrs[key]) if a not in val.axes}
+        """Whether an operation sums over a split axis."""
+        for key in SUMS.get(val.op, ()):
+            if any(axis in self.axes and axis not in val.axes for axis in _axes_of(val.attrs[key])):
+                return True
         if val.op is score_t:
-            over |= {a for arg in val.args for a in arg.axes}
-        else:
-            over |= set()
-        return any(a in self.axes for a in over)
+            return any(axis in self.axes for arg in val.args for axis in arg.axes)
+        return False
 
     def averaged(self, args: list[Val], attrs: Mapping[str, Any]) -> Val:
-        """A mean over what all ranks have together."""
+        """The part of a rank in a mean over the elements of all ranks."""
         count = 1
         for axis in attrs["over"]:
             count *= int(axis.size)
@@ -267,7 +266,7 @@ class Placing:
         return self.graph.apply("div", total, self.graph.const(count))
 
     def renamed(self, value: Any) -> Any:
-        """An attribute with the new axes."""
+        """An attribute with new axes in place of split ones."""
         if isinstance(value, Axis):
             return self.axes.get(value, value)
         if isinstance(value, tuple):
@@ -275,13 +274,13 @@ class Placing:
         return value
 
     def known(self, val: Val) -> Val:
-        """A part summed over all ranks."""
+        """The value, summed over all ranks if it is a part."""
         if val.id in self.parts:
             return self.graph.make(over_ranks, [val])
         return val
 
     def part(self, val: Val) -> Val:
-        """What all ranks know, as the part of one."""
+        """The value as a part. A value that all ranks know becomes the part of a single rank."""
         if val.id in self.parts:
             return val
         new = self.graph.make(once, [val])
@@ -289,20 +288,21 @@ class Placing:
         return new
 
     def pulled(self, pull: Pull) -> Pull:
-        """A contribution to a variable's gradient that is a part."""
+        """A contribution to a variable's gradient as a part."""
         source, adjoint = self.made[pull.source.id], self.made[pull.adjoint.id]
-        met = [source, *source.op.pulled(source)]
-        split = any(a in self.axes.values() for v in met for a in v.axes)
-        return replace(pull, source=source, adjoint=self.known(adjoint) if split else self.part(adjoint))
+        factors = [source, *source.op.pulled(source)]
+        split = any(axis in self.axes.values() for factor in factors for axis in factor.axes)
+        adjoint = self.known(adjoint) if split else self.part(adjoint)
+        return replace(pull, source=source, adjoint=adjoint)
 
 
 def linear(val: Val, parts: list[bool]) -> bool:
-    """An operation of parts, the others being known everywhere, is the sum of that of each."""
+    """Whether an operation is linear in those of its arguments that are parts."""
     if val.op is entrywise:
         atom = val.attrs["atom"]
-        return (
-            atom in ("add", "sub", "neg") or sum(parts) == 1 and (atom == "mul" or atom == "div" and parts[0])
-        )
+        if atom in ("add", "sub", "neg"):
+            return True
+        return sum(parts) == 1 and (atom == "mul" or atom == "div" and parts[0])
     if val.op is score_t:
         return parts == [False, True]
     return val.op in LINEAR and parts[0] and not any(parts[1:])
@@ -310,43 +310,50 @@ def linear(val: Val, parts: list[bool]) -> bool:
 
 # ------------------------------------------------------------------------------------------- owners
 def _indices(vals: Iterable[Val]) -> dict[str, list[tuple[Val, ...]]]:
-    """By the name of an estimate or centre that a step writes, or that smoothing has: the positions
-    that it is met at."""
-    found: dict[str, list[tuple[Val, ...]]] = {}
+    """For each estimate and centre of a step, by its name, the positions at which it is read or written.
+
+    There are as many tuples of positions as uses; a tuple has a position for each dimension.
+    """
+    index: dict[str, list[tuple[Val, ...]]] = {}
     for val in vals:
         if val.op is track and val.attrs["name"]:
-            found.setdefault(val.attrs["name"], []).append(val.args[1:])
+            index.setdefault(val.attrs["name"], []).append(val.args[1:])
         elif val.op is envelope_slope and len(val.args) > 1 and val.args[1].op is centre:
-            found.setdefault(val.args[1].attrs["name"], []).append(val.args[1].args)
-    return found
+            index.setdefault(val.args[1].attrs["name"], []).append(val.args[1].args)
+    return index
 
 
-def _key(position: Val) -> tuple[Op, str | None] | None:
-    """How ids follow from places: the draw or all of a set, and the array that it takes them from;
-    None: in another way."""
-    if position.op is take and position.args:
-        inside = position.args[0]
-    else:
-        inside = position
+def _source(position: Val) -> tuple[Op, str | None] | None:
+    """The source of ids: a draw or all elements, and the key of an array in which they are looked up.
+
+    None for ids from another source.
+    """
+    key = None
     if position.op is take:
         key = position.attrs["key"]
-    else:
-        key = None
-    if inside.op in (draw, arange):
-        return (inside.op, key)
+        if position.args:
+            position = position.args[0]
+    if position.op in (draw, arange):
+        return position.op, key
     return None
 
 
-def _reason(vals: list[Val], axis: Axis, index: Mapping[str, list[tuple[Val, ...]]], vector: bool) -> str:
-    """Why every rank has all of an axis, or ""."""
+def _reason(vals: list[Val], axis: Axis, index: Mapping[str, list[tuple[Val, ...]]]) -> str:
+    """The reason why every rank needs all of an axis; empty if it can be split."""
     for val in vals:
-        if reason := _hindrance(val, axis):
-            return reason
+        hindrance = _hindrance(val, axis)
+        if hindrance:
+            return hindrance
     for name, uses in index.items():
-        met = [[(k, _key(p)) for k, p in enumerate(positions) if axis in p.axes] for positions in uses]
-        if any(met) and (
-            any(len(one) != 1 for one in met) or len({tuple(one) for one in met}) > 1 or met[0][0][1] is None
-        ):
+        dims = []  # for each use, the dimensions along the axis, with the sources of their ids
+        for positions in uses:
+            dims.append(
+                tuple((k, _source(position)) for k, position in enumerate(positions) if axis in position.axes)
+            )
+        if not any(dims):
+            continue
+        one_dim = all(len(dim) == 1 for dim in dims)
+        if not one_dim or len(set(dims)) > 1 or dims[0][0][1] is None:
             return f"{name} is kept at places that have no one owner"
     return ""
 
@@ -354,24 +361,33 @@ def _reason(vals: list[Val], axis: Axis, index: Mapping[str, list[tuple[Val, ...
 def _owners(
     index: Mapping[str, list[tuple[Val, ...]]], chosen: set[Axis]
 ) -> dict[str, tuple[int, str | None]]:
-    """Along which dim, and at which ids, estimates and centres are kept by their owners."""
-    found: dict[str, tuple[int, str | None]] = {}
+    """For each estimate and centre with owners: the dimension of its blocks, and the key of their ids.
+
+    The key is None if the blocks are all ids in order.
+    """
+    owners: dict[str, tuple[int, str | None]] = {}
     for name, uses in index.items():
         for dim, position in enumerate(uses[0]):
             if chosen & {*position.axes}:
-                found[name] = (dim, position.attrs["key"] if position.op is take else None)
-    return found
+                owners[name] = (dim, position.attrs["key"] if position.op is take else None)
+    return owners
 
 
 def _extents(vals: Iterable[Val]) -> dict[Axis, int]:
-    """How many elements there are along each axis, drawn or not."""
-    found = {axis: int(axis.size) for val in vals for axis in val.axes}
-    return found | {val.attrs["axis"]: val.attrs["n"] for val in vals if val.op is draw}
+    """The number of elements along each axis, including those that are not drawn."""
+    vals = list(vals)
+    extents = {axis: int(axis.size) for val in vals for axis in val.axes}
+    for val in vals:
+        if val.op is draw:
+            extents[val.attrs["axis"]] = val.attrs["n"]
+    return extents
 
 
 def _rank(axis: Axis, extent: int, block: bool) -> tuple[int, int]:
-    """The place of an axis among those that ranks may share: many blocks first, then samples, then few
-    blocks; of equals the longest first."""
+    """Sort key of axes that may be split: many blocks first, then samples, then few blocks.
+
+    Among equals the longest axis comes first.
+    """
     if not block:
         place = 1
     elif extent > FEW_BLOCKS:

@@ -1,4 +1,4 @@
-"""What binders become when a problem is lowered."""
+"""Records of lowering: the slots of binders, their parts in a reduction, and estimators' buffers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from fccomodel.program.operations import Axis, Val
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slot:
-    """What a binder stands for: ``ids`` of its elements in the table or set, ``pos`` in an estimator's
-    buffer of length ``n``.
+    """The elements that a binder stands for in a program.
 
-    members     ids that it takes
-    selection   the conditions that these satisfy, where some are about other binders
-    shared      the batch that it is a part of, and how to take the part of a value
+    binder      the binder
+    ids         the ids of the elements in the table or set
+    pos         their places in an estimator's buffer; None for draws
+    n           length of this buffer
+    draw        the draws of a distribution; None for elements of a set
+    members     the ids that can occur; None for all
+    selection   the conditions on the elements, if some involve other binders
+    shared      the slot of a shared batch that this is a part of, and the attributes of ``within`` that
+                take the part of a value
     """
 
     binder: ir.Binder
@@ -35,7 +40,12 @@ class Slot:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Segment:
-    """Rows laid out flat, each with the cell of ``parents`` (complete axes) that it belongs to."""
+    """The cells of rows laid out flat. A cell is a combination of elements along complete axes.
+
+    cells     key of an array with the cell of each row
+    sizes     key of an array with the number of rows of each cell
+    parents   the axes
+    """
 
     cells: str
     sizes: str
@@ -44,13 +54,15 @@ class Segment:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """One binder of a reduction: its axis (None: along that of another), their number, and its
-    segments if keyed.
+    """One binder of a reduction.
 
-    weight   per element, None: all alike
-    count    elements of the whole range (without a
-             mask's effect)
-    accept   share of the range that the mask lets through, None without a mask
+    binder    the binder
+    axis      the axis of its elements; None if they lie along another binder's axis
+    count     number of elements of its range, without the effect of a mask
+    weight    weight of each element; None for equal weights
+    accept    share of the range that the mask accepts; None without a mask
+    segment   the cells of the rows, if they are laid out flat
+    parents   the outer binders that decide the range
     """
 
     binder: ir.Binder
@@ -64,34 +76,35 @@ class Part:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranged:
-    """The binders of one reduction made concrete."""
+    """The binders of one reduction: the slots of all binders, and a part for each of its own."""
 
     env: dict[ir.Binder, Slot]
     parts: tuple[Part, ...]
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The axes that the parts made."""
+        """The axes of the parts."""
         return tuple(p.axis for p in self.parts if p.axis is not None)
 
     @property
     def related(self) -> bool:
-        """The range of one binder depends on another of the same reduction."""
-        binders = {id(p.binder) for p in self.parts}
-        return any(id(b) in binders for p in self.parts for b in p.parents)
+        """Whether the range of one binder depends on another binder of the reduction."""
+        own = {id(part.binder) for part in self.parts}
+        return any(id(parent) in own for part in self.parts for parent in part.parents)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Way:
-    """How a reduction of ``body`` goes through its ``binders``.
+    """Settings for going through the elements of a reduction.
 
-    inner   drawn for a mean
-    chunk   the first binder goes through in slices (full pass)
-    whole   no minibatch
-    dense   no rows laid out flat by their keys
-    total   it has a value over no elements
-    runs    rows of short runs may lie along an axis of
-            places (full pass)
+    body      the body of the reduction
+    binders   its binders
+    inner     whether elements are drawn for a mean
+    chunk     whether a full pass takes the first binder in slices
+    whole     whether all elements are taken, without a minibatch
+    dense     whether rows may not be laid out flat by their keys
+    total     whether the reduction has a value over no elements, as a sum has
+    runs      whether rows of short runs may lie along an axis of places, in a full pass
     """
 
     body: ir.Expr
@@ -104,14 +117,21 @@ class Way:
     runs: bool = False
 
     def inside(self, sel: Selection) -> bool:
-        """A binder's range depends on another of the same reduction."""
+        """Whether a binder's range depends on another binder of the reduction."""
         return any(p in self.binders for p in sel.parents)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Buffer:
-    """An estimator's state: one tracked value per block, that of ``node`` (``log``: its logarithm) at
-    elements of ``binders``."""
+    """An estimator's state: one tracked value per block.
+
+    name      name of the array in the program
+    shape     its shape
+    text      the expectation, as text
+    node      the expectation
+    binders   the binders whose elements are the blocks
+    log       whether the logarithm is tracked
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -123,24 +143,27 @@ class Buffer:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What a rank has of an axis: the ``blocks`` that it owns, or samples; ``size``: of all ranks
-    together."""
+    """The share of an axis that a rank has: blocks that it owns (``blocks``), or samples."""
 
     axis: Axis
     blocks: bool
 
     @property
     def sentence(self) -> str:
-        """The axis with its size and what is shared, in words."""
-        what = "blocks by their owner" if self.blocks else "samples"
-        return f"{self.axis.name} ({int(self.axis.size):,} in a step, {what})"
+        """The axis with its size over all ranks, in words."""
+        kind = "blocks by their owner" if self.blocks else "samples"
+        return f"{self.axis.name} ({int(self.axis.size):,} in a step, {kind})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """Of the axes of a step: ``split`` over ranks; on every rank as a ``whole``, with the reason; and
-    by the name of an estimate or centre that is kept by owners, along which dim, and the array of
-    their ids (None: all of them)."""
+    """The distribution of a step over ranks.
+
+    split    the axes that are split
+    whole    the names of axes that every rank has as a whole, with the reason
+    owners   for each estimate or centre whose blocks have owners, the dimension of the blocks, and the
+             key of an array with their ids (None for all ids)
+    """
 
     split: tuple[Share, ...]
     whole: Mapping[str, str]
@@ -148,6 +171,8 @@ class Shares:
 
     @property
     def sentence(self) -> str:
-        """For the report."""
-        kept = "".join(f"; every rank has all of {name}: {reason}" for name, reason in self.whole.items())
-        return f"ranks share {', '.join(share.sentence for share in self.split)}{kept}"
+        """The distribution in words, for the report."""
+        text = f"ranks share {', '.join(share.sentence for share in self.split)}"
+        for name, reason in self.whole.items():
+            text += f"; every rank has all of {name}: {reason}"
+        return text

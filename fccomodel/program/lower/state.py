@@ -1,4 +1,4 @@
-"""What lowering a problem keeps: the graph, the arrays shipped with the program, estimators, draws, names."""
+"""The state of lowering: the graph, the program's arrays, estimators, draws and names."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from fccomodel.core import ir, quoting
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn, same_rows
 from fccomodel.evaluation import logarithms
 from fccomodel.evaluation.sets import elements
 from fccomodel.plan.sharing import Strata
@@ -24,41 +25,51 @@ from fccomodel.program.operations import Val
 from fccomodel.program.operations.sources import cell, take
 
 Env = Mapping[ir.Binder, Slot]
-#: how a value enters the expectation around it: linearly (True), as the logarithm of what enters
-#: linearly, or in another way
+#: How a value enters the expectation around it: linearly (True), as the logarithm of a value that enters
+#: linearly (``"log"``), or in another way (False).
 Linear = bool | Literal["log"]
 
 
 class Lower(Protocol):
-    """Gives the value of an expression where the binders stand for ``env``."""
+    """Lowers an expression, with the slots of its binders in ``env``."""
 
     def __call__(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val: ...
 
 
 @dataclass(eq=False, kw_only=True)
 class State:
-    """One problem on its way into one graph: what is asked of it, and what has come of it so far.
+    """The lowering of one problem into one graph.
 
-    full       True for a pass over all rows (in chunks where pairs are many); False for a minibatch
-    batch      (binder, number of elements, inner) -> sample size, or None for all elements
-    sampling, inner_sampling   how elements are drawn (options of a plan)
-    strata     rows that several expectations share in a step
-    stable     expectations of exponentials by their logarithms (see ``logarithms``)
-    independent  gradients go through inner samples of their own
-    dual         outer functions keep a
-                 y for each block, not u
-    coupled    the worst of a family is by weights of its members that move in each step
-    separated  reductions over pairs of rows are taken by their separated forms (see ``separation``)
-    enveloped  non-smooth functions are their envelopes in a full pass too
+    Settings:
 
-    data       arrays that the program needs, by key            buffers, centres  what a step keeps
-               for every block
-    draws      the samples of a step
-    sampled    by the id of an innermost
-               expectation: over how many
-    spans      the expression that each value, by its id, is first the value of
-    thinning   row sets that a quick evaluation takes in part
-    again      while lowering: samples of their own, of values whose first ones serve the estimates
+    full            True for a pass over all rows, in slices if there are many pairs; False for a minibatch
+    batch           function (binder, number of elements, inner) -> sample size, None for all elements
+    sampling        kind of sampling of outer elements (an option of the plan)
+    inner_sampling  kind of sampling of inner elements (an option of the plan)
+    strata          rows that several expectations share in a step
+    stable          whether expectations of exponentials are computed by their logarithms
+    independent     whether gradients use inner samples of their own
+    dual            whether outer functions have a dual variable y for each block, and no estimate u
+    coupled         whether the worst of a family is computed by weights of its members, moved in each step
+    separated       whether reductions over pairs of rows use their separated forms
+    enveloped       whether a full pass has envelopes in place of non-smooth functions
+
+    Results:
+
+    graph     the values
+    data      the arrays that the program needs, by key
+    buffers   the estimates of blocks
+    centres   the shapes of the centres of blocks
+    draws     the samples of a step
+    sampled   for some expectations (by the id of their value), the number of samples in a step
+    spans     for each value, by its id, the expression that it is the value of
+    thinning  sets of rows of which a quick evaluation takes a part
+
+    While lowering:
+
+    again     whether to draw new samples for an expectation that has samples already
+    names     the names in use, with a count for each
+    freed     the free binders of nodes that are known
     """
 
     bound: Bound
@@ -96,53 +107,53 @@ class State:
     def unique(self, stem: str) -> str:
         """A fresh Python name, free with ``r_`` before it too (a draw's uniform numbers)."""
         stem = "".join(c if c.isalnum() else "_" for c in stem).strip("_")
-        if stem.isidentifier():
-            stem = stem
-        else:
+        if not stem.isidentifier():
             stem = f"v{stem}"
         while True:
-            count = self.names[stem] = self.names.get(stem, 0) + 1
-            if count == 1:
-                name = stem
-            else:
-                name = f"{stem}_{count}"
-            if (count == 1 or name not in self.names) and f"r_{name}" not in self.names:
-                self.names |= {f"r_{name}": 1, **({} if count == 1 else {name: 1})}
+            count = self.names.get(stem, 0) + 1
+            self.names[stem] = count
+            name = stem if count == 1 else f"{stem}_{count}"
+            is_new = count == 1 or name not in self.names
+            if is_new and f"r_{name}" not in self.names:
+                self.names[f"r_{name}"] = 1
+                if count > 1:
+                    self.names[name] = 1
                 return name
 
     def ship(self, key: str, array: np.ndarray) -> str:
-        """Registers an array that the program needs, under its key, which no parameter that is a
-        number has."""
+        """Store an array that the program needs; returns its key.
+
+        An equal array has a single key. No param that is a number has this key.
+        """
         key = quoting.attribute(key)
         for count in itertools.count(1):
-            if count == 1:
-                name = key
-            else:
-                name = f"{key}_{count}"
+            name = key if count == 1 else f"{key}_{count}"
             if name in self.numbers:
                 continue
-            held = self.data.setdefault(name, array)
-            if held is array or (
-                held.shape == array.shape and held.dtype == array.dtype and np.array_equal(held, array)
-            ):
+            stored = self.data.setdefault(name, array)
+            if stored is array or same_rows(stored, array):
+                return name
+            if drawn(stored) or drawn(array):
+                continue
+            if stored.shape == array.shape and stored.dtype == array.dtype and np.array_equal(stored, array):
                 return name
         raise AssertionError
 
     @functools.cached_property
     def numbers(self) -> dict[str, float]:
-        """The parameters that are numbers, by the attribute of ``data`` that holds each."""
-        return {
-            quoting.attribute(n): float(value)
-            for n, value in self.bound.params.items()
-            if np.ndim(value) == 0
-        }
+        """The params that are numbers, by their names in the program."""
+        numbers = {}
+        for name, value in self.bound.params.items():
+            if np.ndim(value) == 0:
+                numbers[quoting.attribute(name)] = float(value)
+        return numbers
 
     def take(self, key: str, ids: Val, event: tuple[int, ...]) -> Val:
         """Rows ``ids`` of a data array."""
         return self.graph.make(take, [ids], key=key, event=event)
 
     def cells(self, key: str, array: np.ndarray, parents: list[Val]) -> Val:
-        """A number per cell of the parents' ids."""
+        """The entry of a table at the ids of some parents."""
         return self.graph.make(cell, parents, key=self.ship(key, np.asarray(array)))
 
     # ------------------------------------------------------------------------------- sizes, binders
@@ -151,11 +162,11 @@ class State:
         return tuple(elements.size(self.bound, n) for n in shape)
 
     def total(self, binder: ir.Binder) -> int:
-        """How many ids there are: the rows of its table, or the members of its set."""
+        """The number of ids of a binder: the rows of its table, or the members of its set."""
         return elements.extent(self.bound, binder.domain)
 
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
-        """The binders that a node depends on (found for all nodes below it at once)."""
+        """The binders that a node depends on. They are computed for all nodes below it at once."""
         if id(node) not in self.freed:
             for part in ir.walk(node):
                 if id(part) not in self.freed:
@@ -163,20 +174,22 @@ class State:
         return self.freed[id(node)][1]
 
     def _free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
-        """``free`` where it is known for the nodes below."""
+        """The binders that a node depends on, if those of the nodes below are known."""
         if isinstance(node, ir.Column | ir.Element):
             return (node.binder,)
-        free: dict[ir.Binder, None] = {}
+        free: dict[ir.Binder, None] = {}  # a set in the order of insertion
         for child in node.children:
             free |= dict.fromkeys(self.freed[id(child)][1])
-        bound: tuple[ir.Binder, ...] = ()
+        own: tuple[ir.Binder, ...] = ()
         if isinstance(node, ir.Reduce):
-            bound = node.binders
-            for binder in bound:
+            own = node.binders
+            for binder in own:
                 for arg in getattr(binder.domain, "args", ()):
                     free |= dict.fromkeys(self.free(arg))
         elif isinstance(node, ir.Exists):
-            bound = (node.binder,)
+            own = (node.binder,)
         elif isinstance(node, ir.LetRef):
-            free |= {b: None for b in self.freed[id(node.let.body)][1] if b not in node.let.binders}
-        return tuple(b for b in free if b not in bound)
+            for binder in self.freed[id(node.let.body)][1]:
+                if binder not in node.let.binders:
+                    free[binder] = None
+        return tuple(binder for binder in free if binder not in own)

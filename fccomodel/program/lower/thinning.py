@@ -1,4 +1,4 @@
-"""Full passes over many pairs of rows: between stages the exact problem is evaluated on some of them."""
+"""Quick evaluations of the exact problem between stages, on a part of the rows if there are many pairs."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-#: between stages, the exact problem is evaluated on at most so many pairs: of more, on some, and in
-#: single precision
+#: Largest number of pairs of an evaluation between stages. If the problem has more, the evaluation takes
+#: a part of them, in single precision.
 QUICK = 1 << 24
-#: seconds of a budget from which on these are so many; of a smaller one they are fewer in
-#: proportion, but at least
+#: Budget from which on an evaluation may take ``QUICK`` pairs, in seconds. A smaller budget allows
+#: proportionally fewer pairs.
 FULL_BUDGET_S = 30.0
+#: Number of pairs that an evaluation may take with any budget.
 FEWEST_PAIRS = 1 << 20
-#: rows of a set that are kept at least
+#: Smallest number of rows to which a set is thinned.
 FEWEST = 256
 
 
 @dataclass(eq=False)
 class Thinning:
-    """Which rows a quick evaluation takes.
+    """The rows that a quick evaluation takes.
 
-    passes  over which row sets, of which lengths, those over many pairs go, and over how many
-    nests   the row sets, with their lengths, of the passes that are being lowered
-    whole   row sets that are never thinned
-    seconds of the budget, if it is one of seconds
+    passes    for each pass over many pairs, the lengths of its row sets (by key), and the number of pairs
+    nests     the lengths of row sets of the passes that are being lowered
+    whole     keys of row sets that are never thinned
+    seconds   the budget in seconds; None if it is not given in seconds
     """
 
     passes: list[tuple[dict[str, int], float]] = field(default_factory=list)
@@ -34,7 +35,7 @@ class Thinning:
 
     @contextmanager
     def over(self, pairs: float) -> Iterator[None]:
-        """A pass over so many pairs, whose row sets are noted meanwhile."""
+        """Note the row sets of a pass over ``pairs`` pairs, as long as the block runs."""
         self.nests.append({})
         try:
             yield
@@ -43,31 +44,36 @@ class Thinning:
 
     @property
     def quick(self) -> float:
-        """The pairs of an evaluation between stages, at most."""
-        if self.seconds is None:
-            share = 1.0
-        else:
+        """The largest number of pairs of an evaluation between stages."""
+        share = 1.0
+        if self.seconds is not None:
             share = min(self.seconds / FULL_BUDGET_S, 1.0)
         return max(QUICK * share, min(QUICK, FEWEST_PAIRS))
 
     @property
     def heavy(self) -> bool:
-        """Pairs are many."""
+        """Whether some pass has more pairs than a quick evaluation may take."""
         return any(pairs > self.quick for _, pairs in self.passes)
 
     @property
     def thin(self) -> dict[str, int]:
-        """How many rows of each set a quick evaluation takes: of each pass the largest set is thinned
-        first, until it takes at most ``quick`` pairs."""
-        found: dict[str, int] = {}
-        for axes, pairs in self.passes:
-            sizes = {key: n for key, n in axes.items() if key not in self.whole}
+        """The number of rows of each thinned set.
+
+        In each pass the largest set is thinned, by a factor of 2 to 8 at a time, until the pass takes at
+        most ``quick`` pairs.
+        """
+        thinned: dict[str, int] = {}
+        for lengths, pairs in self.passes:
+            sizes = {key: n for key, n in lengths.items() if key not in self.whole}
             while pairs > self.quick and sizes:
-                key = max(sizes, key=lambda k: sizes[k])
-                kept = max(FEWEST, int(sizes[key] / max(2.0, min(pairs / self.quick, 8.0))))
-                if kept >= sizes[key]:
+                key = max(sizes, key=sizes.__getitem__)
+                factor = max(2.0, min(pairs / self.quick, 8.0))
+                fewer = max(FEWEST, int(sizes[key] / factor))
+                if fewer >= sizes[key]:
                     break
-                pairs *= kept / sizes[key]
-                sizes[key] = kept
-            found |= {k: min(n, found.get(k, n)) for k, n in sizes.items() if n < axes[k]}
-        return found
+                pairs *= fewer / sizes[key]
+                sizes[key] = fewer
+            for key, n in sizes.items():
+                if n < lengths[key]:
+                    thinned[key] = min(n, thinned.get(key, n))
+        return thinned

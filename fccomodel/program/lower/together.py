@@ -1,9 +1,9 @@
-"""The same steps with fewer operations, once derivatives are known.
+"""Rewrites steps with fewer operations, after derivatives are known.
 
-Rows of one table that several minibatches take are taken at once, so that one product gives their
-scores, or one call of a net its outputs. What an estimator asks for at two iterates is computed for
-both by the same operations, along an axis of these two. A square whose root is there is taken of
-it.
+- Rows of one table in several minibatches are read together, so that one product gives all their scores,
+  or one call of a net all its outputs.
+- Values that an estimator needs at two iterates are computed for both at once, along an axis of length 2.
+- A square is computed from its root if the step has the root too.
 """
 
 from __future__ import annotations
@@ -21,42 +21,46 @@ from fccomodel.program.operations.draws import draw, draw_strata
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.scores import net, score
-from fccomodel.program.operations.sources import take
+from fccomodel.program.operations.sources import fetch, take
 from fccomodel.program.operations.sums import log_mean_axes, mean_axes, shares, sum_axes
 from fccomodel.program.operations.together import at, iterates, joined, part
 
-#: operations whose text takes one more axis as it takes others
+#: Operations that work with one more axis.
 ALONG = (entrywise, mean_axes, sum_axes, log_mean_axes, shares)
-#: calls of torch in the text of an operation, where it has more than one; to stack two values costs
-#: one and a half, to take one of the two half of one
+#: Calls of torch that an operation needs, if it needs more than one.
 CALLS: Mapping[Op, int] = {log_mean_axes: 4}
+#: Cost of stacking the values at two iterates, in calls of torch.
+STACKING = 1.5
+#: Cost of taking one of two stacked values, in calls of torch.
+UNSTACKING = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one table by their ids, ``parts`` after one another along ``axis``."""
+    """Rows of one table that are read together: ``parts`` one after another along ``axis``."""
 
     parts: tuple[Val, ...]
     axis: Axis
 
     def start(self, axis: Axis) -> int:
-        """Where those of one axis begin."""
-        before = [p.axes[0] for p in self.parts]
-        return sum(a.size for a in before[: before.index(axis)])
+        """The place at which the rows of one part's axis begin."""
+        axes = [part.axes[0] for part in self.parts]
+        return sum(before.size for before in axes[: axes.index(axis)])
 
 
 @dataclass(eq=False)
 class Together:
-    """Steps on their way.
+    """The rewriting of steps.
 
-    rows    those that are taken together, by the id of each part
-    twins   values at the iterate
-            before, by the ids of others
-    paired  values that are computed for both, by their ids
-    earlier the same by the ids of
-            their twins
-    atoms   those of scalar atoms, by the atom and its arguments     made, both   what comes of
-            values, at one iterate, at both
+    steps     the steps to rewrite
+    graph     the new graph
+    rows      rows that are read together, by the id of each part
+    twins     for some values, by their ids, the value at the previous iterate
+    paired    values that are computed for both iterates, by their ids
+    earlier   these values, by the ids of their twins
+    atoms     values of scalar atoms, by the atom and its arguments
+    made      the new value for each old one, by the old id
+    both      the new value at both iterates for each paired one, by the old id
     """
 
     steps: BlockSteps
@@ -74,136 +78,149 @@ class Together:
         self.graph.axes, self.graph.wholes = old.axes, dict(old.wholes)
         self.iterate = Axis(name="both", order=0, size=2, kind="all")
         self.needed = below([*self.steps.roots, *self.steps.state.draws])
-        while extra := [
-            v for i, v in self.steps.before.items() if i in self.needed and v.id not in self.needed
-        ]:
-            self.needed |= below(extra)
+        while True:
+            earlier = [v for i, v in self.steps.before.items() if i in self.needed]
+            missing = [v for v in earlier if v.id not in self.needed]
+            if not missing:
+                break
+            self.needed |= below(missing)
         self.atoms = {(v.attrs["atom"], v.args): v for v in self.needed.values() if v.op is entrywise}
-        self.groups()
-        self.pairs()
+        self.choose_rows()
+        self.choose_pairs()
 
     # ------------------------------------------------------------------------------------- choosing
-    def pairs(self) -> None:
-        """What is computed for both iterates: as much of the values at the one before as operations
-        can, where that saves any."""
+    def choose_pairs(self) -> None:
+        """Choose the values that are computed for both iterates, if this saves calls of torch."""
         for i, earlier in self.steps.before.items():
             if i in self.needed:
                 self.twins |= dict(twins(self.needed[i].args[0], earlier))
-        paired = {i: self.needed[i] for i in self.twins if i in self.needed and self.along(self.needed[i])}
-        squares = [root for v in paired.values() if (root := self.root(v)) is not None]
-        paired |= {v.id: v for v in squares}
-        leaves = {
-            self.leaf(a) for v in paired.values() for a in v.args if a.id in self.twins and a.id not in paired
+        paired = {
+            i: self.needed[i] for i in self.twins if i in self.needed and self.can_be_paired(self.needed[i])
         }
-        users = [
-            v
-            for i, v in self.needed.items()
-            if i not in paired and i not in {t.id for t in self.twins.values()}
-        ]
-        asked = {a.id for v in users if v.op is not score for a in v.args} | {
-            p.adjoint.id for p in self.steps.pulls
-        }
-        cuts = sum(i in asked for i in paired)
-        saved = sum(CALLS.get(v.op, 1) for i, v in paired.items() if i in self.twins)
-        if saved > 1.5 * len(leaves) + 0.5 * cuts:
+        for val in list(paired.values()):
+            root = self.root(val)
+            if root is not None:
+                paired[root.id] = root
+        saved = sum(CALLS.get(val.op, 1) for i, val in paired.items() if i in self.twins)
+        if saved > STACKING * self.count_stacked(paired) + UNSTACKING * self.count_unstacked(paired):
             self.paired = paired
-            self.earlier = {self.twins[i].id: v for i, v in paired.items() if i in self.twins}
+            self.earlier = {self.twins[i].id: val for i, val in paired.items() if i in self.twins}
 
-    def leaf(self, val: Val) -> Any:
-        """What is stacked for a value: outputs of a net for rows that are taken together are one."""
+    def count_stacked(self, paired: Mapping[int, Val]) -> int:
+        """The number of values that must be stacked as arguments of paired values."""
+        stacked = set()
+        for val in paired.values():
+            for arg in val.args:
+                if arg.id in self.twins and arg.id not in paired:
+                    stacked.add(self.stacked_key(arg))
+        return len(stacked)
+
+    def count_unstacked(self, paired: Mapping[int, Val]) -> int:
+        """The number of paired values that are needed at a single iterate too."""
+        earlier = {twin.id for twin in self.twins.values()}
+        needed_alone = {pull.adjoint.id for pull in self.steps.pulls}
+        for i, val in self.needed.items():
+            if i not in paired and i not in earlier and val.op is not score:
+                needed_alone |= {arg.id for arg in val.args}
+        return sum(i in needed_alone for i in paired)
+
+    def stacked_key(self, val: Val) -> Any:
+        """The identity of a stacked value. Outputs of a net for rows read together are one value."""
         if val.op is net:
-            rows = self.rows.get(met_by(val)[1].id)
-        else:
-            rows = None
-        if rows is None:
-            return val.id
-        return rows.axis
+            rows = self.rows.get(weights_and_rows(val)[1].id)
+            if rows is not None:
+                return rows.axis
+        return val.id
 
     def root(self, val: Val) -> Val | None:
-        """A value that is there, of which another is the square."""
+        """The value of which a value is the square, if the steps have it."""
         if val.op is entrywise:
             return self.atoms.get((roots().get(val.attrs["atom"]), val.args))
         return None
 
-    def along(self, val: Val) -> bool:
-        """One operation gives it at both iterates."""
+    def can_be_paired(self, val: Val) -> bool:
+        """Whether one operation can compute a value at both iterates."""
         if val.op is score:
             return len(val.args[0].axes) == 1 and val.args[0].id not in self.twins
         return val.op in ALONG and all(len(a.event) == len(val.event) or not a.event for a in val.args)
 
-    def groups(self) -> None:
-        """Which rows are taken together: of one table, each along an axis of its own, known from the
-        draws, and met by the same weights or nets."""
-        users: dict[int, list[Val]] = {}
-        for v in self.needed.values():
-            for arg in v.args:
-                users.setdefault(arg.id, []).append(v)
-        found: dict[Any, list[Val]] = {}
-        for v in sorted(self.needed.values(), key=lambda v: v.id):
-            if v.op is take and v.event and not v.static and len(v.axes) == 1 and sampled(v.args[0]):
-                met = frozenset(
-                    (u.op, u.args[0 if u.op is net else 1].id)
-                    for u in users.get(v.id, ())
-                    if u.op in (score, net)
-                )
-                if met and len(met) == len(users[v.id]):
-                    found.setdefault((v.attrs["key"], v.event, met), []).append(v)
-        for parts in found.values():
-            if len(parts) > 1 and len({v.axes for v in parts}) == len(parts) and self.pulled(parts):
-                axis = self.graph.axis(
-                    self.steps.state.unique("rows"), sum(v.axes[0].size for v in parts), "sample"
-                )
-                self.rows |= {v.id: Rows(tuple(parts), axis) for v in parts}
+    def choose_rows(self) -> None:
+        """Choose the rows that are read together.
 
-    def pulled(self, parts: list[Val]) -> bool:
-        """The gradient goes through all of them, or none, wherever they are met."""
-        met: dict[Any, set[int]] = {}
+        They are rows of one table, each part along an axis of its own, known from the draws, and
+        multiplied by the same weights or put into the same nets.
+        """
+        users: dict[int, list[Val]] = {}
+        for val in self.needed.values():
+            for arg in val.args:
+                users.setdefault(arg.id, []).append(val)
+        groups: dict[Any, list[Val]] = {}
+        for _, val in sorted(self.needed.items()):
+            is_vector = val.op in (take, fetch) and val.event and not val.static and len(val.axes) == 1
+            if not is_vector or not is_sampled(val.args[0]):
+                continue
+            factors = frozenset(
+                (user.op, weights_and_rows(user)[0].id)
+                for user in users.get(val.id, ())
+                if user.op in (score, net)
+            )
+            if factors and len(factors) == len(users[val.id]):
+                groups.setdefault((val.attrs["key"], val.event, factors), []).append(val)
+        for parts in groups.values():
+            on_own_axes = len(parts) > 1 and len({part.axes for part in parts}) == len(parts)
+            if on_own_axes and self.have_common_gradient(parts):
+                size = sum(part.axes[0].size for part in parts)
+                axis = self.graph.axis(self.steps.state.unique("rows"), size, "sample")
+                self.rows |= {part.id: Rows(tuple(parts), axis) for part in parts}
+
+    def have_common_gradient(self, parts: list[Val]) -> bool:
+        """Whether the gradient of each weight vector or net comes from all parts, or from none."""
+        sources: dict[Any, set[int]] = {}
         for pull in self.steps.pulls:
             if pull.source.op in (score, net):
-                weights, rows = met_by(pull.source)
-                met.setdefault((pull.source.op, weights.id), set()).add(rows.id)
-        ids = {v.id for v in parts}
-        return all(ids <= found or not ids & found for found in met.values())
+                weights, rows = weights_and_rows(pull.source)
+                sources.setdefault((pull.source.op, weights.id), set()).add(rows.id)
+        ids = {part.id for part in parts}
+        return all(ids <= rows or not ids & rows for rows in sources.values())
 
     # --------------------------------------------------------------------------------------- making
     def run(self) -> BlockSteps:
         """The steps of the new graph."""
         for val in self.ordered():
             self.make(val)
+        old = self.steps.state
         state = replace(
-            self.steps.state,
+            old,
             graph=self.graph,
-            draws=[self.made[v.id] for v in self.steps.state.draws],
-            spans={self.held(i).id: node for i, node in self.steps.state.spans.items() if i in self.made},
-            sampled={
-                self.made[i].id: count for i, count in self.steps.state.sampled.items() if i in self.made
-            },
+            draws=[self.made[v.id] for v in old.draws],
+            spans={self.with_comment(i).id: node for i, node in old.spans.items() if i in self.made},
+            sampled={self.made[i].id: count for i, count in old.sampled.items() if i in self.made},
         )
         before = {self.made[i].id: self.made[v.id] for i, v in self.steps.before.items() if i in self.made}
         return replace(self.steps, state=state, pulls=[*self.pulls()], before=before)
 
-    def held(self, i: int) -> Val:
-        """The value that a comment stands beside."""
+    def with_comment(self, i: int) -> Val:
+        """The new value that the comment of an old one belongs to."""
         if i in self.paired:
             return self.both.get(i, self.made[i])
         return self.made[i]
 
     def ordered(self) -> list[Val]:
-        """All that is needed, each after what it is made of."""
-        found: dict[int, Val] = {}
+        """All needed values, each after the values that it is made from."""
+        order: dict[int, Val] = {}
         for i in sorted(self.needed):
             stack = [(self.needed[i], False)]
             while stack:
                 val, ready = stack.pop()
                 if ready:
-                    found.setdefault(val.id, val)
-                elif val.id not in found:
+                    order.setdefault(val.id, val)
+                elif val.id not in order:
                     stack.append((val, True))
-                    stack.extend((v, False) for v in reversed([*self.after(val)]))
-        return list(found.values())
+                    stack.extend((v, False) for v in reversed([*self.needed_first(val)]))
+        return list(order.values())
 
-    def after(self, val: Val) -> Iterator[Val]:
-        """What a value is made after."""
+    def needed_first(self, val: Val) -> Iterator[Val]:
+        """The old values whose new ones must be made before that of ``val``."""
         if val.id in self.earlier:
             yield self.earlier[val.id]
             return
@@ -212,95 +229,102 @@ class Together:
             if val.id in self.paired and arg.id in self.twins and arg.id not in self.paired:
                 yield self.twins[arg.id]
         if val.id in self.rows:
-            yield from (p.args[0] for p in self.rows[val.id].parts)
-        if (through := val.attrs.get("through")) is not None:
+            yield from (part.args[0] for part in self.rows[val.id].parts)
+        through = val.attrs.get("through")
+        if through is not None:
             yield through
 
     def make(self, val: Val) -> None:
-        """A value of the new graph for one of the old."""
+        """Make the new value of an old one."""
         if val.id in self.earlier:
-            self.made[val.id] = self.graph.make(
-                at, [self.both[self.earlier[val.id].id]], axis=self.iterate, place=1
-            )
+            both = self.both[self.earlier[val.id].id]
+            self.made[val.id] = self.graph.make(at, [both], axis=self.iterate, place=1)
         elif val.id in self.paired:
-            self.both[val.id] = self.built(val, [self.pair(a) for a in val.args])
-            self.made[val.id] = self.graph.make(at, [self.both[val.id]], axis=self.iterate, place=0)
+            both = self.built(val, [self.pair(arg) for arg in val.args])
+            self.both[val.id] = both
+            self.made[val.id] = self.graph.make(at, [both], axis=self.iterate, place=0)
         else:
-            self.made[val.id] = self.built(val, [self.made[a.id] for a in val.args])
+            self.made[val.id] = self.built(val, [self.made[arg.id] for arg in val.args])
 
     def pair(self, val: Val) -> Val:
-        """A value at both iterates; as it is, where it does not depend on them."""
+        """A value at both iterates, or the value itself if it does not depend on the iterate."""
         if val.id in self.both or val.id not in self.twins:
             return self.both.get(val.id, self.made[val.id])
         now, before = self.made[val.id], self.made[self.twins[val.id].id]
-        if now.op is part:  # the whole of both, then the part
+        if now.op is part:  # stack the wholes, then take the part
             whole = self.graph.make(iterates, [now.args[0], before.args[0]], axis=self.iterate)
             return self.graph.make(part, [whole], **now.attrs)
         return self.graph.make(iterates, [now, before], axis=self.iterate)
 
     def built(self, val: Val, args: list[Val]) -> Val:
-        """The operation of a value at new arguments."""
+        """The operation of an old value, with new arguments."""
+        rows = self.rows.get(val.id)
+        if rows is not None:
+            return self.cut(self.read(rows), rows, val.axes[0])
+        if val.op in (score, net):
+            _, factor = weights_and_rows(val)
+            rows = self.rows.get(factor.id)
+            if rows is not None:
+                return self.cut(self.whole(val, rows, args), rows, factor.axes[0])
+        root = self.root(val)
+        if root is not None:
+            new_root = self.graph.make(entrywise, args, **root.attrs)
+            return self.graph.make(entrywise, [new_root], atom="square")
         attrs = {k: self.made[v.id] if isinstance(v, Val) else v for k, v in val.attrs.items()}
-        if (rows := self.rows.get(val.id)) is not None:
-            return self.cut(self.taken(rows), rows, val.axes[0])
-        if val.op in (score, net) and (rows := self.rows.get(met_by(val)[1].id)) is not None:
-            return self.cut(self.whole(val, rows, args), rows, met_by(val)[1].axes[0])
-        if (root := self.root(val)) is not None:
-            return self.graph.make(entrywise, [self.graph.make(entrywise, args, **root.attrs)], atom="square")
         built = self.graph.make(val.op, args, **attrs)
         built.formula = val.formula
         return built
 
     def whole(self, val: Val, rows: Rows, args: list[Val]) -> Val:
-        """The scores of all rows that are taken together, or the outputs of a net."""
-        x = self.taken(rows)
-        return self.graph.make(val.op, [args[0], x] if val.op is net else [x, args[1]], **val.attrs)
+        """The scores, or the outputs of a net, for all rows that are read together."""
+        x = self.read(rows)
+        if val.op is net:
+            return self.graph.make(val.op, [args[0], x], **val.attrs)
+        return self.graph.make(val.op, [x, args[1]], **val.attrs)
 
-    def taken(self, rows: Rows) -> Val:
-        """All of them."""
-        ids = [self.made[p.args[0].id] for p in rows.parts]
-        axes = tuple(p.axes[0] for p in rows.parts)
-        one = rows.parts[0]
-        return self.graph.make(
-            take, [self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())], **one.attrs
-        )
+    def read(self, rows: Rows) -> Val:
+        """All rows that are read together."""
+        ids = [self.made[part.args[0].id] for part in rows.parts]
+        axes = tuple(part.axes[0] for part in rows.parts)
+        all_ids = self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())
+        return self.graph.make(rows.parts[0].op, [all_ids], **rows.parts[0].attrs)
 
     def cut(self, whole: Val, rows: Rows, axis: Axis) -> Val:
-        """Those of one of the axes."""
+        """The part of a value that belongs to one of the axes."""
         return self.graph.make(part, [whole], axis=rows.axis, onto=axis, start=rows.start(axis))
 
     def pulls(self) -> Iterator[Pull]:
-        """Contributions to the gradient, those of rows that are taken together as one."""
+        """Contributions to the gradient. Those of rows read together are one contribution."""
         groups: dict[Any, list[Pull]] = {}
         for pull in self.steps.pulls:
+            rows = None
             if pull.source.op in (score, net):
-                rows = self.rows.get(met_by(pull.source)[1].id)
-            else:
-                rows = None
+                weights, factor = weights_and_rows(pull.source)
+                rows = self.rows.get(factor.id)
             if rows is None:
-                source, adjoint = pull.source, self.made[pull.adjoint.id]
-                yield replace(pull, source=self.alone(source), adjoint=adjoint)
+                adjoint = self.made[pull.adjoint.id]
+                yield replace(pull, source=self.alone(pull.source), adjoint=adjoint)
             else:
-                groups.setdefault((pull.source.op, met_by(pull.source)[0].id, rows.axis), []).append(pull)
+                groups.setdefault((pull.source.op, weights.id, rows.axis), []).append(pull)
         for group in groups.values():
             one = group[0].source
-            rows = self.rows[met_by(one)[1].id]
+            rows = self.rows[weights_and_rows(one)[1].id]
             by_axis: dict[Axis, Val] = {}
             for pull in group:
-                axis, adjoint = met_by(pull.source)[1].axes[0], self.made[pull.adjoint.id]
+                axis = weights_and_rows(pull.source)[1].axes[0]
+                adjoint = self.made[pull.adjoint.id]
                 if axis in by_axis:
                     by_axis[axis] = self.graph.apply("add", by_axis[axis], adjoint)
                 else:
                     by_axis[axis] = adjoint
-            axes = tuple(p.axes[0] for p in rows.parts)
-            adjoint = self.graph.make(
-                joined, [by_axis[a] for a in axes], parts=axes, onto=rows.axis, event=one.event
-            )
-            source = self.whole(one, rows, [self.made[a.id] for a in one.args])
+            axes = tuple(part.axes[0] for part in rows.parts)
+            adjoints = [by_axis[axis] for axis in axes]
+            adjoint = self.graph.make(joined, adjoints, parts=axes, onto=rows.axis, event=one.event)
+            source = self.whole(one, rows, [self.made[arg.id] for arg in one.args])
             yield replace(group[0], source=source, adjoint=adjoint)
 
     def alone(self, source: Val) -> Val:
-        """What met a variable, at w alone: its text is that of its arguments."""
+        """The source of a contribution to the gradient, at the present iterate alone."""
         args = [self.made[a.id] for a in source.args]
         if source.id in self.paired:
             return self.built(source, args)
@@ -308,38 +332,42 @@ class Together:
 
 
 def together(steps: BlockSteps) -> BlockSteps:
-    """Steps with fewer operations that say the same."""
+    """The steps with fewer operations and equal results."""
     state = replace(steps.state, names=dict(steps.state.names))
     return Together(replace(steps, state=state)).run()
 
 
-def met_by(val: Val) -> tuple[Val, Val]:
-    """The weights of a score, or the parameters of a net, and its rows."""
+def weights_and_rows(val: Val) -> tuple[Val, Val]:
+    """The weights and the rows of a score, or the parameters and the rows of a net."""
     if val.op is net:
-        return (val.args[0], val.args[1])
-    return (val.args[1], val.args[0])
+        return val.args[0], val.args[1]
+    return val.args[1], val.args[0]
 
 
-def sampled(ids: Val) -> bool:
-    """They are draws, or follow from them by looking them up one after another."""
+def is_sampled(ids: Val) -> bool:
+    """Whether ids are draws, or looked up in arrays at draws."""
     while ids.op is take and not ids.event:
         (ids,) = ids.args
     return ids.op in (draw, draw_strata)
 
 
 def twins(now: Val, earlier: Val) -> Iterable[tuple[int, Val]]:
-    """Pairs of a value and what stands in its place at the iterate before: graphs of the same shape."""
-    seen, stack = set(), [(now, earlier)]
+    """Pairs of a value's id and the value in its place at the previous iterate.
+
+    Both values are made by graphs of the same shape.
+    """
+    seen = set()
+    stack = [(now, earlier)]
     while stack:
-        v, twin = stack.pop()
-        if v is twin or v.id in seen or v.op is track:
+        val, twin = stack.pop()
+        if val is twin or val.id in seen or val.op is track:
             continue
-        seen.add(v.id)
-        yield v.id, twin
-        stack.extend(zip(v.args, twin.args, strict=True))
+        seen.add(val.id)
+        yield val.id, twin
+        stack.extend(zip(val.args, twin.args, strict=True))
 
 
 @cache
 def roots() -> Mapping[str, str]:
-    """By the name of an atom, the one whose square it is."""
+    """For some atoms, the name of the atom whose square they are."""
     return {a.squared: a.name for a in atoms.all().values() if a.squared and a.squared != "square"}

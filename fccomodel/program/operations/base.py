@@ -128,8 +128,8 @@ class Writer(Protocol):
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
         """The same as a tensor that has all of these axes and dims."""
 
-    def filled(self, shape: tuple[int, ...], number: str) -> str:
-        """A tensor of one number."""
+    def filled(self, shape: str, number: str) -> str:
+        """A tensor of one number, whose shape is given as a text."""
 
     def estimate(self, val: Val) -> str:
         """The text of the estimate that a minibatch value moves."""
@@ -267,10 +267,25 @@ def sizes(axes: Axes, event: Event = ()) -> tuple[int, ...]:
     return tuple(a.size for a in axes) + event
 
 
+def length(axis: Axis) -> str:
+    """The text of an axis's length; a slice is as long as its positions, whose name is the axis's."""
+    if axis.kind == "chunk":
+        return f"len({axis.name})"
+    return str(axis.size)
+
+
+def shape_text(axes: Axes, event: Event = ()) -> str:
+    """The text of a value's shape on these axes, ``(600, 20, 3)``."""
+    parts = [*map(length, axes), *map(str, event)]
+    if len(parts) == 1:
+        return f"({parts[0]},)"
+    return f"({', '.join(parts)})"
+
+
 def grid(axis: Axis, axes: Axes) -> str:
     """Positions along an axis, lined up with others."""
     after = len(axes) - axes.index(axis) - 1
-    return f"torch.arange({axis.size}, device=data.device)" + (f"[:{', None' * after}]" if after else "")
+    return f"torch.arange({length(axis)}, device=data.device)" + (f"[:{', None' * after}]" if after else "")
 
 
 def number(value: float) -> str:

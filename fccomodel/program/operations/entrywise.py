@@ -20,7 +20,7 @@ from fccomodel.program.operations.base import (
     bare,
     einsum,
     python,
-    sizes,
+    shape_text,
 )
 from fccomodel.program.operations.indexing import entry
 
@@ -186,11 +186,11 @@ class Fill(Op):
         (arg,) = val.args
         if python(arg):
             return (
-                f"torch.full({sizes(val.axes, val.event)}, {writer.ref(arg)}, dtype=data.dtype, "
+                f"torch.full({shape_text(val.axes, val.event)}, {writer.ref(arg)}, dtype=data.dtype, "
                 "device=data.device)"
             )
         wider = ", ".join(["...", *["None"] * len(val.event)])
-        return f"{writer.ref(arg, val.axes, 0)}[{wider}].expand({sizes(val.axes, val.event)})"
+        return f"{writer.ref(arg, val.axes, 0)}[{wider}].expand({shape_text(val.axes, val.event)})"
 
     def fault(self, val: Val) -> str:
         """The argument is a number."""
@@ -221,8 +221,10 @@ class Spread(Op):
         (arg,) = val.args
         text = writer.ref(arg, val.axes, len(val.event))
         if python(arg):
-            return f"torch.full({sizes(val.axes, val.event)}, {text}, dtype=data.dtype, device=data.device)"
-        return f"{text}.expand({sizes(val.axes, val.event)})"
+            return (
+                f"torch.full({shape_text(val.axes, val.event)}, {text}, dtype=data.dtype, device=data.device)"
+            )
+        return f"{text}.expand({shape_text(val.axes, val.event)})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """The adjoint, which is summed over the new axes when it is given."""
@@ -268,7 +270,7 @@ class Stack(Op):
     def text(self, writer: Writer, val: Val) -> str:
         """``torch.stack`` along the last dim."""
         parts = [
-            writer.filled((), writer.ref(a)) if python(a) else writer.ref(a, val.axes, 0) for a in val.args
+            writer.filled("()", writer.ref(a)) if python(a) else writer.ref(a, val.axes, 0) for a in val.args
         ]
         return f"torch.stack(torch.broadcast_tensors({', '.join(parts)}), -1)"
 

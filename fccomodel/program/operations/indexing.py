@@ -18,7 +18,7 @@ from fccomodel.program.operations.base import (
     grid,
     in_order,
     python,
-    sizes,
+    shape_text,
     union,
 )
 from fccomodel.program.operations.sources import arange, variable
@@ -181,7 +181,7 @@ def spread_text(writer: Writer, val: Val, index: list[str], adjoint: Val, axes: 
         text = f"w.new_full((), {writer.ref(adjoint)})"
     else:
         text = writer.ref(adjoint, axes, event)
-    return f"spread({sizes(val.axes, val.event)}, ({', '.join(index)},), {text})"
+    return f"spread({shape_text(val.axes, val.event)}, ({', '.join(index)},), {text})"
 
 
 class TakeValue(Op):
@@ -301,7 +301,7 @@ class Beyond(Op):
         if not attrs["places"]:
             after = attrs["whole"].size - attrs["start"] - attrs["axis"].size
             return f"torch.nn.functional.pad({values}, {(0, 0) * len(event) + (attrs['start'], after)})"
-        return f"w.new_zeros({sizes(val.axes, event)}).index_copy_(0, data.{attrs['places']}, {values})"
+        return f"w.new_zeros({shape_text(val.axes, event)}).index_copy_(0, data.{attrs['places']}, {values})"
 
 
 def places(attrs: Mapping[str, Any]) -> str:

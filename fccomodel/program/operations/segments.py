@@ -15,6 +15,7 @@ from fccomodel.program.operations.base import (
     Writer,
     in_order,
     python,
+    shape_text,
     sizes,
 )
 from fccomodel.program.operations.sources import array_data
@@ -125,9 +126,9 @@ class Unsegment(Op):
         others = tuple(a for a in val.axes if a is not attrs["axis"])
         text = writer.ref(adjoint, onto, event)
         if python(adjoint):
-            text = writer.filled(sizes(onto, val.event), text)
+            text = writer.filled(shape_text(onto, val.event), text)
         elif adjoint.axes != onto:
-            text = f"{text}.expand({sizes(onto, val.event)})"
+            text = f"{text}.expand({shape_text(onto, val.event)})"
         text += permuted(onto, (*others[:dim], *attrs["parents"], *others[dim:]), event)
         cells = f"data.{attrs['cells']}, data.{attrs['sizes']}, {attrs['how']!r}"
         return f"unsegment({text}, {dim}, {len(attrs['parents'])}, {cells})"

@@ -20,8 +20,9 @@ from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.sets import elements
+from fccomodel.evaluation.values import functions
 from fccomodel.report.point.recording import Recorder
-from fccomodel.report.point.system import Array, System, functions, norm
+from fccomodel.report.point.system import Array, System, norm
 
 #: Entries of the variables that are tried one by one.
 ENTRIES = 50

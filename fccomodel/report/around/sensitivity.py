@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import rebinding
 from fccomodel.data.bound import Bound
-from fccomodel.report.new_rows.intervals import values
+from fccomodel.evaluation.passes import values
 
 #: Step of a central difference, relative to max(1, |param|).
 CENTRAL_STEP = 1e-5

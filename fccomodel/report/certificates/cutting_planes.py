@@ -23,8 +23,9 @@ import torch
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.values import functions
 from fccomodel.report.certificates.support_functions import Support
-from fccomodel.report.point.system import Array, System, functions
+from fccomodel.report.point.system import Array, System
 
 #: Constraints up to which cuts are made.
 MOST_CONSTRAINTS = 32

@@ -33,9 +33,9 @@ from fccomodel.core.rewrite import apply, const
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.passes import amount
 from fccomodel.evaluation.sets import elements, members
 from fccomodel.library import atoms, reductions
-from fccomodel.report.new_rows.subsample import amount
 from fccomodel.report.point.system import Array, System
 
 #: The unit roundoff of float64.

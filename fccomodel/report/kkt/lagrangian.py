@@ -13,8 +13,8 @@ from fccomodel.core import ir
 from fccomodel.core.work import Meter
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.kernels.derivatives import vector_products
+from fccomodel.evaluation.passes import amount
 from fccomodel.evaluation.sets import members
-from fccomodel.report.new_rows.subsample import amount
 from fccomodel.report.point.recording import Recorder
 from fccomodel.report.point.system import System
 

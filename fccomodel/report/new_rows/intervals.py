@@ -21,15 +21,13 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.core.work import priced
-from fccomodel.data import subsets
+from fccomodel.core.work import counting
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.data.subsets import Parts, averaged, without_groups
 from fccomodel.evaluation.interpret.reductions import one_thread
-from fccomodel.report.point.system import functions
+from fccomodel.evaluation.passes import values
 
 Point = Mapping[str, np.ndarray]
 #: Groups.
@@ -124,48 +122,37 @@ def deviations(
         """The values on a part of the rows."""
         return values(part, point, seed)[0]
 
+    parts = Parts(bound=bound, seed=seed)
     with one_thread():
-        (found, labels, equal), took = priced(lambda: values(bound, point, seed))
-        tables = subsets.averaged(bound.problem)
-        once = took * max(len(tables), 1)
+        with counting() as spent:
+            found, labels, equal = values(bound, point, seed)
+        once = spent.seconds * max(len(parts.tables), 1)
         count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
         variance = np.full(len(found), np.nan)
         bias = np.full(len(found), np.nan)
-        why, share = _refused(bound, tables), 1.0
+        why, share = parts.obstacle or _few(bound, parts.tables), 1.0
         if not why:
             part = bound
             share = min(budget / (FEWEST * once), 1.0)
             if share != 1.0:
-                part = subsets.part(bound, subsets.held(bound, share, seed))
-            why = _refused(part, tables)
+                part = parts.of_share(share)
+            why = _few(part, parts.tables)
         if not why:
-            count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in tables))
+            count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in parts.tables))
             try:
                 if share == 1.0:
                     whole = found
                 else:
                     whole = of(part)
-                several = [_jackknife(part, name, of, seed, count, whole) for name in tables]
+                several = [_jackknife(part, name, of, seed, count, whole) for name in parts.tables]
                 variance, bias = share * np.sum(several, axis=0)
             except FccoError as error:
                 why = f"without some of the rows: {error.diagnostics[0].message}"
     return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why, share, bias)
 
 
-def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:
-    """The objective and then the constraints, the constraints' labels, and which are equalities."""
-    with torch.no_grad():
-        tensors = {name: torch.as_tensor(np.array(value, dtype=np.float64)) for name, value in point.items()}
-        objective, constraints, labels, equal = functions(Evaluator(bound, tensors, seed=seed))
-    return np.append(float(objective), constraints.numpy()), labels, equal
-
-
-def _refused(bound: Bound, tables: list[str]) -> str:
-    """Why there are no standard errors; '' if there are."""
-    if not tables:
-        return "nothing is averaged over rows"
-    if owners := [owner for name, owner in subsets.lengths(bound.problem) if name in tables]:
-        return f"{owners[0]} has an entry for each row"
+def _few(bound: Bound, tables: list[str]) -> str:
+    """Why there are no standard errors: a table has too few rows; '' if none has."""
     few = [name for name in tables if bound.tables[name].n < 2 * FEWEST]
     if few:
         return f"`{few[0]}` has {bound.tables[few[0]].n} rows"
@@ -176,8 +163,7 @@ def _jackknife(
     bound: Bound, name: str, of: Callable[[Bound], np.ndarray], seed: int, count: int, whole: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The jackknife's variance and bias of the values ``whole``, from the rows of one table."""
-    group = _groups(subsets.strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
-    estimates = np.stack([of(subsets.part(bound, {name: group != k})) for k in range(count)])
+    estimates = np.stack([of(part) for part in without_groups(bound, name, count, seed)])
     if estimates.shape[1] != len(whole):
         return np.full(len(whole), np.nan), np.full(len(whole), np.nan)
     mean = estimates.mean(axis=0)
@@ -193,30 +179,8 @@ def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> t
 
     with one_thread():
         whole = of(bound)
-        variances = [
-            _jackknife(bound, name, of, seed, GROUPS, whole)[0] for name in subsets.averaged(bound.problem)
-        ]
+        variances = [_jackknife(bound, name, of, seed, GROUPS, whole)[0] for name in averaged(bound.problem)]
         return float(whole[0]), float(np.sqrt(np.sum(variances)))
-
-
-def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """A random group for each row, of equal sizes: the number of rows of a class is a part of the error
-    too.
-
-    No class may be lost with a group. A class that is in one group as a whole gets a row in the next
-    group, and the only row of a class is in no group (-1).
-    """
-    group = rng.permutation(len(strata)) % count
-    size = np.bincount(strata)
-    least, most = np.full(len(size), count), np.full(len(size), -1)
-    np.minimum.at(least, strata, group)
-    np.maximum.at(most, strata, group)
-    _, first = np.unique(strata, return_index=True)
-    within = first[(least == most) & (size > 1)]
-    group[within] = (group[within] + 1) % count
-    if len(size) > 1:
-        group[first[size == 1]] = -1
-    return group
 
 
 def _holds(value: float, half: float, equal: bool) -> bool | None:

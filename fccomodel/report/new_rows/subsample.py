@@ -11,20 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.core.work import priced
-from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, part_of
-from fccomodel.evaluation import memory
-from fccomodel.evaluation.errors import TOO_LARGE
-from fccomodel.evaluation.sets import elements, members, selections
-from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student, values
+from fccomodel.data.subsets import Parts
+from fccomodel.evaluation import passes
+from fccomodel.evaluation.errors import EMPTY_GROUP, TOO_LARGE
+from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student
 
 #: Elements up to which a report always takes all rows.
 FREE_ELEMENTS = 300_000
@@ -51,6 +47,8 @@ MOST_POWER = 1.1
 SMALL_SHARE = 0.1
 #: Rows that are enough for this price, whatever their share.
 FEW_ROWS = 2000
+#: Rows of every stratum that a part has at least: tried in turn until no group is empty.
+LEAST_OF_STRATUM = (1, 8)
 #: Counted seconds for the errors of the values, at most.
 ERRORS_S = 2.0
 #: Share of a report's time that the errors take, at most.
@@ -72,43 +70,8 @@ class Part:
     values: np.ndarray | None = None
 
 
-def amount(bound: Bound) -> float:
-    """The number of elements of the largest nest of reductions; a pair of rows is one element."""
-    inside: dict[int, float] = {}
-
-    def of(root: ir.Expr) -> float:
-        """The numbers that one evaluation of a root makes."""
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            if missing := [child for child in node.children if id(child) not in inside]:
-                stack += missing
-                continue
-            if isinstance(node, ir.Reduce):
-                own = _elements(node, bound)
-            else:
-                own = 1.0
-            inside[id(stack.pop())] = own * max([1.0, *(inside[id(child)] for child in node.children)])
-        return inside[id(root)]
-
-    families = [_elements(c, bound) * of(c.body) for c in bound.problem.constraints]
-    return max([of(bound.problem.objective.expr), *families])
-
-
-def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
-    """The number of elements of a node's binders, for one element of each outer binder; the mean number
-    if keys choose them."""
-    count = 1.0
-    for part in selections.split(node.binders, node.condition):
-        if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
-            continue
-        index = selections.index(bound, part if part.keys else members.alone(part))
-        count *= max(1.0, len(index.rows) / max(len(index.groups), 1))
-    return count
-
-
 def part_for(
-    bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float, most: float = 0.0
+    parts: Parts, point: Mapping[str, np.ndarray], *, afford: float, most: float = 0.0
 ) -> Part | None:
     """A part of the rows whose report takes about ``afford`` counted seconds, or None if a report on all
     rows takes no more.
@@ -116,18 +79,36 @@ def part_for(
     most   counted seconds that the needed passes may take if there are at most ``LARGE_ELEMENTS``
            elements; the search for multipliers then ends by itself
     """
-    if math.isinf(afford) or not thinnable(bound):
+    if math.isinf(afford) or parts.obstacle:
         return None
-    whole = amount(bound)
+    bound = parts.bound
+    whole = passes.amount(bound)
     if dear(bound):
-        return _part_of_dear_nets(bound, whole, point, seed=seed, afford=afford)
+        return _part_of_dear_nets(parts, whole, point, afford)
     if whole <= FREE_ELEMENTS:
         return None
+    for least in LEAST_OF_STRATUM:
+        try:
+            return _part_of_pairs(replace(parts, least=least), whole, point, afford=afford, most=most)
+        except FccoError as error:
+            if any(d.code != EMPTY_GROUP.id for d in error.diagnostics):
+                raise
+    return None
+
+
+def _part_of_pairs(
+    parts: Parts, whole: float, point: Mapping[str, np.ndarray], *, afford: float, most: float
+) -> Part | None:
+    """``part_for`` of problems without expensive nets.
+
+    Raises F0705 if a group is empty in a part: a pair of rows that a condition asks for may be missing.
+    """
+    bound, seed = parts.bound, parts.seed
     large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS
     tried = LARGE_PARTS if large else SMALL_PARTS
-    first, second = (_thin(bound, whole, kept, seed) for kept in tried)
-    sizes = [amount(part) for part in (first, second)]
-    prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
+    thinned = [passes.thinned(parts, kept) for kept in tried]
+    sizes = [passes.amount(part) for part in thinned]
+    prices = [passes.seconds(part, point, seed) for part in thinned]
     growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
     power = min(max(growth, 0.3), MOST_POWER)
     once = prices[1] * (whole / sizes[1]) ** power
@@ -136,95 +117,53 @@ def part_for(
     if PASSES * once <= afford:
         return None
     kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
+    part = _described(parts, passes.thinned(parts, kept), whole)
+    passes.values(part.bound, point, seed)  # an empty group is met here
     if once > afford:
-        return _part(bound, whole, kept, seed)
+        return part
     try:
-        exact = values(bound, point, seed)[0]
+        exact = passes.values(bound, point, seed)[0]
     except FccoError:
-        return _part(bound, whole, kept, seed)
-    part = _part(bound, whole, kept, seed)
+        return part
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
 def _part_of_dear_nets(
-    bound: Bound, whole: float, point: Mapping[str, np.ndarray], *, seed: int, afford: float
+    parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: float
 ) -> Part | None:
     """``part_for`` where the rows of nets cost most: what passes take grows with their number."""
-    kinds = subsets.kinds(bound)
+    bound, seed = parts.bound, parts.seed
     least = min(SMALL_SHARE, FEW_ROWS / max(table.n for table in bound.tables.values()))
-    small = part_of(subsets.part(bound, subsets.held(bound, least, seed, kinds)), bound)
-    once = priced(partial(values, small, point, seed))[1] / least
+    once = passes.seconds(part_of(parts.of_share(least), bound), point, seed) / least
     share = afford / (PASSES * once)
     if share >= 1.0:
         return None
-    thin = subsets.part(bound, subsets.held(bound, max(share, least), seed, kinds))
-    part_of(thin, bound)
-    part = _described(bound, thin, whole)
+    part = _described(parts, part_of(parts.of_share(max(share, least)), bound), whole)
     if NEEDED_PASSES * once > afford:
         return part
-    exact = values(bound, point, seed)[0]
+    exact = passes.values(bound, point, seed)[0]
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
 def foreseen(bound: Bound, *, seed: int) -> float:
-    """Counted seconds of a report's passes over all rows, from one pass at the origin. Infinite if a pass
-    is expensive, or if the problem is not defined there. Other params are assumed to cost the same."""
-    return memory.common(bound, ("foreseen", seed), (), lambda: _foreseen(bound, seed))
+    """Counted seconds of a report's passes over all rows, from one pass at the origin.
+
+    Infinite if a pass is expensive, or if the problem is not defined there.
+    """
+    return PASSES * passes.seconds_at_origin(bound, seed, FREE_ELEMENTS)
 
 
-def _foreseen(bound: Bound, seed: int) -> float:
-    if amount(bound) > FREE_ELEMENTS:
-        return math.inf
-    shapes = {
-        name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()
-    }
-    origin = {name: np.zeros(elements.shape(bound, shape)) for name, shape in shapes.items()}
-    try:
-        return PASSES * priced(lambda: values(bound, origin, seed))[1]
-    except FccoError:
-        return math.inf
-
-
-def part_after(bound: Bound, error: FccoError, *, seed: int) -> Part | None:
+def part_after(parts: Parts, error: FccoError) -> Part | None:
     """A part in place of rows that cannot be evaluated together (F0704), or None for other errors."""
-    if any(d.code != TOO_LARGE.id for d in error.diagnostics) or not thinnable(bound):
+    if any(d.code != TOO_LARGE.id for d in error.diagnostics) or parts.obstacle:
         return None
-    return _part(bound, amount(bound), KEPT, seed)
+    return _described(parts, passes.thinned(parts, KEPT), passes.amount(parts.bound))
 
 
-def thinnable(bound: Bound) -> bool:
-    """Whether the problem averages over rows, and nothing has an entry for each row."""
-    tables = subsets.averaged(bound.problem)
-    return bool(tables) and not any(name in tables for name, _ in subsets.lengths(bound.problem))
-
-
-def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
-    """A part with about ``kept`` elements, and its words."""
-    return _described(bound, _thin(bound, whole, kept, seed), whole)
-
-
-def _described(bound: Bound, thin: Bound, whole: float) -> Part:
+def _described(parts: Parts, thin: Bound, whole: float) -> Part:
     """A part of the rows, with its words."""
-    rows = ", ".join(
-        f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem)
-    )
-    rows = f"estimated on {rows}, drawn at random"
+    rows = f"estimated on {parts.rows(thin)}, drawn at random"
     return Part(bound=thin, rows=rows, why=f"{whole:.1e} elements are too many for this report: {rows}")
-
-
-def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
-    """A part of the rows with about ``kept`` elements: the same share of each table and of every
-    stratum."""
-    share, low, high = 0.0, 0.0, 1.0
-    thin, members = bound, subsets.kinds(bound)
-    for _ in range(8):  # bisection: the model decides how elements grow with rows
-        share = math.sqrt(max(low, 1e-8) * high)
-        thin = subsets.part(bound, subsets.held(bound, share, seed, members))
-        if amount(thin) > kept:
-            high = share
-        else:
-            low = share
-    return thin
 
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: float) -> str:
@@ -242,11 +181,12 @@ def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: 
 def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Intervals:
     """``intervals`` in about ``afford`` counted seconds. If all rows take more, or cannot be evaluated
     together, a random part of them is used, whose half-widths are larger."""
-    part = part_for(bound, point, seed=seed, afford=afford)
+    parts = Parts(bound=bound, seed=seed)
+    part = part_for(parts, point, afford=afford)
     try:
         found = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
     except FccoError as error:
-        if part is not None or (part := part_after(bound, error, seed=seed)) is None:
+        if part is not None or (part := part_after(parts, error)) is None:
             raise
         found = intervals(part.bound, point, seed=seed, budget=afford)
     if part is None:

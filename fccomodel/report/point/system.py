@@ -16,8 +16,8 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.kernels.derivatives import by_row, jacobian, jacobian_of_rows, vector_products
-from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.sets.axes import ROOT, STEEPEST
+from fccomodel.evaluation.values import functions
 from fccomodel.library import sets
 from fccomodel.report import errors
 from fccomodel.report.kinks.kinks import find
@@ -49,19 +49,6 @@ def norm(x: Array) -> float:
     if largest > LARGE:
         return largest * norm(x / largest)
     return float(np.linalg.norm(x))
-
-
-def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
-    """The objective as written, the values of all constraints in one vector, their labels, and which of
-    them are equalities."""
-    bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=torch.float64)], [], []
-    objective = evaluator.value(bound.problem.objective.expr, {}).data
-    for constraint in bound.problem.constraints:
-        family = members.of(bound, constraint)
-        parts.append(family.over(evaluator.value(constraint.body, family.env)))
-        labels += family.labels(constraint.label)
-        equal += [constraint.kind == "eq"] * len(family)
-    return objective, torch.cat(parts), labels, equal
 
 
 def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:

@@ -1,5 +1,7 @@
-"""One model for several values of its params, each solve from the answer before: ``sweep``; for the
-weight of a regulariser from where zero is optimal, ``path``."""
+"""Solves of one model for several values of its params, each from the answer before.
+
+``sweep`` takes the values; ``path`` chooses the values of a regulariser's weight by itself.
+"""
 
 from __future__ import annotations
 

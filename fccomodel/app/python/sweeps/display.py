@@ -1,90 +1,109 @@
-"""What a person sees of a sweep: a table at 80 columns."""
+"""The table that shows a sweep, at 80 columns."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fccomodel.app.python.sweeps.record import Point, Sweep
 from fccomodel.app.shown.display import number, page, residual, title
 
-#: constraints whose multipliers have a column
-MOST = 3
+if TYPE_CHECKING:
+    from fccomodel.app.python.sweeps.record import Point, Sweep
+
+#: Largest number of constraints whose multipliers have a column.
+MULTIPLIER_COLUMNS = 3
 
 
 def table(sweep: Sweep) -> RenderableType:
-    """A row for each point, and what cannot be seen of it there."""
+    """A row for each point, a legend of the columns, and notes on the sweep as a whole."""
     problem = sweep.compiled.problem
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 1))
-    labels = _largest(sweep)
-    for name in (*sweep.params, "objective", "slope", "violation", *labels, "steps", ""):
-        made.add_column(Text(name), justify="left" if not name else "right", overflow="fold")
-    for point in sweep.points:
-        made.add_row(*_row(point, sweep.params, labels))
+    sizes = _multiplier_sizes(sweep)
+    labels = _largest(sizes)
     if len(sweep) < sweep.count:
         counted = f"{len(sweep)} of {sweep.count} values"
     else:
         counted = f"{sweep.count} values"
-    legend = "slope: change of the optimal value per unit of the param"
-    legend += "; columns by label: multipliers" if labels else ""
-    hidden = len({label for p in sweep.points if p.outcome for label in p.outcome.report.constraints}) - len(
-        labels
-    )
-    if hidden > 0:
-        legend += f" (the {len(labels)} largest; .rows has all)"
     parts: list[RenderableType | None] = [
         title(problem.name, [problem.objective.sense, ", ".join(sweep.params), counted]),
-        made,
+        _grid(sweep, labels),
+        Text(""),
+        Text(_legend(labels, len(sizes) - len(labels)), style="dim"),
     ]
-    parts += [Text(""), Text(legend, style="dim")]
-    parts += [Text(f"caution: {one}", style="yellow") for one in sweep.cautions]
-    failed = [point for point in sweep.points if point.outcome is None]
-    parts += [Text(f"{_values(point)}: {point.error}") for point in failed]
+    parts += [Text(f"caution: {caution}", style="yellow") for caution in sweep.cautions]
+    for point in sweep.points:
+        if point.outcome is None:
+            parts.append(Text(f"{_values(point)}: {point.error}"))
     if sweep.interrupted:
-        parts += [Text("Interrupted: the values that were done are shown.")]
+        parts.append(Text("Interrupted: the values that were done are shown."))
     return page(parts)
 
 
-def _largest(sweep: Sweep) -> list[str]:
-    """The constraints with the largest multipliers, in the model's order."""
+def _grid(sweep: Sweep, labels: list[str]) -> Table:
+    """The table of the points, with a column for each of these labels."""
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 1))
+    for name in (*sweep.params, "objective", "slope", "violation", *labels, "steps"):
+        grid.add_column(Text(name), justify="right", overflow="fold")
+    grid.add_column(Text(""), justify="left", overflow="fold")
+    for point in sweep.points:
+        grid.add_row(*_row(point, sweep.params, labels))
+    return grid
+
+
+def _legend(labels: list[str], hidden: int) -> str:
+    """The meaning of the columns, if ``hidden`` constraints have none."""
+    legend = "slope: change of the optimal value per unit of the param"
+    if labels:
+        legend += "; columns by label: multipliers"
+    if hidden > 0:
+        legend += f" (the {len(labels)} largest; .rows has all)"
+    return legend
+
+
+def _multiplier_sizes(sweep: Sweep) -> dict[str, float]:
+    """The largest absolute multiplier of each constraint, over all points."""
     size: dict[str, float] = {}
     for point in sweep.points:
-        for label, row in point.outcome.report.constraints.items() if point.outcome else ():
-            size[label] = max(size.get(label, 0.0), abs(row.multiplier))
-    chosen = sorted(size, key=lambda label: -size[label])[:MOST]
+        if point.outcome is not None:
+            for label, row in point.outcome.report.constraints.items():
+                size[label] = max(size.get(label, 0.0), abs(row.multiplier))
+    return size
+
+
+def _largest(size: dict[str, float]) -> list[str]:
+    """The constraints with the largest multipliers, in the model's order."""
+    chosen = sorted(size, key=lambda label: -size[label])[:MULTIPLIER_COLUMNS]
     return [label for label in size if label in chosen]
 
 
 def _row(point: Point, params: tuple[str, ...], labels: list[str]) -> list[Text]:
-    shown = [_value(point.values[name]) for name in params]
+    """The cells of one point."""
+    values = [_value(point.values[name]) for name in params]
     if point.outcome is None:
-        return [*map(Text, shown), *(Text("-") for _ in range(4 + len(labels))), Text("failed")]
+        dashes = ["-"] * (4 + len(labels))
+        return [Text(cell) for cell in (*values, *dashes, "failed")]
     report, solution = point.outcome.report, point.outcome.solution
     slope = point.slopes[params[-1]]
-    cells = [
-        number(report.objective),
-        "-" if slope is None else number(slope, 4),
-        residual(report.feasibility),
-    ]
+    if slope is None:
+        slope_cell = "-"
+    else:
+        slope_cell = number(slope, 4)
+    cells = [number(report.objective), slope_cell, residual(report.feasibility)]
     rows = report.constraints
     cells += [number(rows[label].multiplier, 4) if label in rows else "-" for label in labels]
-    steps = f"{solution.iterations:,}" + (f"+{solution.passes:,}" if solution.passes else "")
+    steps = f"{solution.iterations:,}"
+    if solution.passes:
+        steps += f"+{solution.passes:,}"
     if report.solved:
-        status = "solved"
+        status = Text("solved")
     elif point.outcome.status != "stopped":
-        status = point.outcome.status
+        status = Text(point.outcome.status, style="bold")
     else:
-        status = "not solved"
-    return [
-        *map(Text, shown),
-        *map(Text, cells),
-        Text(steps),
-        Text(status, style="" if report.solved else "bold"),
-    ]
+        status = Text("not solved", style="bold")
+    return [*(Text(cell) for cell in (*values, *cells, steps)), status]
 
 
 def _value(value: Any) -> str:
@@ -94,4 +113,5 @@ def _value(value: Any) -> str:
 
 
 def _values(point: Point) -> str:
+    """The values of a point's params, as ``tau = 0.1, mu = 2``."""
     return ", ".join(f"{name} = {_value(value)}" for name, value in point.values.items())

@@ -1,4 +1,4 @@
-"""Paths of a regulariser's weight: from the least at which zero is optimal, geometrically down."""
+"""Sweeps over a regulariser's weight, down from the smallest weight at which zero is optimal."""
 
 from __future__ import annotations
 
@@ -43,24 +43,28 @@ def path(
     ratio: float,
     progress: Told | None = None,
 ) -> Sweep:
-    """``count`` weights from the least at which zero is optimal down to ``ratio`` of it, each solve
-    from the one before."""
+    """A sweep over ``count`` weights in geometric progression.
+
+    The first is the smallest weight at which zero is optimal, the last is ``ratio`` times the first.
+    Each solve starts from the answer before.
+    """
     if count < 1 or not 0 < ratio < 1:
         refuse(errors.not_a_path(count, ratio))
     weight = Weight.of(bound, name)
-    most = _least(compiled, binding, bound, weight, chosen)
-    values = (most * np.geomspace(1.0, ratio, count)).tolist()
+    first = _first_weight(compiled, binding, bound, weight, chosen)
+    values = (first * np.geomspace(1.0, ratio, count)).tolist()
     return sweep(compiled, binding, bound, {weight.param: values}, chosen, progress=progress)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Weight:
-    """A param that is a factor of regularisers of one variable, by which they measure its distance
-    from zero.
+    """A param that multiplies the regularisers of one variable.
 
-    here    a value of it
-    proxes  the variable's regularisers there, in order, and which
-            coefficients have the factor
+    param      name of the param
+    variable   name of the variable
+    here       a value of the param
+    proxes     the variable's regularisers at ``here``, in order, each with the names of the coefficients
+               that are proportional to the param
     """
 
     param: str
@@ -70,92 +74,120 @@ class Weight:
 
     @classmethod
     def of(cls, bound: Bound, name: str | None) -> Weight:
-        """The one of that name, or the only one; F0805 where there is none, or several."""
-        found = {param: made for param in bound.params if (made := cls._weighed(bound, param)) is not None}
-        if name is None and len(found) == 1:
-            return next(iter(found.values()))
-        if name is None or name not in found:
-            refuse(errors.no_weight(name, list(found)))
-        return found[name]
+        """The weight of this name, or the model's only weight; F0805 if there is none, or several."""
+        weights: dict[str, Weight] = {}
+        for param in bound.params:
+            weight = cls._of_param(bound, param)
+            if weight is not None:
+                weights[param] = weight
+        if name is None and len(weights) == 1:
+            return next(iter(weights.values()))
+        if name is None or name not in weights:
+            refuse(errors.no_weight(name, list(weights)))
+        return weights[name]
 
     @classmethod
-    def _weighed(cls, bound: Bound, param: str) -> Weight | None:
-        """The regularisers whose coefficients grow with a param."""
+    def _of_param(cls, bound: Bound, param: str) -> Weight | None:
+        """A param as a weight, or None if it is none.
+
+        The regularisers are built for the param's value and for twice this value. Coefficients that
+        change must double, and must belong to a single variable.
+        """
         if np.ndim(bound.params[param]):
             return None
         here = float(bound.params[param]) or 1.0
         try:
-            one, two = (_proxes(bound, param, at) for at in (here, 2 * here))
+            before = _proxes(bound, param, here)
+            after = _proxes(bound, param, 2 * here)
         except FccoError:
             return None
-        pairs = list(zip(one, two, strict=False))
-        grown = [
-            frozenset(n for n, v in a.coefficients.items() if b.coefficients.get(n) != v) for a, b in pairs
-        ]
-        names = {a.variable for (a, _), some in zip(pairs, grown, strict=True) if some}
-        if len(one) != len(two) or len(names) != 1:
+        if len(before) != len(after):
             return None
-        own = [(a, b, some) for (a, b), some in zip(pairs, grown, strict=True) if a.variable in names]
-        doubled = all(
-            np.isclose(b.coefficients[n], 2 * a.coefficients[n], rtol=1e-9)
-            for a, b, some in own
-            for n in some
-        )
-        if not doubled or any(a.centre is not None for a, *_ in own):
+        changed = [_changed_coefficients(a, b) for a, b in zip(before, after, strict=True)]
+        names = {prox.variable for prox, coefficients in zip(before, changed, strict=True) if coefficients}
+        if len(names) != 1:
             return None
-        return cls(
-            param=param, variable=names.pop(), here=here, proxes=tuple((a, some) for a, _, some in own)
-        )
+        (variable,) = names
+        proxes = []
+        for a, b, coefficients in zip(before, after, changed, strict=True):
+            if a.variable != variable:
+                continue
+            doubled = all(
+                np.isclose(b.coefficients[n], 2 * a.coefficients[n], rtol=1e-9) for n in coefficients
+            )
+            if not doubled or a.centre is not None:
+                return None
+            proxes.append((a, coefficients))
+        return cls(param=param, variable=variable, here=here, proxes=tuple(proxes))
 
-    def zero(self, gradient: np.ndarray, at: float) -> bool:
-        """Whether zero minimises gradient.w + r(w) with the weight ``at``: the prox of r takes
-        -gradient to 0."""
+    def makes_zero_optimal(self, gradient: np.ndarray, at: float) -> bool:
+        """Whether w = 0 minimises gradient.w + r(w), with the weight ``at`` in r.
+
+        This holds if the prox of r maps -gradient to 0.
+        """
         import torch
 
-        moved = -torch.from_numpy(np.asarray(gradient, dtype=float))
-        for prox, grown in self.proxes:
+        point = -torch.from_numpy(np.asarray(gradient, dtype=float))
+        for prox, proportional in self.proxes:
             regulariser = regularisers.get(prox.name)
             assert regulariser is not None
-            values = [v * at / self.here if n in grown else v for n, v in prox.coefficients.items()]
-            moved = regulariser.prox(moved, 1.0, *values)
-        return not bool(moved.any())
+            coefficients = []
+            for name, coefficient in prox.coefficients.items():
+                if name in proportional:
+                    coefficient = coefficient * at / self.here
+                coefficients.append(coefficient)
+            point = regulariser.prox(point, 1.0, *coefficients)
+        return not bool(point.any())
 
-    def least(self, gradient: np.ndarray) -> float:
-        """The least weight with ``zero``, which holds from there on; F0805 where none is found."""
+    def smallest(self, gradient: np.ndarray) -> float:
+        """The smallest weight that makes zero optimal, as every larger one does; F0805 if none is found."""
         low, high = 0.0, self.here
         for _ in range(WEIGHTS_TRIED):
-            if self.zero(gradient, high):
+            if self.makes_zero_optimal(gradient, high):
                 break
             low, high = high, WEIGHT_FACTOR * high
         else:
             refuse(errors.never_zero(self.param, self.variable))
         while high - low > WEIGHT_ACCURACY * high and high > ZERO_WEIGHT:
             middle = 0.5 * (low + high)
-            if self.zero(gradient, middle):
-                low, high = (low, middle)
+            if self.makes_zero_optimal(gradient, middle):
+                high = middle
             else:
-                low, high = (middle, high)
+                low = middle
         return high * (1 + PATH_MARGIN)
 
 
+def _changed_coefficients(before: Prox, after: Prox) -> frozenset[str]:
+    """The coefficients of ``before`` that have another value in ``after``."""
+    return frozenset(
+        name for name, value in before.coefficients.items() if after.coefficients.get(name) != value
+    )
+
+
 def _proxes(bound: Bound, param: str, value: float) -> tuple[Prox, ...]:
-    """The regularisers that have a prox, for a value of a param; none where that decides sizes or sets."""
+    """The regularisers that have a prox, for a value of a param.
+
+    None are returned if the param decides sizes or sets.
+    """
     other = rebinding.with_values(bound, {param: value})
     if other is None:
         return ()
     return normalise(bound.problem, other).prox
 
 
-def _least(
+def _first_weight(
     compiled: pipeline.Compiled,
     binding: pipeline.Binding,
     bound: Bound,
     weight: Weight,
     chosen: options.Origins,
 ) -> float:
-    """The least weight at which zero is optimal: by the gradient of all else there, the other
-    variables at their best."""
-    at = weight.least(gradient_at_zero(bound, weight.variable, {}, {}))
+    """The smallest weight at which zero is optimal.
+
+    The gradient of the other terms at zero decides. It depends on the other variables and on the
+    multipliers, which are solved for until the weighed variable is zero.
+    """
+    at = weight.smallest(gradient_at_zero(bound, weight.variable, {}, {}))
     if len(bound.problem.variables) == 1 and not bound.problem.constraints:
         return at
     for _ in range(WEIGHTS_TRIED):
@@ -163,7 +195,7 @@ def _least(
         outcome = pipeline.solve(pipeline.plan(compiled, given, chosen, bound=again))
         multipliers = {label: row.multiplier for label, row in outcome.report.constraints.items()}
         point = outcome.solution.variables
-        needed = weight.least(gradient_at_zero(again, weight.variable, point, multipliers))
+        needed = weight.smallest(gradient_at_zero(again, weight.variable, point, multipliers))
         if np.abs(point[weight.variable]).max() <= ZERO_ENTRY:
             return needed
         at = max(WEIGHT_FACTOR * at, needed)
@@ -173,22 +205,24 @@ def _least(
 def gradient_at_zero(
     bound: Bound, variable: str, point: Mapping[str, np.ndarray], multipliers: Mapping[str, float]
 ) -> np.ndarray:
-    """The gradient of the minimised Lagrangian by a variable at zero, other variables at the point
-    (zero where it has none). Of the regularisers, which are least there, it has the subgradient 0."""
+    """The gradient of the minimised Lagrangian with respect to a variable, at zero.
+
+    The other variables are at the point; variables without a value there are zero. Regularisers are
+    smallest at zero and contribute the subgradient 0.
+    """
     import torch
 
     from fccomodel.evaluation.interpret import Evaluator
     from fccomodel.evaluation.sets import elements
-    from fccomodel.report.point.system import functions
+    from fccomodel.evaluation.values import functions
 
-    shapes = {
-        name: elements.shape(bound, v.shape) for name, v in bound.problem.variables.items() if v.net is None
-    }
-    values = {
-        name: torch.as_tensor(np.array(point.get(name, np.zeros(shape)), dtype=float))
-        for name, shape in shapes.items()
-    }
-    values[variable] = torch.zeros(shapes[variable], dtype=torch.float64, requires_grad=True)
+    values = {}
+    for name, declared in bound.problem.variables.items():
+        if declared.net is None:
+            shape = elements.shape(bound, declared.shape)
+            value = np.array(point.get(name, np.zeros(shape)), dtype=float)
+            values[name] = torch.as_tensor(value)
+    values[variable] = torch.zeros(values[variable].shape, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         objective, constraints, labels, _ = functions(Evaluator(bound, values))
         if bound.problem.objective.sense == "minimize":
@@ -197,11 +231,11 @@ def gradient_at_zero(
             total = -objective
         nu = torch.tensor([multipliers.get(label, 0.0) for label in labels], dtype=torch.float64)
         total = total + (nu * constraints)[nu != 0].sum()
-        (found,) = torch.autograd.grad(total, values[variable], allow_unused=True)
-    if found is None:
-        gradient = np.zeros(shapes[variable])
+        (derivative,) = torch.autograd.grad(total, values[variable], allow_unused=True)
+    if derivative is None:
+        gradient = np.zeros(tuple(values[variable].shape))
     else:
-        gradient = found.numpy()
+        gradient = derivative.numpy()
     if not np.isfinite(gradient).all():
         refuse(errors.no_gradient_at_zero(variable))
     return gradient

@@ -1,4 +1,4 @@
-"""What a sweep found: a row for each value, the slopes of the optimal value, files of both."""
+"""The result of a sweep: a row for each value, the slopes of the optimal value, and files of both."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ RECORD = "sweep.json"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Point:
-    """The values of the params and what was found for them: an outcome, or why there is none."""
+    """One solve of a sweep.
+
+    values    the values of the params
+    outcome   the outcome; None if the solve failed
+    error     the message of the failure
+    """
 
     values: Mapping[str, Any]
     outcome: pipeline.Outcome | None = None
@@ -37,7 +42,7 @@ class Point:
 
     @cached_property
     def slopes(self) -> dict[str, float | None]:
-        """By param of one number, how fast the optimal value changes with it (see ``report.slopes``)."""
+        """For each param, the change of the optimal value per unit of the param; None if it is unknown."""
         from fccomodel.report.around import sensitivity
 
         if self.outcome is None:
@@ -52,29 +57,34 @@ class Point:
     @property
     def row(self) -> dict[str, Any]:
         """Params, objective, slopes, violation, multipliers by label, KKT residual, steps, passes,
-        seconds, status, verdict."""
-        row: dict[str, Any] = dict(self.values)
+        iterations of the interior-point method, seconds, status and verdict."""
         if self.outcome is None:
-            return {**row, "status": "failed", "verdict": self.error}
+            return {**self.values, "status": "failed", "verdict": self.error}
         report, solution = self.outcome.report, self.outcome.solution
-        row |= {"objective": report.objective} | {
-            f"slope {name}": slope for name, slope in self.slopes.items()
+        return {
+            **self.values,
+            "objective": report.objective,
+            **{f"slope {name}": slope for name, slope in self.slopes.items()},
+            "violation": report.feasibility,
+            **{f"multiplier {label}": entry.multiplier for label, entry in report.constraints.items()},
+            "epsilon": report.epsilon,
+            "steps": solution.iterations,
+            "passes": solution.passes,
+            "interior": solution.interior,
+            "seconds": self.outcome.wall_s,
+            "status": self.outcome.status,
+            "verdict": report.verdict,
         }
-        row |= {"violation": report.feasibility}
-        row |= {f"multiplier {label}": entry.multiplier for label, entry in report.constraints.items()}
-        row |= {"epsilon": report.epsilon, "steps": solution.iterations, "passes": solution.passes}
-        row |= {"interior": solution.interior, "seconds": self.outcome.wall_s}
-        return row | {"status": self.outcome.status, "verdict": report.verdict}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sweep(Shown):
-    """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off; ``results``
-    are those of the solves.
+    """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off, and
+    ``results`` has the result of each solve.
 
-    points       one for each combination of values that was solved, in order
-    count        how many there were to solve
-    interrupted  Ctrl-C ended it
+    points       a point for each combination of values that was solved, in order
+    count        number of combinations that were to be solved
+    interrupted  whether Ctrl-C ended the sweep
     """
 
     compiled: pipeline.Compiled
@@ -87,7 +97,7 @@ class Sweep(Shown):
         return len(self.points)
 
     def __getitem__(self, place: Any) -> Any:
-        """The result of a solve, or a list of them; None where there is none."""
+        """The result of a solve, or a list of results; None for a solve that failed."""
         return self.results[place]
 
     def __iter__(self) -> Iterator[Any]:
@@ -95,24 +105,23 @@ class Sweep(Shown):
 
     @cached_property
     def results(self) -> list[Result | None]:
-        """A ``Result`` for each point."""
+        """A ``Result`` for each point; None for a solve that failed."""
         from fccomodel.app.python.solved import Result
 
         return [None if p.outcome is None else Result(outcome=p.outcome) for p in self.points]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each point: values, objective, slopes, violation, multipliers, KKT residual,
-        steps, passes, status."""
+        """A row for each point, as ``Point.row``."""
         return [point.row for point in self.points]
 
     def values(self, name: str) -> list[Any]:
-        """The values of a param, point by point."""
+        """The value of a param at each point."""
         return [point.values[name] for point in self.points]
 
     @property
     def objectives(self) -> list[float]:
-        """The optimal values, as the model states the objective; NaN where there is none."""
+        """The optimal values, as the model states the objective; NaN for a solve that failed."""
         return [math.nan if p.outcome is None else p.outcome.report.objective for p in self.points]
 
     def to_pandas(self) -> Any:
@@ -121,23 +130,29 @@ class Sweep(Shown):
 
     @property
     def cautions(self) -> list[str]:
-        """What the reports of the solves say beside their verdicts, each once."""
-        outcomes = [point.outcome for point in self.points if point.outcome is not None]
-        return list(dict.fromkeys(one.message for outcome in outcomes for one in outcome.cautions))
+        """The cautions of all reports, each once."""
+        messages: dict[str, None] = {}
+        for point in self.points:
+            if point.outcome is not None:
+                messages |= dict.fromkeys(caution.message for caution in point.outcome.cautions)
+        return list(messages)
 
     @property
     def json(self) -> dict[str, Any]:
-        """What ``save`` writes as ``sweep.json``."""
+        """The dictionary that ``save`` writes as ``sweep.json``."""
         problem = self.compiled.problem
-        head = {"model": problem.name, "model_hash": self.compiled.hash, "sense": problem.objective.sense}
-        tail = {
+        record = {
+            "model": problem.name,
+            "model_hash": self.compiled.hash,
+            "sense": problem.objective.sense,
             "params": self.params,
             "rows": self.rows,
             "count": self.count,
             "interrupted": self.interrupted,
+            "cautions": self.cautions,
+            "versions": results.versions(),
         }
-        tail |= {"cautions": self.cautions}
-        return results.plain(head | tail | {"versions": results.versions()})
+        return results.plain(record)
 
     def save(self, folder: str | Path) -> Path:
         """Write ``sweep.json``, ``sweep.csv``, and each solve as a folder of its own: ``01``, ``02``, ..."""
@@ -147,11 +162,10 @@ class Sweep(Shown):
             if point.outcome is not None:
                 with store.claim(folder / f"{k:0{digits}}") as claimed:
                     results.save(point.outcome, claimed)
-        text = io.StringIO()
         rows = self.rows
-        writer = csv.DictWriter(
-            text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n"
-        )
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         write_text(folder / TABLE, text.getvalue())
@@ -159,8 +173,10 @@ class Sweep(Shown):
         return folder
 
     def plot(self, param: str | None = None) -> Figure:
-        """The optimal value against a param, with its slope at each value: what the multipliers say a
-        little more of it costs."""
+        """The optimal value against a param, with the slope of this curve at each value.
+
+        The slopes come from the multipliers.
+        """
         from fccomodel.app.python.sweeps import plots
 
         return plots.tradeoff(self, param)

@@ -1,4 +1,4 @@
-"""The solves of a sweep, each from those before."""
+"""The solves of a sweep, each started from the answers before."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 
 from fccomodel import pipeline
 from fccomodel.app import new_rows
-from fccomodel.app.python import starting
+from fccomodel.app.python.starts import begun
 from fccomodel.app.python.sweeps import errors
 from fccomodel.app.python.sweeps.record import Point, Sweep
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.pipeline import starts
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 #: A curve through answers is continued for at most this many times the distance of the last two.
 FARTHEST_STEP = 2.0
 #: Largest number of answers that a curve goes through.
 CURVE_ANSWERS = 4
 
-#: What is told of a sweep as it goes: the point solved last, how many there are, of how many.
+#: Called after each solve of a sweep with its point, the number of points so far, and of all points.
 Told = Callable[[Point, int, int], None]
 
 
@@ -39,19 +39,21 @@ def sweep(
     show: Iterable[str] = (),
     progress: Told | None = None,
 ) -> Sweep:
-    """A solve for each combination of the params' values, in order, the last param's first; Ctrl-C
-    keeps what is done.
+    """Solve for each combination of the params' values. Ctrl-C ends the sweep and keeps its points.
 
-    Each begins where its neighbour ended, on the curve through the four before at most. Raises what
-    the first solve raises, and F0518, F0520 for params that there are not and values that they do
-    not take, before any solve.
+    The last param varies fastest. Each solve starts from its neighbour's answer, extrapolated along
+    the answers before (see ``_before``). An error of the first solve is raised; a later one becomes a
+    point without outcome. Raises F0518 for unknown params and F0520 for values outside a param's
+    domain, before any solve.
     """
-    names, lists = list(values), [_listed(name, given) for name, given in values.items()]
+    names = list(values)
+    lists = [_listed(given) for given in values.values()]
     if not names or not all(lists):
         refuse(errors.nothing_to_sweep())
-    idle = {one.unused for one in compiled.problem.warnings}
-    if alike := [name for name in names if name in idle]:
-        refuse(*map(errors.nothing_depends_on, alike))
+    unused = {warning.unused for warning in compiled.problem.warnings}
+    idle = [name for name in names if name in unused]
+    if idle:
+        refuse(*map(errors.nothing_depends_on, idle))
     cells = list(itertools.product(*(range(len(entries)) for entries in lists)))
     points: list[Point] = []
     interrupted = False
@@ -89,14 +91,15 @@ def sweep(
     )
 
 
-def _listed(name: str, given: Any) -> list[Any]:
-    """The values of a param: those of a list, an array, a range; a number alone is one."""
+def _listed(given: Any) -> list[Any]:
+    """The values of a param as a list: of a list, an array, a range, or a single value."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         return [given]
     return [value.item() if isinstance(value, np.generic) else value for value in given]
 
 
 def _at(names: Sequence[str], lists: Sequence[list[Any]], cell: Sequence[int]) -> dict[str, Any]:
+    """The values of the params in one combination, given by its places in the lists."""
     return {name: entries[k] for name, entries, k in zip(names, lists, cell, strict=True)}
 
 
@@ -110,22 +113,25 @@ def _planned(
     lists: Sequence[list[Any]],
     done: Mapping[tuple[int, ...], pipeline.Outcome],
 ) -> pipeline.Planned:
-    """The plan for one combination, by the neighbour's algorithm as long as that has the same
-    guarantee, with its start."""
-    own = "holdout" not in chosen and (chosen.get("seed", (0,))[0] == 0 or not compiled.problem.nets)
+    """The plan for one combination, with its start.
+
+    It takes the neighbour's algorithm if this has the guarantee of the algorithm that would be chosen.
+    """
+    first_weights_differ = chosen.get("seed", (0,))[0] != 0 and bool(compiled.problem.nets)
+    data = None if "holdout" in chosen or first_weights_differ else bound
     near = next((other for other in _neighbours(cell) if other in done), None)
     if near is None:
         like = None
     else:
         like = done[near].planned
-    planned = pipeline.plan(compiled, binding, chosen, bound=bound if own else None, like=like)
+    planned = pipeline.plan(compiled, binding, chosen, bound=data, like=like)
     if near is None:
-        return starting.begun(planned, start)
+        return begun(planned, start)
     return starts.begun(planned, _before(planned, cell, near, lists, done))
 
 
 def _neighbours(cell: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The combinations before one, a step of a single param away, the last param's first."""
+    """The combinations with one param a step earlier, beginning with the last param."""
     for k in reversed(range(len(cell))):
         if cell[k]:
             yield (*cell[:k], cell[k] - 1, *cell[k + 1 :])
@@ -138,26 +144,26 @@ def _before(
     lists: Sequence[list[Any]],
     done: Mapping[tuple[int, ...], pipeline.Outcome],
 ) -> Start:
-    """The neighbour's answer; where there are others on its other side, on the curve through them."""
+    """The start of one combination: extrapolated along the answers before, else the neighbour's answer.
+
+    The answers are those at the neighbour and behind it, along the param that differs. An answer is
+    used as long as the values of the param are about evenly spaced.
+    """
     last = starts.after(planned, done[near].planned, done[near].solution)
     k = next(k for k in range(len(cell)) if cell[k] != near[k])
-    row = [(*near[:k], near[k] - back, *near[k + 1 :]) for back in range(CURVE_ANSWERS)]
-    known = [other for other in itertools.takewhile(done.__contains__, row)]
+    behind = [(*near[:k], near[k] - back, *near[k + 1 :]) for back in range(CURVE_ANSWERS)]
+    solved = list(itertools.takewhile(done.__contains__, behind))
     try:
-        now, *places = (float(lists[k][other[k]]) for other in (cell, *known))
-    except TypeError:  # of arrays
+        now, *places = (float(lists[k][other[k]]) for other in (cell, *solved))
+    except TypeError:  # values that are arrays
         return last
     steps = [abs(a - b) for a, b in itertools.pairwise((now, *places))]
-    count = (
-        sum(
-            1
-            for _ in itertools.takewhile(
-                lambda pair: 0 < pair[0] <= FARTHEST_STEP * pair[1], itertools.pairwise(steps)
-            )
-        )
-        + 1
-    )
+    count = 1
+    for step, step_before in itertools.pairwise(steps):
+        if not 0 < step <= FARTHEST_STEP * step_before:
+            break
+        count += 1
     if count == 1 or len(set(places[:count])) < count:
         return last
-    answers = [starts.after(planned, done[other].planned, done[other].solution) for other in known[:count]]
+    answers = [starts.after(planned, done[other].planned, done[other].solution) for other in solved[:count]]
     return starts.ahead([*zip(places, answers, strict=False)], now)

@@ -1,4 +1,4 @@
-"""What a person sees: progress while a solver runs, and the report of where it ended, at 80 columns."""
+"""Text on a terminal, at 80 columns: progress while a solver runs, and its report."""
 
 from rich.console import RenderableType
 

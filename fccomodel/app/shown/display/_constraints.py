@@ -1,5 +1,7 @@
-"""The constraints' table: both sides as written, the value, the multiplier; large families folded to
-their worst members."""
+"""The table of constraints: both sides as written, the value, the multiplier.
+
+Of a large family only the worst members are shown.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from fccomodel.core import ir
 if TYPE_CHECKING:
     from fccomodel.report import Row
 
-TOLERANCE = (
-    1e-3  # a constraint violated by no more than this is marked as satisfied; its value is shown in any case
-)
+#: Violation up to which a constraint is marked as satisfied; its value is shown in any case.
+TOLERANCE = 1e-3
+#: Number of rows above which families show their worst members only.
 MOST_ROWS = 12
 CONVENTION = "value: left - right (of >=, right - left): at most 0 where it holds"
 
@@ -29,14 +31,14 @@ def kinds(problem: ir.Problem) -> dict[str, str]:
 
 
 def violation(label: str, value: float, kind: Mapping[str, str]) -> float:
-    """By how much a constraint or a member of a family is broken: below 0 where there is room."""
+    """The violation of a constraint or of a member of a family; negative if it holds with a margin."""
     if kind.get(label.partition("[")[0]) == "eq":
         return abs(value)
     return value
 
 
 def constraints(rows: Mapping[str, Row], kind: Mapping[str, str]) -> Table:
-    """Past a dozen rows each family shows its worst ones and a count of the others."""
+    """The table of constraints. With many rows each family shows its worst ones and counts the others."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
     table.add_column("", width=1)
     table.add_column("constraint", overflow="fold", max_width=26)
@@ -47,38 +49,44 @@ def constraints(rows: Mapping[str, Row], kind: Mapping[str, str]) -> Table:
     for label in rows:
         families.setdefault(label.partition("[")[0], []).append(label)
 
-    broken = {label: violation(label, row.value, kind) for label, row in rows.items()}
-    if len(rows) <= MOST_ROWS:
-        most = MOST_ROWS
-    else:
-        most = max(1, MOST_ROWS // len(families))
-    for name, labels in sorted(families.items(), key=lambda family: -max(map(broken.__getitem__, family[1]))):
-        if len(labels) <= most:
-            shown = labels
-        else:
-            shown = sorted(labels, key=broken.__getitem__, reverse=True)[:most]
+    violations = {label: violation(label, row.value, kind) for label, row in rows.items()}
+    worst = {name: max(violations[label] for label in labels) for name, labels in families.items()}
+    per_family = MOST_ROWS
+    if len(rows) > MOST_ROWS:
+        per_family = max(1, MOST_ROWS // len(families))
+    for name in sorted(families, key=lambda name: -worst[name]):
+        shown = labels = families[name]
+        if len(labels) > per_family:
+            shown = sorted(labels, key=violations.__getitem__, reverse=True)[:per_family]
         for label in shown:
-            row, good = rows[label], broken[label] <= TOLERANCE
-            if good:
-                mark = Text("✓", style="green")
-            else:
-                mark = Text("✗", style="bold red")
-            value = Text(f"{row.value:+.1e}" if row.value else "0", style="" if good else "red")
-            table.add_row(mark, Text(label), _written(row), value, number(row.multiplier, 4))
-        if hidden := [broken[label] for label in labels if label not in set(shown)]:
+            table.add_row(*_cells(label, rows[label], violations[label] <= TOLERANCE))
+        hidden = [violations[label] for label in labels if label not in set(shown)]
+        if hidden:
             rest = Text(f"{len(hidden)} more {name}, at most", style="dim")
             table.add_row("", rest, "", Text(f"{max(hidden):+.1e}", style="dim"), "")
     return table
 
 
+def _cells(label: str, row: Row, holds: bool) -> list[Text | str]:
+    """The cells of one constraint."""
+    value = Text(f"{row.value:+.1e}" if row.value else "0")
+    if holds:
+        mark = Text("✓", style="green")
+    else:
+        mark = Text("✗", style="bold red")
+        value.style = "red"
+    return [mark, Text(label), _written(row), value, number(row.multiplier, 4)]
+
+
 def _written(row: Row) -> str:
+    """Both sides of a constraint as numbers."""
     if row.left is None or row.right is None:
         return "left - right"
     return f"{number(row.left, 4)} {row.relation} {number(row.right, 4)}"
 
 
 def complementarities(rows: Mapping[str, Row]) -> list[str]:
-    """The products of multipliers and values, those of the largest."""
+    """The largest products of a multiplier and a value, a line each."""
     worst = sorted(rows, key=lambda label: -rows[label].complementarity)[:MOST_ROWS]
     return [
         f"{label}: |ν c| {residual(rows[label].complementarity)}"

@@ -1,4 +1,4 @@
-"""How numbers are written, and what pages are made of: a title, sections with a name in the margin."""
+"""Numbers as text, and the parts of a page: a title, and sections with a name in the margin."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from rich.text import Text
 
 from fccomodel.core.quoting import visible
 
+#: Columns of a page.
 WIDTH = 80
 
 
 # ------------------------------------------------------------------------------------------ numbers
 def number(value: float | None, digits: int = 6) -> str:
-    """Six significant digits, for objectives and multipliers, or as many as are asked for."""
+    """A number with six significant digits, or with ``digits``; ``-`` for None."""
     if value is None:
         return "-"
     if math.isfinite(value):
@@ -29,7 +30,7 @@ def number(value: float | None, digits: int = 6) -> str:
 
 
 def residual(value: float | None) -> str:
-    """Two significant digits in powers of ten, for what should be zero."""
+    """A number that should be zero, with two significant digits and a power of ten."""
     if value is None or math.isnan(value):
         return "-"
     if value == 0:
@@ -61,13 +62,14 @@ def duration(seconds: float | None) -> str:
 
 # -------------------------------------------------------------------------------------------- pages
 class Safe(Console):
-    """A console on which a user's text is text alone: what would control a terminal is shown as an
-    escape code."""
+    """A console that shows control characters in a user's text as escape codes."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render a text with its control characters made visible."""
-        if isinstance(renderable, Text) and (plain := visible(renderable.plain, "\n\t")) != renderable.plain:
-            renderable = renderable.blank_copy(plain)
+        if isinstance(renderable, Text):
+            plain = visible(renderable.plain, "\n\t")
+            if plain != renderable.plain:
+                renderable = renderable.blank_copy(plain)
         return super().render(renderable, options)
 
     def render_str(self, text: str, **options: Any) -> Text:
@@ -76,7 +78,7 @@ class Safe(Console):
 
 
 def terminal(file: TextIO) -> Console:
-    """A console 80 columns wide at most: a report reads the same in a wide window and in a file."""
+    """A console at most 80 columns wide, so that a report looks alike in a window and in a file."""
     console = Safe(
         file=file, highlight=False, soft_wrap=False, markup=False, emoji=False, force_jupyter=False
     )
@@ -97,13 +99,12 @@ def title(name: str, facts: list[str]) -> RenderableType:
 
 
 def page(parts: list[RenderableType | None]) -> RenderableType:
-    """The parts that there are, with a margin."""
+    """The parts below each other, with a margin; parts that are None are left out."""
     return Padding(Group(*(part for part in parts if part is not None)), (1, 1, 0, 1))
 
 
 def section(name: str, lines: list[Any]) -> RenderableType | None:
-    """A name in the margin and lines beside it, marked where there are several; nothing where there
-    are none."""
+    """A name in the margin and lines beside it, with a mark if there are several; None without lines."""
     if not lines:
         return None
     table = Table.grid(padding=(0, 1, 0, 0))
@@ -117,7 +118,7 @@ def section(name: str, lines: list[Any]) -> RenderableType | None:
 
 
 def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
-    """The same without colours, as a string."""
+    """A page as a string without colours."""
     plain: dict[str, Any] = {
         "color_system": None,
         "force_terminal": False,
@@ -131,18 +132,18 @@ def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time, in seconds where it is short."""
+    """A time: in seconds below a minute, else in minutes or hours."""
     if value < 60:
         return f"{value:.1f} s"
     return duration(value)
 
 
-#: How a page is shown in a notebook: as wide as in a terminal, in colours of the notebook's own.
+#: HTML around a page in a notebook: letters as wide as on a terminal, in the notebook's colours.
 CODE = '<pre style="font-family:monospace;line-height:1.25;white-space:pre">{code}</pre>'
 
 
 def to_html(renderable: RenderableType, *, width: int = WIDTH) -> str:
-    """The same for a notebook: emphasis and colours inside one ``<pre>``."""
+    """A page for a notebook: one ``<pre>`` with emphasis and colours."""
     plain: dict[str, Any] = {"force_terminal": True, "force_jupyter": False, "legacy_windows": False}
     console = Safe(
         file=io.StringIO(),

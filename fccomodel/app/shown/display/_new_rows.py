@@ -1,7 +1,8 @@
-"""What is said of new rows: margins of constraints, and the optimality gap."""
+"""Texts about new rows: margins of constraints, and the optimality gap."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -12,8 +13,8 @@ from rich.text import Text
 from fccomodel.app.shown.display._constraints import MOST_ROWS
 from fccomodel.app.shown.display._layout import number, residual, seconds
 
-#: the share of a margin that may be missing where it counts as kept
-KEPT = 0.01
+#: Share of a margin that may be missing if the margin is to count as kept.
+MISSING_SHARE = 0.01
 
 if TYPE_CHECKING:
     from fccomodel.report.new_rows.margins import Margins
@@ -21,75 +22,68 @@ if TYPE_CHECKING:
 
 
 def margins(found: Margins) -> RenderableType:
-    """The constraints with margins, and what they cost; the tightest where there are many."""
+    """The constraints with margins (of many, the tightest), and the cost of the margins."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
     table.add_column(f"for new rows, all with {found.level:.0%}", overflow="fold", max_width=40)
     for column in ("left - right", "margin", "standard error"):
         table.add_column(column, justify="right", no_wrap=True)
-    tightest = sorted(found.rows, key=lambda label: -(found.rows[label].value + found.rows[label].margin))[
-        :MOST_ROWS
-    ]
-    for label in (label for label in found.rows if label in tightest):
-        row = found.rows[label]
-        table.add_row(Text(label), f"{row.value:+.2e}", residual(row.margin), residual(row.error))
+    missing = {label: row.value + row.margin for label, row in found.rows.items()}
+    tightest = sorted(missing, key=lambda label: -missing[label])[:MOST_ROWS]
+    for label, row in found.rows.items():
+        if label in tightest:
+            table.add_row(Text(label), f"{row.value:+.2e}", residual(row.margin), residual(row.error))
+    lines = []
     if len(found.rows) > len(tightest):
-        said = [f"{len(found.rows) - len(tightest)} more constraints are less tight"]
-    else:
-        said = []
-    said += [f"no margin: {label} is {why}" for label, why in found.untouched.items()]
-    said += ["the report above is of the problem with margins: left - right + margin <= 0"]
-    said += [
-        f"margins of {found.factor:.3g} standard errors, {_correction(found)}; rows taken as independent "
-        "draws"
-    ]
-    said += [_cost(found)]
-    return Group(table, *(Text(line, style="dim") for line in said))
+        lines.append(f"{len(found.rows) - len(tightest)} more constraints are less tight")
+    lines += [f"no margin: {label} is {why}" for label, why in found.untouched.items()]
+    lines.append("the report above is of the problem with margins: left - right + margin <= 0")
+    errors = f"margins of {found.factor:.3g} standard errors"
+    lines.append(f"{errors}, {_correction(found)}; rows taken as independent draws")
+    lines.append(_cost(found))
+    return Group(table, *(Text(line, style="dim") for line in lines))
 
 
 def _cost(found: Margins) -> str:
-    """What margins cost, where a point with them was found."""
+    """The cost of the margins, if a point that keeps them was found."""
     label, row = max(found.rows.items(), key=lambda pair: pair[1].value + pair[1].margin)
-    short = row.value + row.margin
-    if short > KEPT * row.margin:
+    missing = row.value + row.margin
+    if missing > MISSING_SHARE * row.margin:
         return (
             f"no point with them was found, so their cost is not known: `{label}` is "
-            f"{residual(short)} short of its margin"
+            f"{residual(missing)} short of its margin"
         )
     return f"they cost {number(found.cost)}: the objective without them is {number(found.plain)}"
 
 
 def _correction(found: Margins) -> str:
-    """How margins hold together."""
+    """The method by which all margins hold together with the wanted confidence."""
+    solves = f"{found.solves} answers on resampled rows in {seconds(found.seconds)}"
     if found.failed:
-        lost = f", {found.failed} more had no answer"
-    else:
-        lost = ""
-    solves = f"{found.solves} answers on resampled rows in {seconds(found.seconds)}{lost}"
+        solves += f", {found.failed} more had no answer"
     if found.how == "bagging":
         return f"by the largest deviation in {solves}"
     return f"Bonferroni over {len(found.rows)}: only {solves}"
 
 
 def population_lines(found: Population) -> list[str]:
-    """The interval of the gap for new rows, and what it rests on."""
+    """The interval of the optimality gap for new rows, with the method and its assumptions."""
+    cost = f"{found.solves} answers on resampled rows in {seconds(found.seconds)}"
     if found.failed:
-        lost = f", {found.failed} more had none"
-    else:
-        lost = ""
-    cost = f"{found.solves} answers on resampled rows in {seconds(found.seconds)}{lost}"
+        cost += f", {found.failed} more had none"
     if found.why:
         return [f"no interval of the gap: {found.why} ({cost})"]
+    lines = []
+    if not math.isnan(found.most):
+        lines.append(
+            f"gap at most {number(found.most)} with 95% confidence (one-sided): two replications on the "
+            "rows held out"
+        )
     sided = "two-sided" if found.low else "one-sided"
     best = "the best" if found.convex else "the best that such runs find"
-    bound = (
-        f"gap at most {number(found.most)} with 95% confidence (one-sided): two replications on the "
-        "rows held out"
-    )
+    interval = f"{number(found.low)} to {number(found.high)} with {found.level:.0%} confidence ({sided})"
     return [
-        *([bound] if found.most == found.most else []),
-        f"gap to {best}: {number(found.low)} to {number(found.high)} with {found.level:.0%} confidence "
-        f"({sided}), "
-        f"{number(found.mean)} in the mean",
+        *lines,
+        f"gap to {best}: {interval}, {number(found.mean)} in the mean",
         f"the objective is worse than on the rows at hand by {number(found.optimism)} in the mean",
         f"bagging, {cost}; rows taken as independent draws, the best as unique",
     ]

@@ -28,8 +28,12 @@ Callback = Callable[[News], None]
 def watched(
     console: Console, panel: Callable[[News, float], RenderableType], line: Callback[News], *, quiet: bool
 ) -> Iterator[Callback[News] | None]:
-    """A callback for news: a live ``panel`` of them and of the seconds on a terminal, a ``line``
-    elsewhere, None when quiet."""
+    """A callback for news of a run.
+
+    panel   shows the news and the seconds since the start, live on a terminal
+    line    prints the news elsewhere
+    quiet   no callback: None
+    """
     if quiet:
         yield None
     elif console.is_terminal:
@@ -41,15 +45,20 @@ def watched(
 
 
 def progress(console: Console, *, quiet: bool = False) -> AbstractContextManager[Callback[Progress] | None]:
-    """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None
-    when quiet."""
+    """A callback for a running solver; None if ``quiet``.
+
+    On a terminal it shows a live panel, elsewhere it prints a line now and then.
+    """
     return watched(console, _panel, _Lines(console), quiet=quiet)
 
 
 @contextmanager
 def rows_so_far(console: Console, *, quiet: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A callback for rows that are read or written, with how many there are where that is known: a bar
-    on a terminal."""
+    """A callback that shows a bar of rows read or written, on a terminal.
+
+    Its arguments are a description, the number of rows so far, and the number of all rows (None if
+    unknown).
+    """
     if quiet or not console.is_terminal:
         yield lambda what, done, total: None
         return
@@ -68,18 +77,14 @@ def rows_so_far(console: Console, *, quiet: bool = False) -> Iterator[Callable[[
 def _panel(now: Progress, elapsed: float) -> RenderableType:
     """A bar with the time, and the figures under it."""
     left = now.seconds_left
-    if left is not None and elapsed + left > 0:
-        done = elapsed / (elapsed + left)
-    else:
-        done = None
-    head = Table.grid(padding=(0, 2), expand=False)
-    bar = ProgressBar(
-        total=None if done is None else 1.0, completed=done or 0.0, width=24, pulse=done is None
-    )
+    remaining = ""
     if left is not None:
         remaining = f"{duration(left)} left"
+    if left is not None and elapsed + left > 0:
+        bar = ProgressBar(total=1.0, completed=elapsed / (elapsed + left), width=24, pulse=False)
     else:
-        remaining = ""
+        bar = ProgressBar(total=None, completed=0.0, width=24, pulse=True)
+    head = Table.grid(padding=(0, 2), expand=False)
     head.add_row(Text(stage(now), style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
     figures = Text("  ").join(_figures(now))
     rows: list[RenderableType] = [head, figures]
@@ -89,34 +94,40 @@ def _panel(now: Progress, elapsed: float) -> RenderableType:
 
 
 def stage(now: Progress) -> str:
-    """The part of a run that it is in: a stage of steps, or the finish."""
+    """The present part of a run: a stage of steps, or the finish."""
     if now.passes is None:
         return f"stage {now.stage}"
     return f"finish, {now.passes:,} passes"
 
 
 def _figures(now: Progress) -> list[Text]:
-    """The figures of a step, each with its name; those not known are left out."""
+    """The known figures of a step, each with its name."""
     shown = [("step", f"{now.iteration:,}"), ("objective", number(now.objective))]
     if now.violation is not None:
         shown.append(("violation", residual(now.violation)))
-    if now.kkt is not None:
-        shown.append(("KKT", residual(now.kkt) + (f" ± {residual(now.kkt_error)}" if now.kkt_error else "")))
+    if now.kkt is not None and now.kkt_error:
+        shown.append(("KKT", f"{residual(now.kkt)} ± {residual(now.kkt_error)}"))
+    elif now.kkt is not None:
+        shown.append(("KKT", residual(now.kkt)))
     if now.steps_per_second:
         shown.append(("steps/s", rate(now.steps_per_second)))
     return [Text.assemble((f"{name} ", "dim"), value) for name, value in shown]
 
 
 class _Lines:
-    """Progress without a terminal: lines at 2, 4, 8, ... seconds, then once a minute."""
+    """Progress without a terminal: lines after about 2, 6, 14, ... seconds, then once a minute."""
 
     def __init__(self, console: Console):
-        self.console, self.began, self.due, self.gap, self.said = console, time.monotonic(), 2.0, 2.0, ""
+        self.console = console
+        self.began = time.monotonic()
+        self.due = 2.0
+        self.gap = 2.0
+        self.last_message = ""
 
     def __call__(self, now: Progress) -> None:
         elapsed = time.monotonic() - self.began
-        if now.message != self.said:
-            self.said = now.message
+        if now.message != self.last_message:
+            self.last_message = now.message
             self.console.print(now.message, markup=False, highlight=False, soft_wrap=True)
         if elapsed < self.due:
             return

@@ -1,4 +1,4 @@
-"""The report of where a run ended: objective, constraints, residuals, and how the answer was found."""
+"""The report of a run: objective, constraints, residuals, and the way to the answer."""
 
 from __future__ import annotations
 
@@ -41,61 +41,66 @@ if TYPE_CHECKING:
 
 
 def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
-    """The report of a solve: where it ended and how good that is; ``verbose``: how it was found too,
-    and every option."""
+    """The report of a solve.
+
+    With ``verbose`` it also has the way to the answer, the assumptions, and every option.
+    """
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
     facts = [result.answered.words, seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
-    at = variable_lines(result.bound, solution.variables)
-    parts += report(result.report, result.problem, variables=at, cautions=result.cautions, verbose=verbose)
+    lines = variable_lines(result.bound, solution.variables)
+    parts += report(result.report, result.problem, variables=lines, cautions=result.cautions, verbose=verbose)
     parts.append(shown(result.shown, "of the rows solved on" if result.heldout is not None else ""))
-    if result.heldout is not None:
-        parts += [
-            Text(""),
-            heldout(result.heldout, result.problem, f"held out: {_held_out(planned)}"),
-            Text(""),
-        ]
-    if result.margins is not None:
-        parts += [margins(result.margins), Text("")]
-    parts.append(
-        section("new rows", [] if result.population is None else population_lines(result.population))
-    )
+    parts += _other_rows(result)
     if result.race is not None:
         parts.append(section("race", result.race.lines()))
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
-    # what may be changed for another run
-    if result.report.solved:
-        told = []
-    else:
-        told = list(solution.notes)
+    if planned.plan.optimizer:
+        parts.append(section("steps", list(planned.plan.practice)))
     if verbose:
-        parts += _found(result)
-    else:
-        parts += [section("how", told)]
+        parts += _way_to_answer(result)
+    elif not result.report.solved:
+        parts.append(section("how", list(solution.notes)))
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
-    known = params.values(result.bound, planned.binding).items()
-    parts.append(section("params", [value.sentence(name) for name, value in known if value.differs]))
-    parts.append(section("options", option_lines(planned.options) if verbose else []))
-    parts.append(section("again", [again.command(planned)] if verbose else []))
-    if not verbose:
+    values = params.values(result.bound, planned.binding).items()
+    parts.append(section("params", [value.sentence(name) for name, value in values if value.differs]))
+    if verbose:
+        parts.append(section("options", option_lines(planned.options)))
+        parts.append(section("again", [again.command(planned)]))
+    else:
         parts.append(section("more", [Text(_more(planned.plan, result.answered.method), style="dim")]))
-    warned = _unverified(planned.plan)
-    return Group(*([warned] if warned is not None else []), page(parts))
+    if planned.plan.unverified:
+        warning = Text(unverified(planned.plan), style="bold red")
+        return Group(Padding(warning, (0, 1, 0, 1)), page(parts))
+    return Group(page(parts))
+
+
+def _other_rows(result: Outcome) -> list[RenderableType | None]:
+    """The parts of a report about rows that were not solved on: held-out rows, and new rows."""
+    parts: list[RenderableType | None] = []
+    if result.heldout is not None:
+        name = f"held out: {_held_out(result.planned)}"
+        parts += [Text(""), heldout(result.heldout, result.problem, name), Text("")]
+    if result.margins is not None:
+        parts += [margins(result.margins), Text("")]
+    if result.population is not None:
+        parts.append(section("new rows", population_lines(result.population)))
+    return parts
 
 
 def _held_out(planned: Planned) -> str:
-    """The condition on the rows held out, or their share and the seed of their choice."""
+    """The condition on the held-out rows, or their share and the seed that chose them."""
     share = planned.holdout
     if isinstance(share, float):
         return f"{share:.3g} of the rows, seed {planned.seed}"
     return str(share)
 
 
-def _found(result: Outcome) -> list[RenderableType | None]:
-    """How an answer was found, whole."""
+def _way_to_answer(result: Outcome) -> list[RenderableType | None]:
+    """The plan, the reasons for the algorithm, its assumptions, and the departures from them."""
     plan = result.planned.plan
     return [
         section("how", [*plan.summary, *explain.choice_lines(plan), *result.solution.notes]),
@@ -105,48 +110,42 @@ def _found(result: Outcome) -> list[RenderableType | None]:
 
 
 def _more(plan: Plan, method: str) -> str:
-    """What a report leaves out unless it is asked for: the theorem with the standing of its
-    assumptions, and the rest.
-    ``method``: what gave the answer."""
-    counts = Counter(
+    """A line about the parts that only ``--verbose`` shows, with the standing of the assumptions.
+
+    method   the method that gave the answer
+    """
+    standings = [
         str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values()
-    )
-    met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
-    title = plan.title
-    if met:
-        about = [f"assumptions: {met}"]
-    else:
-        about = []
-    if method != title:
-        about += [f"about its steps, not about {method}"]
-    if about:
-        how = f"{title}'s theorem ({'; '.join(about)})"
-    else:
-        how = f"{title}'s theorem"
-    return f"--verbose: {how}, practice, options; all in result.json"
-
-
-def _unverified(plan: Plan) -> RenderableType | None:
-    """The first line of a report where no theorem covers the run."""
-    if not plan.unverified:
-        return None
-    return Padding(Text(unverified(plan), style="bold red"), (0, 1, 0, 1))
+    ]
+    if plan.optimizer:
+        return "--verbose: how, options; all in result.json"
+    notes = []
+    if standings:
+        counts = ", ".join(f"{count} {standing}" for standing, count in Counter(standings).items())
+        notes.append(f"assumptions: {counts}")
+    if method != plan.title:
+        notes.append(f"about its steps, not about {method}")
+    theorem = f"{plan.title}'s theorem"
+    if notes:
+        theorem += f" ({'; '.join(notes)})"
+    return f"--verbose: {theorem}, practice, options; all in result.json"
 
 
 def unverified(plan: Plan) -> str:
-    """That no theorem covers a run, and which assumptions fail."""
+    """A warning that no theorem covers a run, with the assumptions that fail."""
     return f"UNVERIFIED: no theorem covers this run; {plan.algorithm} needs {'; and '.join(plan.unverified)}"
 
 
 def evaluation(result: Evaluation, *, verbose: bool = False) -> RenderableType:
-    """The report of a stored answer on rows of choice."""
+    """The report of a stored answer on other rows."""
     record = result.stored.record
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
     method = record.get("answered_by", {}).get("method", record["algorithm"])
     parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {method}", rows])]
     problem = result.stored.compiled.problem
-    parts += [*report(result.report, problem, cautions=result.cautions, verbose=verbose), shown(result.shown)]
-    parts += [Text(""), heldout(result.intervals, result.stored.compiled.problem, "as a sample"), Text("")]
+    parts += report(result.report, problem, cautions=result.cautions, verbose=verbose)
+    parts.append(shown(result.shown))
+    parts += [Text(""), heldout(result.intervals, problem, "as a sample"), Text("")]
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     return page(parts)
 
@@ -159,7 +158,7 @@ def report(
     cautions: Sequence[Warned] = (),
     verbose: bool = False,
 ) -> list[RenderableType | None]:
-    """Objective, constraints, KKT residuals and the verdict: the part that a point alone decides."""
+    """Objective, constraints, KKT residuals and the verdict: the parts that depend on the point alone."""
     goal = problem.objective
     parts: list[RenderableType | None] = [
         Text.assemble(
@@ -173,14 +172,13 @@ def report(
         parts += [constraints(kkt.constraints, kinds(problem)), Text(CONVENTION, style="dim"), Text("")]
     parts.append(section("at", list(variables)))
     parts.append(section("KKT", _residuals(kkt, verbose)))
-    parts.append(
-        section(
-            "verdict",
-            [Text(kkt.verdict, style="bold"), *([kkt.advice] if kkt.advice not in kkt.verdict else [])],
-        )
-    )
-    parts.append(section("caution", [Text(str(one), style="yellow") for one in cautions]))
-    parts.append(section("optimum", [str(kkt.gap)] if kkt.gap is not None else []))
+    verdict: list[Any] = [Text(kkt.verdict, style="bold")]
+    if kkt.advice not in kkt.verdict:
+        verdict.append(kkt.advice)
+    parts.append(section("verdict", verdict))
+    parts.append(section("caution", [Text(str(caution), style="yellow") for caution in cautions]))
+    if kkt.gap is not None:
+        parts.append(section("optimum", [str(kkt.gap)]))
     if kkt.qualification is not None and (verbose or kkt.qualification.dependent):
         parts.append(section("points", [str(kkt.qualification)]))
     if kkt.sensitivity is not None:
@@ -190,24 +188,28 @@ def report(
 
 
 def _residuals(kkt: KKTReport, verbose: bool) -> list[str]:
-    """The three residuals with the best multipliers, and where more is asked for with the solver's own."""
-    parts = f"stationarity {residual(kkt.stationarity)}, feasibility {residual(kkt.feasibility)}"
-    lines = [f"{parts}, complementarity {residual(kkt.complementarity)}{'' if kkt.exact else ' (sampled)'}"]
-    if verbose and kkt.constraints and kkt.own is not None:
-        own = (
-            f"stationarity {residual(kkt.own['stationarity'])}, complementarity "
-            f"{residual(kkt.own['complementarity'])}"
-        )
-        lines += [f"with the solver's own multipliers: {own}", *complementarities(kkt.constraints)]
-    return lines
+    """The three residuals with the best multipliers; if ``verbose``, with the solver's own ones too."""
+    line = (
+        f"stationarity {residual(kkt.stationarity)}, feasibility {residual(kkt.feasibility)}, "
+        f"complementarity {residual(kkt.complementarity)}"
+    )
+    if not kkt.exact:
+        line += " (sampled)"
+    if not verbose or not kkt.constraints or kkt.own is None:
+        return [line]
+    own = (
+        f"with the solver's own multipliers: stationarity {residual(kkt.own['stationarity'])}, "
+        f"complementarity {residual(kkt.own['complementarity'])}"
+    )
+    return [line, own, *complementarities(kkt.constraints)]
 
 
+#: Whether a constraint holds for the distribution that the rows are drawn from.
 HOLDS = {True: "holds", False: "fails", None: "cannot tell"}
 
 
 def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableType:
-    """The objective and every constraint with 95% confidence, and whether it holds; the worst where
-    there are many."""
+    """The objective and the constraints with 95% confidence intervals; of many, the worst."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
     table.add_column(name, overflow="fold", max_width=40)
     for column in ("value", "± (95%)", "with 95% confidence"):
@@ -219,47 +221,52 @@ def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableT
         "",
     )
     worst = sorted(intervals.constraints, key=lambda label: -intervals.constraints[label].value)[:MOST_ROWS]
-    for label in (label for label in intervals.constraints if label in worst):
-        interval = intervals.constraints[label]
-        table.add_row(Text(label), f"{interval.value:+.2e}", residual(interval.half), HOLDS[interval.holds])
+    for label, interval in intervals.constraints.items():
+        if label in worst:
+            value = f"{interval.value:+.2e}"
+            table.add_row(Text(label), value, residual(interval.half), HOLDS[interval.holds])
     lines: list[RenderableType] = [table]
-    if len(intervals.constraints) > len(worst):
-        lines.append(
-            Text(
-                f"{len(intervals.constraints) - len(worst)} more constraints have smaller values", style="dim"
-            )
-        )
+    hidden = len(intervals.constraints) - len(worst)
+    if hidden:
+        lines.append(Text(f"{hidden} more constraints have smaller values", style="dim"))
     if intervals.why:
-        said = f"no half-widths: {intervals.why}"
+        method = f"no half-widths: {intervals.why}"
     else:
-        said = f"delete-a-group jackknife over the rows, {intervals.groups} groups"
+        method = f"delete-a-group jackknife over the rows, {intervals.groups} groups"
     if intervals.cut:
-        said = f"{said}; {intervals.cut}"
-    return Group(*lines, Text(f"constraints hold when left - right <= 0; {said}", style="dim"))
+        method = f"{method}; {intervals.cut}"
+    return Group(*lines, Text(f"constraints hold when left - right <= 0; {method}", style="dim"))
 
 
 def sensitivity_lines(sensitivity: Sensitivity) -> list[str]:
-    """How the optimum moves when ``left - right <= t``, constraint by constraint; those with no effect
-    are counted."""
+    """For each constraint, the change of the optimum when its right side grows by t.
+
+    Constraints without an effect are counted.
+    """
     lines = []
     for label, slope in sensitivity.objective.items():
+        changes = sensitivity.variables.get(label, {})
         if slope or label in sensitivity.variables:
-            moved = "; ".join(
-                f"{name} by {_largest(value)}" for name, value in sensitivity.variables.get(label, {}).items()
-            )
-            lines.append(f"{label} <= t: the objective by {slope:+.3g} t{f', {moved}' if moved else ''}")
-    lines = lines[:MOST_ROWS] + (
-        [f"{len(lines) - MOST_ROWS} more (result.json)"] if len(lines) > MOST_ROWS else []
-    )
-    if len(idle := [label for label, slope in sensitivity.objective.items() if not slope]):
-        lines.append(
-            f"no effect: {', '.join(idle[:4])}{f' and {len(idle) - 4} more' if len(idle) > 4 else ''}"
-        )
-    return lines + ([f"how the variables move is not computed: {sensitivity.why}"] if sensitivity.why else [])
+            line = f"{label} <= t: the objective by {slope:+.3g} t"
+            if changes:
+                variables = [f"{name} by {_largest(value)}" for name, value in changes.items()]
+                line += f", {'; '.join(variables)}"
+            lines.append(line)
+    if len(lines) > MOST_ROWS:
+        lines[MOST_ROWS:] = [f"{len(lines) - MOST_ROWS} more (result.json)"]
+    idle = [label for label, slope in sensitivity.objective.items() if not slope]
+    if idle:
+        line = f"no effect: {', '.join(idle[:4])}"
+        if len(idle) > 4:
+            line += f" and {len(idle) - 4} more"
+        lines.append(line)
+    if sensitivity.why:
+        lines.append(f"how the variables move is not computed: {sensitivity.why}")
+    return lines
 
 
 def _largest(value: np.ndarray) -> str:
-    """The entries of a derivative that are largest in size."""
+    """The three entries of a derivative that are largest in size."""
     flat = value.reshape(-1)
     if flat.size == 1:
         return f"{float(flat[0]):+.3g} t"
@@ -268,11 +275,13 @@ def _largest(value: np.ndarray) -> str:
 
 
 def shown(values: Mapping[str, Any], rows: str = "") -> RenderableType | None:
-    """The lets asked for, a family member by member; ``rows`` says of which rows where there are others."""
+    """The values of lets, member by member for a family.
+
+    rows   the rows that the values belong to, in words; empty if no rows were held out
+    """
+    lines = []
     if rows and values:
-        lines = [Text(rows, style="dim")]
-    else:
-        lines = []
+        lines.append(Text(rows, style="dim"))
     for name, value in values.items():
         if isinstance(value, Mapping):
             members = value
@@ -283,38 +292,35 @@ def shown(values: Mapping[str, Any], rows: str = "") -> RenderableType | None:
 
 
 def _nested(value: Any) -> str:
-    """A number, or a bracketed list of what is in a vector."""
+    """A number, or the entries of a list in brackets."""
     if isinstance(value, list):
         return f"[{', '.join(map(_nested, value))}]"
     return number(value)
 
 
 def option_lines(options: Mapping[str, tuple[Any, str]]) -> list[Text]:
-    """One line per origin: who gave which values."""
+    """A line for each origin with the options that it set; automatic values last."""
     groups: dict[str, list[str]] = {}
     for name, (value, origin) in options.items():
+        if isinstance(value, float):
+            value = f"{value:g}"
         if value is not None:
-            groups.setdefault(origin, []).append(
-                f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-            )
+            groups.setdefault(origin, []).append(f"{name} {value}")
     order = sorted(groups, key=lambda origin: origin == AUTOMATIC)
     return [Text.assemble((f"{origin}: ", "dim"), ", ".join(groups[origin])) for origin in order]
 
 
 def data_lines(sources: Mapping[str, Any]) -> list[str]:
-    """What was bound: where it is from, the rows used, and those left out with the reason."""
+    """The sources of the data: the origin, the number of rows, and rows left out with the reason."""
     lines = []
     for name, source in sources.items():
+        facts = []
         if source.get("origin"):
-            said = [str(source["origin"])]
-        else:
-            said = []
+            facts.append(str(source["origin"]))
         if "rows" in source:
-            said += [f"{source['rows']:,} rows"]
-        said += [
-            f"{drop['rows']:,} left out ({drop['reason']})"
-            for drop in source.get("dropped", ())
-            if drop["rows"]
-        ]
-        lines.append(f"{name}: {', '.join(said)}")
+            facts.append(f"{source['rows']:,} rows")
+        for drop in source.get("dropped", ()):
+            if drop["rows"]:
+                facts.append(f"{drop['rows']:,} left out ({drop['reason']})")
+        lines.append(f"{name}: {', '.join(facts)}")
     return lines

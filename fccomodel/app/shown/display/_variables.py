@@ -1,4 +1,4 @@
-"""The variables at the answer: small ones whole, of long ones the largest entries by their names."""
+"""Lines about the variables at the answer: all entries of a short one, the largest of a long one."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets.coordinates import coordinates
 
-#: Variables that get a line.
+#: Largest number of variables with a line.
 SHOWN_VARIABLES = 6
-#: A variable of at most this many entries is shown whole.
+#: Largest number of entries of a variable that is shown whole.
 WHOLE_ENTRIES = 5
-#: Of a longer one this many entries are shown, the largest.
+#: Number of entries shown of a longer variable.
 LARGEST_ENTRIES = 4
 
 
 def variable_lines(bound: Bound, point: Mapping[str, np.ndarray]) -> list[Text]:
-    """One line a variable."""
+    """A line for each variable, and the number of the others if there are too many."""
     lines = [_line(bound, name, np.asarray(point[name])) for name in bound.problem.variables if name in point]
-    return lines[:SHOWN_VARIABLES] + (
-        [Text(f"{len(lines) - SHOWN_VARIABLES} more")] if len(lines) > SHOWN_VARIABLES else []
-    )
+    if len(lines) > SHOWN_VARIABLES:
+        return [*lines[:SHOWN_VARIABLES], Text(f"{len(lines) - SHOWN_VARIABLES} more")]
+    return lines
 
 
 def _line(bound: Bound, name: str, value: np.ndarray) -> Text:
+    """The line of one variable."""
     variable = bound.problem.variables[name]
     head = Text.assemble((name, "bold"), "  ")
     if variable.net is not None:
@@ -37,25 +38,25 @@ def _line(bound: Bound, name: str, value: np.ndarray) -> Text:
         )
     if not value.ndim:
         return head.append(number(float(value), 4))
-    names = _names(bound, variable.shape, value.shape)
+    name_of = _names(bound, variable.shape, value.shape)
     flat = value.ravel()
+
+    def entry(k: int) -> str:
+        """Name and value of entry k."""
+        return f"{name_of(k)} {number(float(flat[k]), 4)}".strip()
+
     if flat.size <= WHOLE_ENTRIES:
-        shown = range(flat.size)
-    else:
-        shown = np.argsort(-np.abs(flat), kind="stable")[:LARGEST_ENTRIES].tolist()
-    said = ", ".join(f"{names(k)} {number(float(flat[k]), 4)}".strip() for k in shown)
-    if flat.size <= WHOLE_ENTRIES:
-        return head.append(said)
+        return head.append(", ".join(map(entry, range(flat.size))))
+    largest = np.argsort(-np.abs(flat), kind="stable")[:LARGEST_ENTRIES].tolist()
+    text = f"{flat.size:,} entries"
     zeros = int((flat == 0).sum())
     if zeros:
-        rest = f", {zeros:,} are 0"
-    else:
-        rest = ""
-    return head.append(f"{flat.size:,} entries{rest}; largest: {said}")
+        text += f", {zeros:,} are 0"
+    return head.append(f"{text}; largest: {', '.join(map(entry, largest))}")
 
 
 def _names(bound: Bound, dims: ir.Shape, shape: tuple[int, ...]) -> Callable[[int], str]:
-    """The name of an entry by its number."""
+    """A function from the number of an entry to its name."""
     axes = [coordinates(bound, dim) for dim in dims]
 
     def name(k: int) -> str:

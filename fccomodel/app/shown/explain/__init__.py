@@ -1,4 +1,4 @@
-"""What was found about a model and why: as data, in words, and as the derivation of one of its properties."""
+"""Explanations of a model: its facts with their reasons, as data and in words."""
 
 from fccomodel.app.shown.explain.data import findings_json, normal_of, plan_json, to_json
 from fccomodel.app.shown.explain.notes import warnings

@@ -1,4 +1,4 @@
-"""What was found about a model and why, as plain values."""
+"""The explanation of a model as plain values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.options import AUTOMATIC
 from fccomodel.library.amounts import Amount
+from fccomodel.normal_form import NormalForm
+from fccomodel.normal_form.terms import Term
+from fccomodel.plan import Plan
 from fccomodel.plan.assumptions import Finding
 from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.ranking import rank, rejected
@@ -21,101 +24,121 @@ from fccomodel.structure.facts import Fact, Facts
 
 def to_json(
     analysis: Analysis,
-    plan: Any = None,
+    plan: Plan | None = None,
     *,
     candidates: Mapping[str, Candidate] | None = None,
     refusal: Sequence[Diagnostic] = (),
 ) -> dict[str, Any]:
-    """Everything of the explanation as plain values.
+    """The whole explanation as plain values.
 
-    ``objective`` and each of ``constraints`` hold ``curvature`` (of the expression as the user
-    wrote it; of c(w) in c(w) <= 0), ``smooth``, ``lipschitz``, ``gradient_lipschitz`` and
-    ``weak_convexity`` (a number, ``"finite"`` where one exists that is not known, or None),
-    ``monotone`` per variable, ``standing``, ``reason``. ``minimised`` is the objective's curvature
-    in the direction that is minimised. ``nodes`` has every expression that the variables enter,
-    outermost first: its text, its place, and each of its facts with rule, reason and standing.
-    ``algorithm``, ``via`` and ``rejected`` come from a plan; where there is none, ``refused`` says
-    what the model lacks (None elsewhere), and ``rejected`` what each of the candidates does.
+    - ``objective`` and each of ``constraints`` have ``curvature`` (of the expression as the user wrote
+      it; of c(w) in c(w) <= 0), ``smooth``, ``lipschitz``, ``gradient_lipschitz`` and
+      ``weak_convexity``, ``monotone`` per variable, ``standing`` and ``reason``. A constant is a
+      number, ``"finite"`` if it exists but is unknown, or None.
+    - ``minimised`` is the objective's curvature in the direction that is minimised.
+    - ``nodes`` has every expression that depends on a variable, the outermost first, with its text,
+      its place, and each of its facts with rule, reason and standing.
+    - ``algorithm`` and ``via`` come from the plan.
+    - ``rejected`` has the requirements that each other algorithm misses.
+    - ``refused`` has the reasons if no algorithm solves the model, else None.
     """
     problem = analysis.problem
     objective = problem.objective
-    head = {"sense": objective.sense, "label": objective.label, "text": problem.text(objective.expr)}
-    normal = normal_of(plan, candidates)
-    if refusal and not candidates:
-        formless = {name: [one.message for one in refusal] for name in algorithms.all()}
-    else:
-        formless = {}
+    described = {
+        "sense": objective.sense,
+        "label": objective.label,
+        "text": problem.text(objective.expr),
+        **_facts_json(analysis.objective),
+        "minimised": analysis.minimised.curvature,
+    }
+    constraints = {}
+    for constraint in problem.constraints:
+        constraints[constraint.label] = {
+            "text": problem.text(constraint.body),
+            "kind": constraint.kind,
+            **_facts_json(analysis.constraints[constraint.label]),
+        }
     if plan is not None:
-        lacking = getattr(plan, "rejected", {})
+        lacking = plan.rejected
+    elif refusal and not candidates:
+        messages = [diagnostic.message for diagnostic in refusal]
+        lacking = dict.fromkeys(algorithms.all(), messages)
     else:
-        lacking = formless or _unsuited(candidates or {})
+        judged = candidates or {}
+        lacking = rejected(judged, None, rank(judged))
+    normal = normal_of(plan, candidates)
     return {
         "model": problem.name,
         "convex": analysis.convex,
-        "objective": head | _facts_json(analysis.objective) | {"minimised": analysis.minimised.curvature},
-        "constraints": {
-            c.label: {"text": problem.text(c.body), "kind": c.kind}
-            | _facts_json(analysis.constraints[c.label])
-            for c in problem.constraints
-        },
+        "objective": described,
+        "constraints": constraints,
         "nodes": _nodes_json(analysis),
-        "algorithm": getattr(plan, "algorithm", None),
-        "via": list(getattr(plan, "via", ())),
+        "algorithm": None if plan is None else plan.algorithm,
+        "via": [] if plan is None else list(plan.via),
         "rejected": {name: list(lacks) for name, lacks in lacking.items()},
-        "refused": [_refusal_json(analysis, one) for one in refusal] or None,
-        **(plan_json(plan) if getattr(plan, "findings", None) else {}),
-        "structure": [_term_json(t) for t in getattr(normal, "terms", ())],
+        "refused": [_refusal_json(analysis, diagnostic) for diagnostic in refusal] or None,
+        **({} if plan is None or not plan.findings else plan_json(plan)),
+        "structure": [] if normal is None else [_term_json(term) for term in normal.terms],
         "warnings": notes.warnings(analysis, plan),
     }
 
 
-def _unsuited(candidates: Mapping[str, Candidate]) -> dict[str, list[str]]:
-    """What each algorithm lacks where none is chosen."""
-    return rejected(candidates, None, rank(candidates))
+def normal_of(plan: Plan | None, candidates: Mapping[str, Candidate] | None) -> NormalForm | None:
+    """The normal form of the plan's algorithm. Without a plan, the form that candidates were judged by."""
+    if plan is not None:
+        return plan.normal
+    for candidate in (candidates or {}).values():
+        return candidate.setting.normal
+    return None
 
 
-def normal_of(plan: Any, candidates: Mapping[str, Candidate] | None) -> Any:
-    """The form that the plan's algorithm takes; of what nothing solves, that which all were judged by."""
-    judged = next((one.setting.normal for one in (candidates or {}).values()), None)
-    if plan is None:
-        return judged
-    return getattr(plan, "normal", None)
+def _refusal_json(analysis: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
+    """A diagnostic as plain values, with its line and column."""
+    fields = {name: getattr(diagnostic, name) for name in ("code", "topic", "message", "reason", "fix")}
+    place = None
+    if diagnostic.span is not None:
+        place = list(analysis.problem.source.place(diagnostic.span))
+    return {**fields, "place": place}
 
 
-def _refusal_json(analysis: Analysis, one: Diagnostic) -> dict[str, Any]:
-    told = {name: getattr(one, name) for name in ("code", "topic", "message", "reason", "fix")}
-    return told | {"place": None if one.span is None else list(analysis.problem.source.place(one.span))}
-
-
-def plan_json(plan: Any) -> dict[str, Any]:
-    """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does
-    not cover."""
-    constants = plan.constants
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """The plan: how assumptions are met, the rate, the constants of the schedule, and practices that
+    the theorem does not cover."""
+    constants, promise = plan.constants, plan.promise
+    constants_json = None
+    if constants:
+        constants_json = {
+            name: {"value": getattr(constants, name), "standing": standing}
+            for name, standing in constants.standing.items()
+        }
     return {
-        "theorem": plan.promise.name,
+        "theorem": None if promise is None else promise.name,
         "guarantee": plan.guarantee,
         "choice": {**plan.ranking.to_json(), "named": named(plan), "entrants": list(plan.entrants)},
         "unverified": list(plan.unverified),
         "assumptions": findings_json(plan.clauses, plan.findings),
         "practice": list(plan.practice),
-        "rate": {"formula": plan.promise.rate, "counts": plan.counts, "here": plan.rate},
-        "constants": {
-            name: {"value": getattr(constants, name), "standing": s} for name, s in constants.standing.items()
-        }
-        if constants
-        else None,
-        "steps": plan.schedule.steps if constants else None,
+        "rate": {
+            "formula": "" if promise is None else promise.rate,
+            "counts": plan.counts,
+            "here": plan.rate,
+        },
+        "constants": constants_json,
+        "steps": None if plan.schedule is None else plan.schedule.steps,
         "undefined": list(plan.undefined),
     }
 
 
-def named(plan: Any) -> bool:
-    """The algorithm is the one that an option names."""
+def named(plan: Plan) -> bool:
+    """Whether an option names the algorithm."""
     return bool(plan.options["algorithm"][1] != AUTOMATIC and not plan.entrants)
 
 
 def findings_json(clauses: Mapping[str, str], findings: Mapping[str, Finding]) -> dict[str, dict[str, Any]]:
-    """How each assumption of a theorem is met; ``clauses``: where the theorem states it."""
+    """How each assumption of a theorem is met.
+
+    clauses   for each assumption, the place in the paper that states it
+    """
     return {
         name: {
             "clause": clauses[name],
@@ -130,6 +153,7 @@ def findings_json(clauses: Mapping[str, str], findings: Mapping[str, Finding]) -
 
 
 def _facts_json(f: Facts) -> dict[str, Any]:
+    """The facts about one expression."""
     fact = f.curvature_fact
     return {
         "curvature": f.curvature,
@@ -145,28 +169,30 @@ def _facts_json(f: Facts) -> dict[str, Any]:
 
 
 def _nodes_json(analysis: Analysis) -> list[dict[str, Any]]:
-    problem = analysis.problem
+    """Every expression that depends on a variable, each once, the outermost first."""
     nodes: dict[int, ir.Expr] = {}
-    for root in problem.roots:
-        nodes |= {id(node): node for node in reversed(list(ir.walk(root))) if not isinstance(node, ir.LetRef)}
+    for root in analysis.problem.roots:
+        for node in reversed(list(ir.walk(root))):
+            if not isinstance(node, ir.LetRef):
+                nodes[id(node)] = node
     return [_node_json(analysis, node) for node in nodes.values() if not analysis.see(node).constant]
 
 
 def _node_json(analysis: Analysis, node: ir.Expr) -> dict[str, Any]:
-    f, place = analysis.see(node), analysis.problem.source.place(node.span)
-    facts = {
-        fact.kind: {
-            "says": str(fact),
-            "rule": fact.rule,
-            "reason": fact.reason,
-            "standing": str(fact.standing),
-        }
-        for fact in f.facts()
-        if fact.holds
-    }
+    """One expression with its facts."""
+    f = analysis.see(node)
+    facts = {}
+    for fact in f.facts():
+        if fact.holds:
+            facts[fact.kind] = {
+                "says": str(fact),
+                "rule": fact.rule,
+                "reason": fact.reason,
+                "standing": str(fact.standing),
+            }
     return {
         "text": analysis.problem.text(node),
-        "place": list(place),
+        "place": list(analysis.problem.source.place(node.span)),
         "curvature": f.curvature,
         "monotone": {name: f.monotone(name) for name in sorted(f.leaves)},
         "facts": facts,
@@ -175,6 +201,7 @@ def _node_json(analysis: Analysis, node: ir.Expr) -> dict[str, Any]:
 
 
 def _number(value: Amount) -> float | str | None:
+    """A constant: a number, ``"finite"`` if it is unknown, None if there is none."""
     if not value.finite:
         return None
     if value.known:
@@ -182,14 +209,14 @@ def _number(value: Amount) -> float | str | None:
     return "finite"
 
 
-def _term_json(term: Any) -> dict[str, Any]:
-    names = ("label", "text", "kind", "outer", "inner", "n", "d1", "depth")
-    fields = {name: getattr(term, name) for name in names if hasattr(term, name)}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+def _term_json(term: Term) -> dict[str, Any]:
+    """A term: its texts and its sizes."""
+    fields: dict[str, Any] = {"label": term.label, "text": term.text, "kind": term.kind, "outer": term.outer}
+    return {**fields, "inner": list(term.inner), "n": term.n, "d1": term.d1, "depth": term.depth}
 
 
 def reason(fact: Fact) -> str:
-    """The rule's name, and what it says here."""
+    """The name of the rule behind a fact, and its statement for this fact."""
     if fact.rule == "no rule":
         return fact.reason or "no rule gives it"
     if fact.reason:

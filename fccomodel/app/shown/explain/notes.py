@@ -1,141 +1,150 @@
-"""What the reader of a model should know besides: assumptions in use, conditions not proved, lint, and
-what will be large."""
+"""Notes on a model: assumptions in use, conditions that are not proved, lint, and the memory needed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.core.memory import available, in_words
 from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import preparing
+from fccomodel.plan import Plan
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
 
-#: Elements of a problem's reductions whose passes take too little memory to be told.
+#: Number of elements of a problem's reductions up to which memory is not mentioned.
 FEW_NUMBERS = 1 << 21
-#: Characters of an expression in a note.
+#: Largest number of characters of an expression in a note.
 LONGEST_TEXT = 60
-#: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: values
-#: of its own.
+#: Bytes in memory for each row of a table whose vectors stay in files, in full passes and reports.
 PER_ROW = 130
 
 
-def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
-    """What the reader should know: cautions about data and options, assumptions in use, conditions not
-    proved, the lint of the model, and what its ``plan`` will take of the memory."""
-    unused = getattr(plan, "unused", ())
+def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
+    """All notes on a model, each once.
+
+    They are: cautions about data and options, conditions that are not proved or are checked with the
+    data, assumptions in use, the lint of the model, and the memory that the plan needs.
+    """
+    problem = analysis.problem
+    unused = () if plan is None else plan.unused
     if analysis.bound is None:
-        said = [f"{one}." for one in unused]
+        texts = [f"{option}." for option in unused]
     else:
-        said = _cautions(analysis.bound, unused)
+        texts = _cautions(analysis.bound, unused)
     roots = [analysis.objective, *analysis.constraints.values()]
     for root in roots:
-        said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
-    left = analysis.left_to_binding.items()
-    said += [
-        f"{needs}: `{analysis.problem.text(argument)}`, which is checked when it is bound"
-        for argument, needs in left
-    ]
+        texts += [f"{fact.reason}: {problem.text(fact.subject)}" for fact in root.domain]
+    for argument, needs in analysis.left_to_binding.items():
+        texts.append(f"{needs}: `{problem.text(argument)}`, which is checked when it is bound")
     for root in roots:
         for fact in _behind([root.curvature_fact, root.differentiable, root.gradient, root.lipschitz]):
-            if fact.standing == Standing.ASSUMED and not any(
-                u.standing == Standing.ASSUMED for u in fact.uses
-            ):
-                said.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
-    said += [getattr(w, "message", str(w)) for w in analysis.problem.warnings]
-    said += _large(analysis)
-    said += _memory(analysis, plan)
-    return list(dict.fromkeys(said))
+            if _is_assumption(fact):
+                texts.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
+    texts += [getattr(warning, "message", str(warning)) for warning in problem.warnings]
+    texts += _large(analysis)
+    texts += _memory(analysis, plan)
+    return list(dict.fromkeys(texts))
+
+
+def _is_assumption(fact: Fact) -> bool:
+    """Whether a fact is assumed itself, and not only because it follows from an assumed one."""
+    if fact.standing != Standing.ASSUMED:
+        return False
+    return all(premise.standing != Standing.ASSUMED for premise in fact.uses)
 
 
 def _cautions(bound: Bound, unused: Sequence[Unused]) -> list[str]:
-    """What a report would say beside its verdict."""
+    """The cautions that a report would show beside its verdict."""
     from fccomodel.report import cautions
 
-    return [one.message for one in cautions.of(cautions.Subject(bound=bound, unused=unused))]
+    subject = cautions.Subject(bound=bound, unused=unused)
+    return [caution.message for caution in cautions.of(subject)]
 
 
 def _large(analysis: Analysis) -> list[str]:
-    """What will be large on the data: of so many elements a report may take some."""
+    """Notes on large data: tables in files, and a report that may use a sample of the rows."""
     if analysis.bound is None:
         return []
+    from fccomodel.data.subsets import Parts
+    from fccomodel.evaluation.passes import amount
     from fccomodel.report.new_rows import subsample
 
-    said = _in_files(analysis.bound)
-    if (whole := subsample.amount(analysis.bound)) <= subsample.LARGE_ELEMENTS or not subsample.thinnable(
-        analysis.bound
-    ):
-        return said
-    drawn = "where the budget is short of that, the report is of rows drawn at random"
-    return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]
+    texts = _in_files(analysis.bound)
+    count = amount(analysis.bound)
+    if count > subsample.LARGE_ELEMENTS and not Parts(bound=analysis.bound).obstacle:
+        drawn = "where the budget is short of that, the report is of rows drawn at random"
+        texts.append(f"{count:.1e} elements are evaluated: {drawn}")
+    return texts
 
 
-def _memory(analysis: Analysis, plan: Any) -> list[str]:
-    """The largest array of a solve, and what it takes in all; nothing where no more than
-    ``FEW_NUMBERS`` are formed."""
+def _memory(analysis: Analysis, plan: Plan | None) -> list[str]:
+    """A note on the memory of a solve and its largest array; none for at most ``FEW_NUMBERS`` elements."""
     bound = analysis.bound
     if bound is None or plan is None:
         return []
-    from fccomodel.report.new_rows import subsample
+    from fccomodel.evaluation.passes import amount
 
-    if subsample.amount(bound) <= FEW_NUMBERS:
+    if amount(bound) <= FEW_NUMBERS:
         return []
     from fccomodel.program.lower import foreseen, lower
 
     with quoting(analysis.problem.source):
         try:
-            found = foreseen(lower(analysis.problem, bound, plan))
+            memory = foreseen(lower(analysis.problem, bound, plan))
         except FccoError as error:
             return [f"a solve ends with {one.code}: {one.message}" for one in error.diagnostics]
-    if found.of is None:
-        of = ""
-    else:
-        of = f", of {cut(analysis.problem.text(found.of))}"
-    room = f"{in_words(available())} are available"
+    largest = in_words(memory.largest)
+    if memory.of is not None:
+        largest += f", of {cut(analysis.problem.text(memory.of))}"
     return [
-        f"memory: a solve takes {in_words(found.total)} at most; its largest array is "
-        f"{in_words(found.largest)}{of}; {room}"
+        f"memory: a solve takes {in_words(memory.total)} at most; its largest array is {largest}; "
+        f"{in_words(available())} are available"
     ]
 
 
 def _in_files(bound: Bound) -> list[str]:
-    """What of the tables stays in files, and what must be in memory."""
-    said = []
+    """Notes on the columns that stay in files, and on the memory that their tables still take."""
+    texts = []
     for name, table in bound.tables.items():
-        kept = {column: values for column, values in table.columns.items() if mapped(values)}
-        for column, values in kept.items():
+        in_files = {column: values for column, values in table.columns.items() if mapped(values)}
+        if not in_files:
+            continue
+        for column, values in in_files.items():
             shape = " x ".join(f"{size:,}" for size in values.shape)
-            said.append(
-                f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}"
-            )
-        if kept and table.indices:
+            if drawn(values):
+                texts.append(
+                    f"{name}.{column} ({shape}, {values.dtype}) is not read as a whole: its rows are drawn"
+                )
+                continue
+            size = _size(values.nbytes)
+            texts.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {size}")
+        if table.indices:
             files = sum(array.nbytes for arrays in table.indices.values() for array in arrays.values())
-            said.append(f"groups and orders of {name} stay in their files of {_size(files)}")
-        if kept:
-            size = _size(table.n * PER_ROW)
-            said.append(
-                f"in memory are about {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes each, "
-                "and blocks"
-            )
-        if kept and (indices := preparing.held(bound, name)):
-            said.append(
+            texts.append(f"groups and orders of {name} stay in their files of {_size(files)}")
+        texts.append(
+            f"in memory are about {_size(table.n * PER_ROW)} for the {table.n:,} rows of {name}: "
+            f"{PER_ROW} bytes each, and blocks"
+        )
+        indices = preparing.held(bound, name)
+        if indices:
+            texts.append(
                 f"in memory are {_size(indices)} of groups and orders of {name} that were not prepared"
             )
-    return said
+    return texts
 
 
 def _size(count: int) -> str:
-    """Bytes as people say them."""
+    """A number of bytes in MB or GB."""
     if count >= 1e9:
         return f"{count / 1e9:.1f} GB"
     return f"{count / 1e6:,.0f} MB"
 
 
 def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """All facts that some follow from, themselves included, each once."""
+    """These facts and all facts that they follow from, each once."""
     seen: set[int] = set()
     stack = list(facts)
     while stack:
@@ -147,7 +156,7 @@ def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
 
 
 def cut(text: str) -> str:
-    """The text of an expression, its end left out where it is long."""
+    """The text of an expression in backquotes, shortened if it is long."""
     if len(text) <= LONGEST_TEXT:
         return f"`{text}`"
     return f"`{text[:LONGEST_TEXT]} ...`"

@@ -1,9 +1,8 @@
-"""What was found about a model and why, in words, and as the derivation of one of its properties."""
+"""The explanation of a model in words, and the derivation of one of its properties."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fccomodel import algorithms
 from fccomodel.app.shown.explain import notes
@@ -13,6 +12,9 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.quoting import visible
 from fccomodel.library.amounts import Amount
+from fccomodel.normal_form import NormalForm
+from fccomodel.normal_form.terms import Term
+from fccomodel.plan import Plan
 from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.ranking import alike, rank
 from fccomodel.structure import Analysis
@@ -20,50 +22,58 @@ from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import Fact, Facts, Standing
 from fccomodel.structure.why import first, kinks, lost_convexity, unknown, wrap
 
+#: Columns of the text.
 WIDTH = 80
 
 
 def to_text(
     analysis: Analysis,
-    plan: Any = None,
+    plan: Plan | None = None,
     *,
     candidates: Mapping[str, Candidate] | None = None,
     refusal: Sequence[Diagnostic] = (),
     why: str | None = None,
     width: int = WIDTH,
 ) -> str:
-    """The explanation in words, first why nothing solves the model where that is so (``refusal``);
-    with ``why`` (``objective`` or a constraint's label), the derivation of its curvature."""
+    """The explanation in words.
+
+    analysis     the facts about the model
+    plan         the plan; None if no algorithm solves the model
+    candidates   the algorithms as judged for the model, if there is no plan
+    refusal      the reasons, if there is no plan; they come first
+    why          ``objective`` or the label of a constraint: only the derivation of its curvature
+    width        columns of the text
+    """
     if why is not None:
         return visible("\n".join(derivation.why(analysis, why, width)), "\n")
     problem = analysis.problem
     normal = normal_of(plan, candidates)
     objective = problem.objective
     lines = [problem.name, "", *refused_lines(analysis, refusal, candidates or {}, width)]
-    if objective.label:
-        name = f"{objective.sense} {objective.label}"
-    else:
-        name = objective.sense
-    lines += _part(analysis, name, objective.expr, analysis.objective, width, objective.sense == "maximize")
-    for c in problem.constraints:
-        if c.binders:
-            family = f"[{', '.join(f'{b.name} {b.kind} {b.domain.name}' for b in c.binders)}]"
-        else:
-            family = ""
-        lines += ["", *_part(analysis, c.label + family, c.body, analysis.constraints[c.label], width)]
+    name = f"{objective.sense} {objective.label or ''}".rstrip()
+    maximised = objective.sense == "maximize"
+    lines += _part(analysis, name, objective.expr, analysis.objective, width, maximised)
+    for constraint in problem.constraints:
+        name = constraint.label
+        if constraint.binders:
+            binders = [f"{b.name} {b.kind} {b.domain.name}" for b in constraint.binders]
+            name += f"[{', '.join(binders)}]"
+        facts = analysis.constraints[constraint.label]
+        lines += ["", *_part(analysis, name, constraint.body, facts, width)]
     lines += ["", *verdict(analysis, width)]
     if normal is not None:
         lines += _structure(normal, width)
     if plan is not None:
-        lines += plan_lines(plan, normal, width)
+        lines += plan_lines(plan, width)
     else:
         others = [(list(algorithms.all()), one.message) for one in refusal]
         if candidates:
             others = alike(candidates, None, rank(candidates))
         lines += rejected_lines(others, width, "Algorithms, and what each lacks")
-    if noted := notes.warnings(analysis, plan):
+    warnings = notes.warnings(analysis, plan)
+    if warnings:
         lines += ["", "Note"]
-        lines += items(noted, width)
+        lines += items(warnings, width)
     return visible("\n".join(line.rstrip() for line in lines), "\n")
 
 
@@ -78,48 +88,38 @@ def _part(
         head += ", smooth"
     lines = [f"{name}{head.rjust(max(width - len(name), len(head) + 2))}"]
     lines += wrap(analysis.problem.text(expr), width, "  | ")
-    entries: list[tuple[str, Fact | None, str]] = [
-        (f.curvature, f.curvature_fact, _bend(f) + reason(f.curvature_fact))
-    ]
-    if maximised:
-        wanted = f.negated()
-    else:
-        wanted = f
-    if not wanted.convex and wanted.weakly_convex and not f.constant:
-        entries.append(
-            (
-                f"not {'concave' if maximised else 'convex'}",
-                None,
-                first(analysis, lost_convexity(analysis, f, maximised)),
-            )
-        )
-    if not f.weakly_convex and not f.concave and not f.convex:
-        entries[0] = ("curvature", f.below, first(analysis, unknown(analysis, f)))
-    if f.smooth:
-        said = f"its gradient is {_constant(f.gradient.value)}"
-        entries.append(("smooth", f.gradient if f.gradient.holds else f.differentiable, said))
-    else:
-        entries.append(("not smooth", f.differentiable, first(analysis, kinks(analysis, f))))
-    if f.is_lipschitz:
-        value = f.lipschitz.value
-        entries.append(
-            (
-                "Lipschitz",
-                f.lipschitz,
-                f"constant {value.value:.4g}" if value.known else "its constant depends on the data",
-            )
-        )
-    for title, fact, text in entries:
+    for title, fact, text in _entries(analysis, f, maximised):
         if fact is not None and fact.standing != Standing.PROVED:
-            standing = f" ({fact.standing})"
-        else:
-            standing = ""
-        lines += wrap(text + standing, width, f"    {title:<14} ")
+            text += f" ({fact.standing})"
+        lines += wrap(text, width, f"    {title:<14} ")
     return lines
 
 
-def _bend(f: Facts) -> str:
-    """The constant of a weakly convex function, where it is a number."""
+def _entries(analysis: Analysis, f: Facts, maximised: bool) -> list[tuple[str, Fact | None, str]]:
+    """The properties of an expression: a title, the fact behind it, and the reason."""
+    if f.weakly_convex or f.concave or f.convex:
+        text = _weak_convexity(f) + reason(f.curvature_fact)
+        entries: list[tuple[str, Fact | None, str]] = [(f.curvature, f.curvature_fact, text)]
+    else:
+        entries = [("curvature", f.below, first(analysis, unknown(analysis, f)))]
+    wanted = f.negated() if maximised else f
+    if not wanted.convex and wanted.weakly_convex and not f.constant:
+        title = "not concave" if maximised else "not convex"
+        entries.append((title, None, first(analysis, lost_convexity(analysis, f, maximised))))
+    if not f.smooth:
+        entries.append(("not smooth", f.differentiable, first(analysis, kinks(analysis, f))))
+    else:
+        text = f"its gradient is {_constant(f.gradient.value)}"
+        entries.append(("smooth", f.gradient if f.gradient.holds else f.differentiable, text))
+    if f.is_lipschitz and f.lipschitz.value.known:
+        entries.append(("Lipschitz", f.lipschitz, f"constant {f.lipschitz.value.value:.4g}"))
+    elif f.is_lipschitz:
+        entries.append(("Lipschitz", f.lipschitz, "its constant depends on the data"))
+    return entries
+
+
+def _weak_convexity(f: Facts) -> str:
+    """The constant of a weakly convex function, if it is known; else an empty text."""
     value = f.below.value
     if f.curvature == "weakly convex" and value.known:
         return f"constant {value.value:.4g}, "
@@ -127,6 +127,7 @@ def _bend(f: Facts) -> str:
 
 
 def _constant(value: Amount) -> str:
+    """The Lipschitz constant of a gradient, in words."""
     if not value.finite:
         return "continuous; no global Lipschitz constant is known"
     if value.known:
@@ -135,7 +136,7 @@ def _constant(value: Amount) -> str:
 
 
 def verdict(analysis: Analysis, width: int) -> list[str]:
-    """What the curvature of the problem lets an answer claim."""
+    """The claim about an answer that the problem's curvature allows."""
     if analysis.convex:
         return ["A convex problem: every point that meets the KKT conditions is a global minimum."]
     objective = analysis.minimised
@@ -152,38 +153,34 @@ def verdict(analysis: Analysis, width: int) -> list[str]:
     )
 
 
-def _term_text(normal: Any, term: Any) -> str:
-    """A summand as the user wrote it; of one that a reformulation made, the new variable or what it
-    was made from."""
-    f = getattr(term, "f", None)
-    if f is None:
-        return term.text
+def _term_text(normal: NormalForm, term: Term) -> str:
+    """A summand as the user wrote it.
+
+    If a reformulation made the summand, the new variable, or the text that it was made from.
+    """
+    f = term.f
     if isinstance(f, ir.Var) and f.name not in normal.problem.variables:
         return f"{f.name}, which a reformulation added"
     span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != ir.NOWHERE), ir.NOWHERE)
     return term.text or f"from {normal.problem.source.text[span.start : span.end]}"
 
 
-def _structure(normal: Any, width: int) -> list[str]:
-    """Blocks f_i(E g_i), the regularisers, and what was done to kinks and sets."""
+def _structure(normal: NormalForm, width: int) -> list[str]:
+    """The terms f_i(E g_i), the regularisers, and the treatment of kinks and sets."""
     lines = ["", "Structure"]
-    for term in getattr(normal, "terms", ()):
-        label, text = getattr(term, "label", ""), _term_text(normal, term)
-        kind, n, d1 = getattr(term, "kind", ""), getattr(term, "n", None), getattr(term, "d1", None)
-        if kind == "deterministic":
-            size = ""
-        elif isinstance(n, int):
-            size = f", {n:,} block{'s' * (n != 1)}"
-        else:
-            size = ""
-        if isinstance(d1, int) and d1 > 1:
-            size += f" of {d1} expectations"
-        lines += wrap(f"{label}: {text}", width, "  ", "    ")
-        lines += wrap(f"{kind}{size}", width, "      ")
-        for inner in getattr(term, "inner", ()) if kind == "composition" else ():
-            lines += wrap(f"tracked: {inner}", width, "      ", "        ")
-    for text, how, why in getattr(normal, "treatment", ()):
-        if how in ("smoothed", "penalised"):  # told by the reformulation that did it
-            continue
-        lines += wrap(f"{how}: {text} ({why})", width, "  ", "    ")
+    for term in normal.terms:
+        size = str(term.kind)
+        if term.kind != "deterministic" and isinstance(term.n, int):
+            size += f", {term.n:,} block" if term.n == 1 else f", {term.n:,} blocks"
+        if term.d1 > 1:
+            size += f" of {term.d1} expectations"
+        lines += wrap(f"{term.label}: {_term_text(normal, term)}", width, "  ", "    ")
+        lines += wrap(size, width, "      ")
+        if term.kind == "composition":
+            for inner in term.inner:
+                lines += wrap(f"tracked: {inner}", width, "      ", "        ")
+    for text, treatment, why in normal.treatment:
+        # Smoothing and penalties are told with the reformulations.
+        if treatment not in ("smoothed", "penalised"):
+            lines += wrap(f"{treatment}: {text} ({why})", width, "  ", "    ")
     return lines

@@ -1,2 +1,1 @@
-"""Notebooks: models, explanations and results as HTML, cells of model text, and progress while a
-solver runs."""
+"""Notebooks: models, explanations and results as HTML, and progress while a solver runs."""

@@ -1,5 +1,4 @@
-"""What a notebook shows, as HTML that takes its colours from the page around it: in the light, in the
-dark, on a phone."""
+"""HTML for notebooks. It takes its colours from the page around it, light or dark."""
 
 from __future__ import annotations
 
@@ -47,28 +46,33 @@ STYLE = """<style>
 
 
 def page(*parts: str) -> str:
-    """The parts that there are, in the style of all."""
+    """The parts below each other, with the style sheet."""
     return f'{STYLE}<div class="fcco">{"".join(parts)}</div>'
 
 
 def text(words: object) -> str:
-    """A user's text, in which nothing is markup."""
+    """A user's text with its markup escaped."""
     return escape(visible(str(words), "\n"))
 
 
 def unfolding(summary: str, *inside: str, opened: bool = False) -> str:
-    """A line that unfolds to more."""
+    """A line that unfolds to the parts inside."""
     return f"<details{' open' if opened else ''}><summary>{summary}</summary>{''.join(inside)}</details>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
-    """A table of cells of HTML; ``numbers`` are the columns that stand to the right."""
+    """A table of cells of HTML.
+
+    numbers   places of the columns that are aligned to the right
+    """
 
     def row(cells: Sequence[str], tag: str) -> str:
         """A row of cells."""
-        return "".join(
-            f"<{tag}{' class=n' if k in numbers else ''}>{cell}</{tag}>" for k, cell in enumerate(cells)
-        )
+        written = ""
+        for k, cell in enumerate(cells):
+            opening = f"<{tag} class=n>" if k in numbers else f"<{tag}>"
+            written += f"{opening}{cell}</{tag}>"
+        return written
 
     body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
     return f'<div class="scroll"><table class="rows"><tr>{row(head, "th")}</tr>{body}</table></div>'
@@ -81,8 +85,7 @@ def listed(items: Iterable[object]) -> str:
 
 # ------------------------------------------------------------------------------------------- models
 def model(problem: ir.Problem, rows: Mapping[str, int] | None = None) -> str | None:
-    """A model as mathematics, with the tables bound to it; None where latex2mathml is missing: then
-    LaTeX is shown."""
+    """A model in MathML, with the number of rows of each table; None if latex2mathml is missing."""
     from fccomodel.app.shown.page import mathematics
 
     try:
@@ -92,13 +95,15 @@ def model(problem: ir.Problem, rows: Mapping[str, int] | None = None) -> str | N
     cells = ("".join(f"<td>{cell}</td>" for cell in line) for line in lines)
     typeset = "".join(f"<tr>{row}</tr>" for row in cells)
     data = ", ".join(f"{text(name)}: {n:,} rows" for name, n in (rows or {}).items())
-    title = f"<b>{text(problem.name)}</b>{f' <span class=soft>{data}</span>' if data else ''}"
+    title = f"<b>{text(problem.name)}</b>"
+    if data:
+        title += f" <span class=soft>{data}</span>"
     return page(title, f'<div class="scroll"><table class="mathematics">{typeset}</table></div>')
 
 
 # ------------------------------------------------------------------------------------- explanations
 def explanation(explained: Explained) -> str:
-    """The structure as a tree that unfolds to rules and reasons, then the plan, or what the model lacks."""
+    """The facts as a tree of rules and reasons, then the plan, or the reasons why there is none."""
     analysis = explained.analysis
     if explained.plan is not None:
         return page(*_structure(analysis, explained.plan), *plan(explained.plan))
@@ -107,7 +112,7 @@ def explanation(explained: Explained) -> str:
 
 
 def _structure(analysis: Analysis, plan: Plan | None = None) -> list[str]:
-    """What is known of the objective and of each constraint."""
+    """The facts about the objective and about each constraint, the verdict, and the notes."""
     objective = analysis.problem.objective
     named = f"{objective.sense} {objective.label or 'objective'}"
     parts = [_part(analysis, named, objective.expr, analysis.objective)]
@@ -115,41 +120,40 @@ def _structure(analysis: Analysis, plan: Plan | None = None) -> list[str]:
         _part(analysis, c.label, c.body, analysis.constraints[c.label]) for c in analysis.problem.constraints
     ]
     verdict = " ".join(line.strip() for line in explaining.verdict(analysis, display.WIDTH))
-    noted = explaining.warnings(analysis, plan)
+    warnings = explaining.warnings(analysis, plan)
     return [
         f"<p><b>{text(analysis.problem.name)}</b></p>",
         *parts,
         f"<p>{text(verdict)}</p>",
-        listed(noted) if noted else "",
+        listed(warnings) if warnings else "",
     ]
 
 
 def _part(analysis: Analysis, name: str, expr: ir.Expr, facts: Facts) -> str:
-    """One expression: its curvature, and below it where that and its constants come from."""
-    smooth = "smooth" if facts.smooth else "not smooth"
-    head = f"<b>{text(name)}</b>: {text(facts.curvature)}{'' if facts.constant else f', {smooth}'}"
+    """One expression: its curvature, which unfolds to the derivations of its facts."""
+    head = f"<b>{text(name)}</b>: {text(facts.curvature)}"
+    if not facts.constant:
+        head += ", smooth" if facts.smooth else ", not smooth"
     known = [facts.curvature_fact, facts.differentiable, facts.gradient, facts.lipschitz, facts.interval]
     trees = [_derivation(analysis, fact) for fact in known if fact.holds or fact is facts.curvature_fact]
     return unfolding(f"{head} <code>{text(analysis.problem.text(expr))}</code>", *trees)
 
 
 def _derivation(analysis: Analysis, root: Fact) -> str:
-    """A fact that unfolds to those that it follows from."""
+    """A fact, which unfolds to the facts that it follows from."""
     opened, parts = 0, []
     for step in steps(analysis, root):
         parts.append("</details>" * max(0, opened - step.depth))
         opened = min(opened, step.depth)
-        if not step.depth:
-            subject = ""
-        else:
+        subject = ""
+        if step.depth:
             subject = f" <code>{text(shown(analysis, step.fact.subject, display.WIDTH))}</code>"
         if step.again:
-            known = "shown above"
+            source = "shown above"
         else:
-            known = f"by {grounds(step.fact)}"
-        line = (
-            f"{text(step.says)}{subject} <span class=soft>{text(known)}{_place(analysis, step.fact)}</span>"
-        )
+            source = f"by {grounds(step.fact)}"
+        place = _place(analysis, step.fact)
+        line = f"{text(step.says)}{subject} <span class=soft>{text(source)}{place}</span>"
         if step.premises:
             parts.append(f"<details><summary>{line}</summary>")
             opened += 1
@@ -159,7 +163,7 @@ def _derivation(analysis: Analysis, root: Fact) -> str:
 
 
 def _place(analysis: Analysis, fact: Fact) -> str:
-    """The line and column of what a fact is about."""
+    """The line and column of the expression that a fact is about."""
     span = written(fact.subject).span
     if span == ir.NOWHERE:
         return ""
@@ -167,50 +171,54 @@ def _place(analysis: Analysis, fact: Fact) -> str:
 
 
 def _refused(explained: Explained) -> list[str]:
-    """Why nothing solves the model."""
-    return [
-        f'<div class="verdict bad">{text(one.code)}: '
-        f"{text(one.message)}</div><p>{text(one.reason)}<br>Fix: {text(one.fix)}</p>"
-        for one in explained.refusal
-    ]
+    """The reasons why no algorithm solves the model."""
+    parts = []
+    for refusal in explained.refusal:
+        parts.append(
+            f'<div class="verdict bad">{text(refusal.code)}: {text(refusal.message)}</div>'
+            f"<p>{text(refusal.reason)}<br>Fix: {text(refusal.fix)}</p>"
+        )
+    return parts
 
 
-def plan(made: Plan) -> list[str]:
-    """The algorithm, how its theorem's assumptions are met, and what every other algorithm lacks."""
-    if made.unverified or made.promise is None:
-        cited = "no theorem covers this run"
+def plan(chosen: Plan) -> list[str]:
+    """The algorithm, the assumptions of its theorem, and the requirements that other algorithms miss."""
+    if chosen.unverified or chosen.promise is None:
+        theorem = "no theorem covers this run"
     else:
-        cited = made.promise.name
-    if made.unverified == () and not all(finding.holds for finding in made.findings.values()):
-        cited = f"beyond {cited}, which does not cover all of the model"
+        theorem = chosen.promise.name
+    if chosen.unverified == () and not all(finding.holds for finding in chosen.findings.values()):
+        theorem = f"beyond {theorem}, which does not cover all of the model"
     parts = [
-        f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(made.title)}, "
-        f"{text(cited)}</span></p>"
+        f"<p>Algorithm <b>{text(chosen.algorithm)}</b> <span class=soft>{text(chosen.title)}, "
+        f"{text(theorem)}</span></p>"
     ]
-    parts += [f"<p class=soft>{text(line)}</p>" for line in explaining.choice_lines(made)]
-    found = [
-        (_assumption(name, made.clauses[name]), _standing(one), text(one.why))
-        for name, one in made.findings.items()
+    parts += [f"<p class=soft>{text(line)}</p>" for line in explaining.choice_lines(chosen)]
+    rows = [
+        (_assumption(name, chosen.clauses[name]), _standing(finding), text(finding.why))
+        for name, finding in chosen.findings.items()
     ]
-    if found:
-        parts.append(unfolding("assumptions of its theorem", table(("assumption", "standing", "why"), found)))
-    if made.practice:
-        parts.append(unfolding("what practice adds", listed(made.practice)))
-    return [*parts, _lacking(made.rejected)]
+    if rows:
+        parts.append(unfolding("assumptions of its theorem", table(("assumption", "standing", "why"), rows)))
+    if chosen.practice:
+        parts.append(unfolding("what practice adds", listed(chosen.practice)))
+    return [*parts, _lacking(chosen.rejected)]
 
 
 def _assumption(name: str, clause: str) -> str:
+    """The name of an assumption above its clause in the paper."""
     return f"{text(name)}<br><span class=soft>{text(clause)}</span>"
 
 
 def _standing(finding: Any) -> str:
+    """How far a finding can be trusted, or that the assumption does not hold."""
     if finding.holds:
         return text(finding.standing)
     return '<span class="bad">does not hold</span>'
 
 
 def _lacking(rejected: Mapping[str, Sequence[str]]) -> str:
-    """The algorithms that are not taken."""
+    """A table of the rejected algorithms with the requirements that they miss."""
     rows = [(text(name), text("; ".join(lacks))) for name, lacks in rejected.items()]
     if rows:
         return unfolding("other algorithms, and what each lacks", table(("algorithm", "why not"), rows))
@@ -219,7 +227,10 @@ def _lacking(rejected: Mapping[str, Sequence[str]]) -> str:
 
 # ------------------------------------------------------------------------------------------ results
 def result(outcome: Outcome, whole: str) -> str:
-    """Where a run ended and how good that is; ``whole`` is the report of a terminal, which it unfolds to."""
+    """A result: objective, verdict, constraints, residuals and variables.
+
+    whole   the report of a terminal as HTML, to which the last line unfolds
+    """
     report, problem, solution = outcome.report, outcome.problem, outcome.solution
     goal, kinds = problem.objective, display.kinds(outcome.problem)
     facts = [outcome.answered.words, f"{outcome.wall_s:.1f} s"]
@@ -228,25 +239,29 @@ def result(outcome: Outcome, whole: str) -> str:
         f"{goal.sense} {text(goal.label or 'objective')} = <b>{display.number(report.objective)}</b>",
         f'<div class="verdict {"good" if report.solved else "bad"}">{text(report.verdict)}</div>',
     ]
-    broken = {label: display.violation(label, row.value, kinds) for label, row in report.constraints.items()}
-    worst = sorted(broken, key=lambda label: -broken[label])
-    some = worst[: display.MOST_ROWS]
-    rows = [
-        _constraint(label, report.constraints[label], broken[label] <= display.TOLERANCE) for label in some
-    ]
+    violations = {
+        label: display.violation(label, row.value, kinds) for label, row in report.constraints.items()
+    }
+    order = sorted(violations, key=lambda label: -violations[label])
+    rows = []
+    for label in order[: display.MOST_ROWS]:
+        holds = violations[label] <= display.TOLERANCE
+        rows.append(_constraint(label, report.constraints[label], holds))
     if rows:
         parts.append(table(("", "constraint", "as written", "value", "multiplier"), rows, numbers=(3, 4)))
-    if len(worst) > len(rows):
-        parts.append(f"<p class=soft>{len(worst) - len(rows):,} more constraints have smaller values</p>")
+    if len(order) > len(rows):
+        parts.append(f"<p class=soft>{len(order) - len(rows):,} more constraints have smaller values</p>")
     residuals = (f"{name} {display.residual(getattr(report, name))}" for name in RESIDUALS)
     parts.append(f"<p class=soft>KKT: {', '.join(residuals)}</p>")
-    at = (line.plain.partition("  ") for line in display.variable_lines(outcome.bound, solution.variables))
-    parts += [f"<div>at <b>{text(name)}</b> {text(said)}</div>" for name, _, said in at]
+    for line in display.variable_lines(outcome.bound, solution.variables):
+        name, _, value = line.plain.partition("  ")
+        parts.append(f"<div>at <b>{text(name)}</b> {text(value)}</div>")
     parts.append(unfolding("the whole report", whole))
     return page(*parts)
 
 
 def _constraint(label: str, row: Any, holds: bool) -> tuple[str, ...]:
+    """The cells of one constraint."""
     if holds:
         mark = '<span class="good">✓</span>'
     else:

@@ -1,5 +1,4 @@
-"""Progress in a notebook: a line of figures and small curves that change in place, without a library
-of widgets."""
+"""Progress in a notebook: a line of figures, and small curves that change in place."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from fccomodel.app.shown.notebook import html
 if TYPE_CHECKING:
     from fccomodel.execution.run import Progress
 
-#: Seconds between two pictures.
+#: Time between two pictures, in seconds.
 PICTURE_SECONDS = 0.5
 #: Largest number of points of a curve.
 CURVE_POINTS = 200
@@ -24,14 +23,13 @@ CURVE_POINTS = 200
 PICTURE_WIDTH = 220
 #: Height of a picture, in pixels.
 PICTURE_HEIGHT = 64
-#: The least value on a logarithmic axis.
-LEAST = 1e-12
+#: Smallest value on a logarithmic axis.
+SMALLEST_DRAWN = 1e-12
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[Progress], None] | None]:
-    """A callback that shows a run where it runs in a notebook, and takes the picture away at its end;
-    None elsewhere."""
+    """A callback that shows a run in a notebook and removes the picture at the end; None elsewhere."""
     show = _output()
     if show is None:
         yield None
@@ -45,8 +43,10 @@ def progress() -> Iterator[Callable[[Progress], None] | None]:
 
 
 def _output() -> Callable[[str], None] | None:
-    """What puts HTML in the output of a notebook's cell, in place of what it put there before; None
-    outside of notebooks."""
+    """A function that shows HTML in the output of the present cell, in place of its earlier HTML.
+
+    None outside of notebooks.
+    """
     if "marimo" in sys.modules and sys.modules["marimo"].running_in_notebook():
         marimo = sys.modules["marimo"]
         return lambda text: marimo.output.replace(marimo.Html(text) if text else None)
@@ -69,10 +69,13 @@ def _output() -> Callable[[str], None] | None:
 
 
 class Watch:
-    """The course of a run, drawn twice a second."""
+    """A callback that draws the progress of a run twice a second."""
 
     def __init__(self, show: Callable[[str], None], clock: Callable[[], float] = time.monotonic):
-        self.show, self.clock, self.began, self.due = show, clock, clock(), 0.0
+        self.show = show
+        self.clock = clock
+        self.began = clock()
+        self.due = 0.0
         self.shown = False
         self.points: list[tuple[float, Progress]] = []
 
@@ -87,44 +90,41 @@ class Watch:
 
 
 def picture(points: Sequence[tuple[float, Progress]]) -> str:
-    """Where a run is, and how it came there: objective, violation and KKT residual against seconds."""
+    """The state of a run, and curves of objective, violation and KKT residual against seconds."""
     elapsed, now = points[-1]
+    head = f"{display.stage(now)} · step {now.iteration:,} · {display.duration(elapsed)}"
     if now.seconds_left is not None:
-        left = f", {display.duration(now.seconds_left)} left"
-    else:
-        left = ""
-    head = f"{display.stage(now)} · step {now.iteration:,} · {display.duration(elapsed)}{left}"
-    curves: list[tuple[str, Sequence[tuple[float, float | None]], Callable[..., str], bool]]
-    curves = [("objective", [(t, p.objective) for t, p in points], display.number, False)]
-    curves.append(("violation", [(t, p.violation) for t, p in points], display.residual, True))
-    curves.append(("KKT residual", [(t, p.kkt) for t, p in points], display.residual, True))
-    drawn = "".join(
-        _curve(name, known, write, log)
-        for name, values, write, log in curves
-        if (known := _known(values, log))
-    )
+        head += f", {display.duration(now.seconds_left)} left"
+    parts = [f"<div>{html.text(head)}</div>"]
+    objective = _finite([(t, p.objective) for t, p in points])
+    if objective:
+        parts.append(_curve("objective", objective, display.number, log=False))
+    violation = _finite([(t, p.violation) for t, p in points])
+    if any(value for _, value in violation):  # 0 throughout without constraints
+        parts.append(_curve("violation", violation, display.residual, log=True))
+    residual = _finite([(t, p.kkt) for t, p in points])
+    if any(value for _, value in residual):
+        parts.append(_curve("KKT residual", residual, display.residual, log=True))
     if now.message:
-        said = f"<div class=soft>{html.text(now.message)}</div>"
-    else:
-        said = ""
-    return html.page(f"<div>{html.text(head)}</div>{drawn}{said}")
+        parts.append(f"<div class=soft>{html.text(now.message)}</div>")
+    return html.page("".join(parts))
 
 
-def _known(values: Sequence[tuple[float, float | None]], log: bool) -> list[tuple[float, float]]:
-    """The points of a curve; none of a residual that was 0 all along, as the violation is where there
-    are no constraints."""
-    known = [(t, value) for t, value in values if value is not None and math.isfinite(value)]
-    if not log or any(value for _, value in known):
-        return known
-    return []
+def _finite(values: Sequence[tuple[float, float | None]]) -> list[tuple[float, float]]:
+    """The points with a finite value."""
+    return [(t, value) for t, value in values if value is not None and math.isfinite(value)]
 
 
 def _curve(name: str, points: Sequence[tuple[float, float]], write: Callable[..., str], log: bool) -> str:
-    """One quantity: its name, its last value, its course; of residuals the logarithm."""
-    at = [(t, math.log10(max(value, LEAST)) if log else value) for t, value in points]
-    (first, last), (low, high) = (at[0][0], at[-1][0]), (min(y for _, y in at), max(y for _, y in at))
-    x = [PICTURE_WIDTH * (t - first) / (last - first or 1) for t, _ in at]
-    y = [4 + (PICTURE_HEIGHT - 8) * (high - value) / (high - low or 1) for _, value in at]
+    """The curve of one quantity, with its name and last value; if ``log``, of the logarithm."""
+    times = [t for t, _ in points]
+    values = [value for _, value in points]
+    if log:
+        values = [math.log10(max(value, SMALLEST_DRAWN)) for value in values]
+    duration = times[-1] - times[0] or 1
+    span = max(values) - min(values) or 1
+    x = [PICTURE_WIDTH * (t - times[0]) / duration for t in times]
+    y = [4 + (PICTURE_HEIGHT - 8) * (max(values) - value) / span for value in values]
     line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
     value = html.text(write(points[-1][1]))
     return (

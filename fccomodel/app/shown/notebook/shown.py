@@ -1,4 +1,4 @@
-"""What a notebook is given to choose from."""
+"""Objects that notebooks show in several formats."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from typing import Any
 
 
 class Shown:
-    """Objects that notebooks show: as text, as HTML, mathematics as LaTeX too; a form that is None is
-    left out."""
+    """An object that notebooks show as text, as HTML, and as LaTeX if it is mathematics.
+
+    A format whose method returns None is left out.
+    """
 
     def _repr_mimebundle_(
         self: Any, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> dict[str, str]:
-        """By type of content; ``include`` and ``exclude`` are types."""
-        ways = {"text/plain": self.__repr__, "text/html": self._repr_html_}
+        """The object's text for each MIME type; ``include`` and ``exclude`` are such types."""
+        formats = {"text/plain": self.__repr__, "text/html": self._repr_html_}
         if hasattr(self, "_repr_latex_"):
-            ways["text/latex"] = self._repr_latex_
-        asked = [kind for kind in ways if (not include or kind in include) and kind not in (exclude or ())]
-        made = {kind: ways[kind]() for kind in asked}
-        return {kind: text for kind, text in made.items() if text is not None}
+            formats["text/latex"] = self._repr_latex_
+        texts = {}
+        for mime_type, write in formats.items():
+            if include and mime_type not in include or exclude and mime_type in exclude:
+                continue
+            text = write()
+            if text is not None:
+                texts[mime_type] = text
+        return texts

@@ -1,8 +1,8 @@
-"""A result as one page for a browser: the model as mathematics, pictures, the KKT table, assumptions,
-data, how to run it again.
+"""A result as one page for a browser.
 
-The page needs no network: mathematics is MathML, pictures are SVG, styles are within. It reads what
-``result.json`` holds and compiles the model's text again; the data are not needed.
+It has the model as mathematics, pictures, the KKT table, assumptions, data, and the command that runs
+it again. The page needs no network: mathematics is MathML, pictures are SVG, styles are inside. It is
+made from ``result.json`` and the model's text, without the data.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from fccomodel.app.stored.results import Stored
 
 TEMPLATE = "page.html.j2"
-#: What a page is made by.
+#: Packages that a page needs.
 PACKAGES = ("jinja2", "latex2mathml", "matplotlib")
-#: Constraints that get a row of their own.
-MOST = 60
-#: The grey of pictures that is not seen on a dark page.
+#: Largest number of constraints with a row of their own.
+SHOWN_CONSTRAINTS = 60
+#: The grey of pictures that would not be seen on a dark page.
 DARK = "#404040"
 
 
 def html(stored: Stored) -> str:
-    """The page of a stored result. F0529 where jinja2, latex2mathml or matplotlib is missing."""
+    """The page of a stored result. F0529 if jinja2, latex2mathml or matplotlib is missing."""
     for package in PACKAGES:
         try:
             import_module(package)
@@ -53,14 +53,14 @@ def html(stored: Stored) -> str:
 
 
 def _context(stored: Stored) -> dict[str, Any]:
-    """What the template shows."""
+    """The values that the template refers to."""
     from fccomodel.app.shown.plots import Plots
 
     record, problem = stored.record, stored.compiled.problem
     rows = record["constraints"] or {}
     kinds = display.kinds(problem)
-    broken = {label: display.violation(label, row["value"], kinds) for label, row in rows.items()}
-    order = sorted(rows, key=lambda label: -broken[label])
+    violations = {label: display.violation(label, row["value"], kinds) for label, row in rows.items()}
+    order = sorted(rows, key=lambda label: -violations[label])
     plots = Plots(record, kinds)
     pictures = {"Convergence": plots.convergence()}
     if rows:
@@ -70,8 +70,11 @@ def _context(stored: Stored) -> dict[str, Any]:
         "r": record,
         "label": problem.objective.label or "objective",
         "mathematics": mathematics(problem),
-        "rows": [(label, rows[label], broken[label] <= display.TOLERANCE) for label in order[:MOST]],
-        "hidden": len(order) - min(len(order), MOST),
+        "rows": [
+            (label, rows[label], violations[label] <= display.TOLERANCE)
+            for label in order[:SHOWN_CONSTRAINTS]
+        ],
+        "hidden": len(order) - min(len(order), SHOWN_CONSTRAINTS),
         "pictures": {name: svg(figure) for name, figure in pictures.items()},
         "structure": visible(explaining.to_text(explained.analysis, None), "\n"),
         "variables": {
@@ -86,18 +89,21 @@ def _context(stored: Stored) -> dict[str, Any]:
     }
 
 
-def _held_out(said: Any) -> str:
-    """Which rows the answer is judged by."""
-    if not isinstance(said, Mapping):
-        return str(said or "")
-    if isinstance(said.get("given"), str):
-        return str(said["given"])
-    rows = ", ".join(f"{count:,} of {name}" for name, count in said.get("rows", {}).items())
-    return f"{said.get('given')} of the rows at random, seed {said.get('seed')}{f': {rows}' if rows else ''}"
+def _held_out(holdout: Any) -> str:
+    """The held-out rows in words: the condition, or the share with the seed and the counts."""
+    if not isinstance(holdout, Mapping):
+        return str(holdout or "")
+    if isinstance(holdout.get("given"), str):
+        return str(holdout["given"])
+    text = f"{holdout.get('given')} of the rows at random, seed {holdout.get('seed')}"
+    rows = ", ".join(f"{count:,} of {name}" for name, count in holdout.get("rows", {}).items())
+    if rows:
+        text += f": {rows}"
+    return text
 
 
 def _params(record: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
-    """The params whose values are not the model's own, and where these came from."""
+    """Name, value and origin of each param whose value is not the model's default."""
     origins = record.get("param_origins") or {}
     default = {name: origins.get(name, {}).get("default") for name in record["params"]}
     differing = [name for name, value in record["params"].items() if value != default[name]]
@@ -110,11 +116,12 @@ def mathematics(problem: ir.Problem) -> list[list[str]]:
 
 
 def _rows(block: str) -> list[list[str]]:
-    """The cells of an aligned block."""
-    inner = re.sub(r"\\(begin|end)\{align\*\}", "", block)
-    return [
-        [cell.strip() for cell in row.replace("&&", "&").split("&")] for row in inner.strip().split("\\\\\n")
-    ]
+    """The cells of an aligned block, row by row."""
+    inner = re.sub(r"\\(begin|end)\{align\*\}", "", block).strip()
+    rows = []
+    for row in inner.split("\\\\\n"):
+        rows.append([cell.strip() for cell in row.replace("&&", "&").split("&")])
+    return rows
 
 
 def mathml(cells: list[str]) -> list[str]:
@@ -128,19 +135,14 @@ def mathml(cells: list[str]) -> list[str]:
 
 
 def svg(figure: Any) -> str:
-    """A figure's SVG, in the colours of the page around it."""
+    """A figure as SVG, without a fixed size, in the colours of the page around it."""
     file = io.StringIO()
     figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = file.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.S)
-    text = re.sub(
-        r'(<svg[^>]*?) width="[^"]*"',
-        r"\1",
-        re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1),
-        count=1,
-    )
+    for side in ("height", "width"):
+        text = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", text, count=1)
     for dark in ("#000000", "black", DARK):
-        text = text.replace(f"stroke: {dark}", "stroke: currentColor").replace(
-            f"fill: {dark}", "fill: currentColor"
-        )
+        text = text.replace(f"stroke: {dark}", "stroke: currentColor")
+        text = text.replace(f"fill: {dark}", "fill: currentColor")
     return text.replace("<svg ", '<svg fill="currentColor" ', 1)

@@ -1,1 +1,1 @@
-"""Pictures of an answer beside those of its run: what its scores tell apart, and what it costs each group."""
+"""Pictures of an answer: the ROC curve of its scores, and the values of its groups."""

@@ -1,5 +1,4 @@
-"""What an answer costs each group: the members of families of constraints with their bounds, or of a
-family of lets."""
+"""Values of an answer by group: a family of constraints with its bounds, or a family of lets."""
 
 from __future__ import annotations
 
@@ -16,15 +15,15 @@ if TYPE_CHECKING:
 
     from fccomodel.pipeline import Outcome
 
-#: Groups that a picture has room for.
+#: Largest number of groups in a picture.
 SHOWN_GROUPS = 24
-#: Letters of a label.
+#: Largest number of letters of a label.
 LABEL_LETTERS = 22
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A group's value, its bound where it has one, and whether that holds."""
+    """A group's value, its bound (None if it has none), and whether the bound holds."""
 
     label: str
     value: float
@@ -33,11 +32,15 @@ class Bar:
     holds: bool = True
 
 
-def found(record: Mapping[str, Any], outcome: Outcome | None, name: str | None) -> tuple[str, list[Bar]]:
-    """What the axis says, and the groups. F0805 for a name that has no values."""
+def bars_of(record: Mapping[str, Any], outcome: Outcome | None, name: str | None) -> tuple[str, list[Bar]]:
+    """The label of the axis, and a bar for each group. F0805 for a name that has no values.
+
+    name   a family of lets or of constraints; None for all families of constraints, or for all
+           constraints if none is a family
+    """
     rows = record["constraints"] or {}
-    families = dict.fromkeys(label.partition("[")[0] for label in rows if rows[label].get("left") is not None)
-    grouped = dict.fromkeys(family for family in families if f"{family}[" in "".join(rows)) or families
+    family_of = {label: label.partition("[")[0] for label in rows}
+    families = dict.fromkeys(family_of[label] for label in rows if rows[label].get("left") is not None)
     lets = _lets(outcome)
     if name in lets or name in record["values"]:
         values = record["values"].get(name) or _values(outcome, lets[str(name)])
@@ -46,18 +49,19 @@ def found(record: Mapping[str, Any], outcome: Outcome | None, name: str | None) 
     if name is not None:
         chosen = [name]
     else:
-        chosen = list(grouped)
-    bars = [
-        _bar(label, rows[label])
-        for label in rows
-        if label.partition("[")[0] in chosen and label.partition("[")[0] in families
-    ]
+        several = [family for family in families if f"{family}[" in "".join(rows)]
+        chosen = several or list(families)
+    bars = []
+    for label, row in rows.items():
+        if family_of[label] in chosen and family_of[label] in families:
+            bars.append(_bar(label, row))
     if not bars:
         refuse(errors.no_values(name or "", [*families, *lets]))
     return "left side of each constraint, and its bound", bars
 
 
 def _lets(outcome: Outcome | None) -> dict[str, Any]:
+    """The families of lets by name; none without the outcome of a solve."""
     if outcome is None:
         return {}
     return {name: let for name, let in outcome.problem.lets.items() if let.binders}
@@ -72,16 +76,19 @@ def _values(outcome: Outcome | None, let: Any) -> Any:
 
 
 def _bar(label: str, row: Mapping[str, Any]) -> Bar:
+    """The bar of one constraint in the record of a result."""
+    violation = row["value"]
     if row["relation"] == "==":
-        broken = abs(row["value"])
-    else:
-        broken = row["value"]
-    return Bar(label, row["left"], row["relation"], row["right"], broken <= TOLERANCE)
+        violation = abs(violation)
+    return Bar(label, row["left"], row["relation"], row["right"], violation <= TOLERANCE)
 
 
-def draw(axes: Axes, says: str, bars: Sequence[Bar]) -> None:
-    """A bar for each group, the tightest first, red where its bound is broken, which is a mark across it."""
-    shown = sorted(bars, key=lambda bar: -_strain(bar))[:SHOWN_GROUPS]
+def draw(axes: Axes, axis_label: str, bars: Sequence[Bar]) -> None:
+    """Draw a bar for each group, the tightest first, with its bound as a mark across it.
+
+    A bar is red if its bound is violated.
+    """
+    shown = sorted(bars, key=lambda bar: -_excess(bar))[:SHOWN_GROUPS]
     axes.figure.set_figheight(max(2.2, 0.9 + 0.27 * len(shown)))  # type: ignore[union-attr]
     colours = ["0.65" if bar.holds else "tab:red" for bar in shown]
     places = range(len(shown))
@@ -101,19 +108,19 @@ def draw(axes: Axes, says: str, bars: Sequence[Bar]) -> None:
     axes.set_ylim(max(len(shown), 3) - 0.5, -0.5)
     axes.axvline(0, color="black", linewidth=0.8)
     plain(axes)
-    axes.set_xlabel(says)
+    axes.set_xlabel(axis_label)
     if len(bars) > len(shown):
         axes.set_title(f"{len(shown)} of {len(bars):,} groups", loc="left")
 
 
 def plain(axes: Axes) -> None:
-    """Few numbers along the axis, each written out."""
+    """Write few numbers along the axis, without powers of ten."""
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
 
 
-def _strain(bar: Bar) -> float:
-    """How near a value is to its bound, or how large it is without one."""
+def _excess(bar: Bar) -> float:
+    """By how much a value exceeds its bound (negative inside); the value itself if it has no bound."""
     if bar.bound is None:
         return bar.value
     if bar.relation == ">=":

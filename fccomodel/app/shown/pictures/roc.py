@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fccomodel.pipeline import Outcome
 
-#: The curves that a picture tells apart, in colours that differ in grey, and by their lines.
+#: Colour and line of each curve; they differ in grey print too.
 STYLES = (
     ("black", "-"),
     ("tab:blue", "--"),
@@ -26,13 +26,19 @@ STYLES = (
     ("tab:green", ":"),
     ("tab:purple", (0, (5, 1, 1, 1, 1, 1))),
 )
-LETTERS = 18
+#: Largest number of letters of a curve's name.
+NAME_LETTERS = 18
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Rates for each threshold from the highest score down, (thresholds + 1,); ``area`` below them, of
-    tied scores by halves."""
+    """A ROC curve: rates for each threshold, from the highest score down.
+
+    name             the group, empty for all rows
+    rows             number of rows
+    false_positive   shape (thresholds + 1,), in [0, 1]
+    true_positive    of the same shape
+    """
 
     name: str
     rows: int
@@ -41,16 +47,16 @@ class Curve:
 
     @property
     def area(self) -> float:
-        """The area under the curve."""
+        """The area under the curve; a pair of tied scores counts as half."""
         return float(np.trapezoid(self.true_positive, self.false_positive))
 
 
 def curve(name: str, scores: np.ndarray, positive: np.ndarray) -> Curve | None:
-    """The curve of some scores; None where they are all of one class."""
-    ordered, counted = np.unique(-scores, return_inverse=True)
-    true = np.cumsum(np.bincount(counted, positive, len(ordered)))
-    false = np.cumsum(np.bincount(counted, ~positive, len(ordered)))
-    if not len(ordered) or not true[-1] or not false[-1]:
+    """The curve of some scores; None if all rows are of one class."""
+    thresholds, place = np.unique(-scores, return_inverse=True)
+    true = np.cumsum(np.bincount(place, positive, len(thresholds)))
+    false = np.cumsum(np.bincount(place, ~positive, len(thresholds)))
+    if not len(thresholds) or not true[-1] or not false[-1]:
         return None
     start = np.zeros(1)
     return Curve(
@@ -62,7 +68,10 @@ def curve(name: str, scores: np.ndarray, positive: np.ndarray) -> Curve | None:
 
 
 def curves(outcome: Outcome | None, rows: Any, *, by: str | None, target: str | None) -> list[Curve]:
-    """One curve, or one for each member of ``by`` with rows of both classes, the largest groups first."""
+    """A curve for each group of ``by`` that has rows of both classes, the largest group first.
+
+    Without ``by`` all rows are one group.
+    """
     if outcome is None:
         refuse(errors.no_rows_at_hand())
     known = scoring.fitted(outcome)
@@ -73,18 +82,19 @@ def curves(outcome: Outcome | None, rows: Any, *, by: str | None, target: str | 
         given = rows
     scores, positive, member = scoring.judged(known, wanted, given, target=target, by=by)
     names = sorted(set(member), key=lambda name: -int((member == name).sum()))
-    found = (curve(name, scores[member == name], positive[member == name]) for name in names)
-    return [one for one in found if one is not None]
+    per_group = (curve(name, scores[member == name], positive[member == name]) for name in names)
+    return [one for one in per_group if one is not None]
 
 
 def draw(axes: Axes, shown: Sequence[Curve]) -> None:
-    """Curves with the area below each; of many groups the largest."""
+    """Draw curves and write the area below each; of many groups only the largest."""
     for one, (colour, line) in zip(shown, STYLES, strict=False):
-        if len(one.name) <= LETTERS:
-            name = one.name
-        else:
-            name = f"{one.name[: LETTERS - 1]}…"
-        label = f"{name + ': ' if name else ''}area {one.area:.3f}, {one.rows:,} rows"
+        name = one.name
+        if len(name) > NAME_LETTERS:
+            name = f"{name[: NAME_LETTERS - 1]}…"
+        label = f"area {one.area:.3f}, {one.rows:,} rows"
+        if name:
+            label = f"{name}: {label}"
         axes.plot(
             one.false_positive, one.true_positive, color=colour, linestyle=line, linewidth=1.6, label=label
         )

@@ -1,1 +1,1 @@
-"""Lowering of binders: the elements that a step samples, and those that a full pass goes through."""
+"""Lowers binders: to the elements that a step samples, or to all elements in a full pass."""

@@ -1,4 +1,4 @@
-"""Binders in a step: minibatches of their elements, given the sampled elements around them."""
+"""Binders in a step: minibatches of their elements, given the sampled elements of outer binders."""
 
 from __future__ import annotations
 
@@ -19,51 +19,58 @@ from fccomodel.program.operations.draws import draw, draw_range
 from fccomodel.program.operations.entrywise import number
 from fccomodel.program.operations.sources import cell
 
-#: inner samples of fewer elements are independent: of passes without replacement each is far from
-#: the one before, and so from the estimate that the gradient meets, which biases their product by a
-#: share of 1 / (n - B2) of the variance
-PASSES = 16
+#: Inner sets of fewer elements are sampled independently. In a pass without replacement a small batch
+#: is far from the batch before, and so from the estimate in the gradient. This biases their product by
+#: 1 / (n - B2) of the variance.
+INDEPENDENT_BELOW = 16
+#: Sets of values with a condition and at most this many elements are taken whole, with a mask.
+WHOLE_SET = 64
 
 
 class Batches:
-    """Slots of minibatches; of all elements where that costs no more."""
+    """Slots of minibatches, or of all elements if that costs no more."""
 
     def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments):
         self.state, self.slots, self.cells, self.segments = state, slots, cells, segments
         self.shared = SharedRows(state, slots)
 
     def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
-        """A minibatch of the binder's elements."""
-        if (shared := self.shared.slot(sel, env)) is not None:
+        """A minibatch of the binder's elements.
+
+        The last of the three results has new slots of outer binders, if rows are laid out flat.
+        """
+        shared = self.shared.slot(sel, env)
+        if shared is not None:
             return shared
         if not sel.parents:
-            return (*self.free(sel, env, way), {})
-        binder, related = sel.binder, way.inside(sel)
+            slot, part = self.unrestricted(sel, env, way)
+            return slot, part, {}
+        related = way.inside(sel)
         if related or way.total:
             realised = selections.realise(self.state.bound, replace(sel, masks=()), empty="keep")
         else:
             realised = self.cells.complete_ranges(sel, env)
-        if realised.size is not None and (way.whole or self.complete(sel)):
-            return (*self.masked(sel, env, way), {})
+        if realised.size is not None and (way.whole or self.small_set(sel)):
+            slot, part = self.masked(sel, env, way)
+            return slot, part, {}
         if realised.size is None:
             n = len(realised.rows)
         else:
             n = int(realised.size.max())
-        most = min(n, self.state.batch(binder, n, way.inner) or n)
+        size = min(n, self.state.batch(sel.binder, n, way.inner) or n)
         if not related and keyed(sel):
-            laid_out = self.segments.slot(sel, env, way, most)
+            laid_out = self.segments.slot(sel, env, way, size)
             if laid_out is not None:
                 return laid_out
-        return (*self.of_cell(sel, realised, env, most or 1, way), {})
+        slot, part = self.of_cell(sel, realised, env, size or 1, way)
+        return slot, part, {}
 
-    def free(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part]:
-        """A minibatch of elements that nothing around restricts."""
-        state, g, binder, rows = self.state, self.state.graph, sel.binder, self.slots.members(sel)
+    def unrestricted(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part]:
+        """A minibatch of elements that no outer binder restricts."""
+        state, g, binder = self.state, self.state.graph, sel.binder
+        rows = self.slots.members(sel)
         n = len(rows)
-        if way.whole:
-            size = None
-        else:
-            size = state.batch(binder, n, way.inner)
+        size = None if way.whole else state.batch(binder, n, way.inner)
         if size is None or size >= n:
             slot = self.slots.all(sel)
             return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n))
@@ -72,44 +79,39 @@ class Batches:
         if around and state.inner_sampling == "per_block":
             pos = g.make(draw_range, [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n)
         else:
-            pos = g.make(draw, axis=axis, n=n, how=self.how(binder, n))
+            pos = g.make(draw, axis=axis, n=n, how=self.sampling(binder, n))
         state.draws.append(pos)
         key = self.slots.rows_key(sel, rows)
-        if key is None:
-            ids = pos
-        else:
-            ids = state.take(key, pos, ())
+        ids = pos if key is None else state.take(key, pos, ())
         slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=rows)
         return slot, Part(binder=binder, axis=axis, count=g.const(n))
 
     def of_cell(
-        self, sel: Selection, realised: selections.Ranges, env: Env, most: int, way: Way
+        self, sel: Selection, realised: selections.Ranges, env: Env, size: int, way: Way
     ) -> tuple[Slot, Part]:
-        """A minibatch of the elements in the cell that the sampled ones around it decide, ``most`` of
-        them."""
+        """A minibatch of ``size`` elements of the cell that the sampled elements of outer binders choose."""
         state, g, binder = self.state, self.state.graph, sel.binder
         parents = [env[p].ids for p in sel.parents]
-        axis = g.axis(state.unique(binder.name), most, "sample")
+        axis = g.axis(state.unique(binder.name), size, "sample")
         stem = state.unique(f"{binder.name}_of")
         if realised.start is None or realised.size is None:
             n = len(realised.rows)
-            pos, count = g.make(draw, axis=axis, n=n, how=self.how(binder, n)), g.const(n)
+            pos = g.make(draw, axis=axis, n=n, how=self.sampling(binder, n))
+            count = g.const(n)
         else:
-            if realised.skip is None:
-                valid = realised.size
-            else:
+            valid = realised.size
+            if realised.skip is not None:
                 valid = realised.size - (realised.skip >= 0)
             start = state.cells(f"{stem}_start", realised.start, parents)
             count = state.cells(f"{stem}_size", valid, parents)
-            if realised.skip is None:
-                skip = []
-            else:
-                skip = [state.cells(f"{stem}_skip", realised.skip, parents)]
+            range_args = [start, count]
+            if realised.skip is not None:
+                range_args.append(state.cells(f"{stem}_skip", realised.skip, parents))
             axes = union([start, count])
             if state.inner_sampling == "per_block":
                 axes = in_order([*axes, *self.around(binder, env, way.body)])
             longest = int(realised.size.max())
-            pos = g.make(draw_range, [start, count, *skip], axes=(*axes, axis), axis=axis, most=longest)
+            pos = g.make(draw_range, range_args, axes=(*axes, axis), axis=axis, most=longest)
         state.draws.append(pos)
         ids = state.take(state.ship(f"{stem}_rows", realised.rows), pos, ())
         slot = Slot(
@@ -132,19 +134,17 @@ class Batches:
             binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents
         )
 
-    def how(self, binder: ir.Binder, n: int) -> str:
-        """The kind of sampling: that of the options, but for a few inner elements."""
-        if binder.kind == "~" and n < PASSES:
+    def sampling(self, binder: ir.Binder, n: int) -> str:
+        """The kind of sampling: that of the options, or ``iid`` for a small inner set."""
+        if binder.kind == "~" and n < INDEPENDENT_BELOW:
             return "iid"
         return self.state.sampling
 
-    def complete(self, sel: Selection) -> bool:
-        """A small set of values or labels under a condition: all of it, with a mask."""
-        return (
-            not sel.keys
-            and not isinstance(sel.binder.domain, ir.RowSet)
-            and self.state.total(sel.binder) <= 64
-        )
+    def small_set(self, sel: Selection) -> bool:
+        """Whether a selection is a small set of values or labels under a condition."""
+        if sel.keys or isinstance(sel.binder.domain, ir.RowSet):
+            return False
+        return self.state.total(sel.binder) <= WHOLE_SET
 
     def masked(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part]:
         """All elements, with a mask for those that the condition accepts."""
@@ -158,7 +158,7 @@ class Batches:
         )
 
     def around(self, binder: ir.Binder, env: Env, body: ir.Expr) -> tuple[Axis, ...]:
-        """The axes of the binders around a drawn one that its body depends on."""
+        """The axes of the outer binders that the body of a drawn binder depends on."""
         if binder.kind == "~":
             return union([env[b].ids for b in self.state.free(body) if b in env])
         return ()

@@ -1,4 +1,4 @@
-"""Binders made concrete: minibatches of their elements, or all of them, given the binders around them."""
+"""Slots for the binders of a reduction: minibatches of their elements, or all elements."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fccomodel.program.lower.state import Env, State
 
 
 class Binders:
-    """The binders of one reduction after another."""
+    """Makes slots for the binders of reductions."""
 
     def __init__(self, state: State, noise: Noise, batches: Batches, passes: Passes):
         self.state, self.noise, self.batches, self.passes = state, noise, batches, passes
         self.cache: dict[tuple, Ranged] = {}
 
     def ranged(self, binders: tuple[ir.Binder, ...], condition: ir.Expr | None, env: Env, way: Way) -> Ranged:
-        """The binders of a reduction made concrete, once for the same elements around them."""
+        """The slots of a reduction's binders. They are made once for given slots of outer binders."""
         outside = tuple((b, s.ids.id) for b, s in env.items())
         key = (
             binders,
@@ -37,20 +37,25 @@ class Binders:
             self.state.again,
         )
         if key not in self.cache:
-            self.cache[key] = self.made(selections.split(binders, condition), env, way)
+            self.cache[key] = self._ranged(selections.split(binders, condition), env, way)
         return self.cache[key]
 
-    def made(self, sels: Sequence[selections.Selection], env: Env, way: Way) -> Ranged:
-        """One binder after another; draws that no condition needs come last."""
+    def _ranged(self, sels: Sequence[selections.Selection], env: Env, way: Way) -> Ranged:
+        """The slots, one binder after another. Draws that no condition depends on come last."""
         env = dict(env)
         parts: list[Part] = []
-        needed = {b for sel in sels for b in sel.parents}
-        listed = [s for s in sels if not isinstance(s.binder.domain, ir.Distribution) or s.binder in needed]
-        way = replace(way, binders=frozenset(s.binder for s in listed))
-        sliced = way.chunk and not sels[0].parents
-        averaged = way.inner and (sliced or not any(map(way.inside, listed)))
-        single = sum(bool(s.parents) for s in sels) == 1
-        for sel in [*listed, *(s for s in sels if s not in listed)]:
+        needed = {binder for sel in sels for binder in sel.parents}
+        first, last = [], []
+        for sel in sels:
+            if isinstance(sel.binder.domain, ir.Distribution) and sel.binder not in needed:
+                last.append(sel)
+            else:
+                first.append(sel)
+        way = replace(way, binders=frozenset(sel.binder for sel in first))
+        in_slices = way.chunk and not sels[0].parents
+        averaged = way.inner and (in_slices or not any(map(way.inside, first)))
+        with_parents = [sel for sel in sels if sel.parents]
+        for sel in [*first, *last]:
             aliases: Mapping[ir.Binder, Slot] = {}
             if isinstance(sel.binder.domain, ir.VectorSet):
                 self.state.refuse(errors.inner_problem(sel.binder))
@@ -59,11 +64,11 @@ class Binders:
                     self.state.refuse(errors.condition_on_draws(sel.binder))
                 slot, part = self.noise.slot(sel.binder, env, parts, way.body)
             elif self.state.full:
-                flat = not way.dense and (
-                    not way.inside(sel) or single and all(p in way.binders for p in sel.parents)
-                )
-                flat = flat and not weighed(parts, sel, env)
-                slot, part, aliases = self.passes.slot(sel, env, way, way.chunk and not parts, averaged, flat)
+                only_one = len(with_parents) == 1 and all(p in way.binders for p in sel.parents)
+                flat = not way.dense and (only_one or not way.inside(sel))
+                flat = flat and not has_weighted_parent(parts, sel, env)
+                chunk = way.chunk and not parts
+                slot, part, aliases = self.passes.slot(sel, env, way, chunk, averaged, flat)
             else:
                 slot, part, aliases = self.batches.slot(sel, env, way)
             env.update(aliases)
@@ -72,8 +77,10 @@ class Binders:
         return Ranged(env=env, parts=tuple(parts))
 
 
-def weighed(parts: Sequence[Part], sel: selections.Selection, env: Env) -> bool:
-    """Whether a binder before has weights along an axis of this one's parents: its rows cannot take
-    that axis with them."""
+def has_weighted_parent(parts: Sequence[Part], sel: selections.Selection, env: Env) -> bool:
+    """Whether an earlier binder has weights along an axis of the selection's parents.
+
+    Rows laid out flat would have to take these weights with them, which they cannot.
+    """
     axes = {axis for parent in sel.parents for axis in env[parent].ids.axes}
     return any(part.weight is not None and axes.intersection(part.weight.axes) for part in parts)

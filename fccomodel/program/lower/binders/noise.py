@@ -1,7 +1,7 @@
-"""Draws of distributions: random in a step, the reference's own in a full pass.
+"""Draws of distributions: random in a step, and in a full pass the sample of the interpreter.
 
-A sampler from Python is called while a program is written: its steps choose among ``POOL`` of its
-draws, which are data of the program, so that this stands by itself.
+A sampler from Python is called while the program is written. ``POOL`` of its draws become data of the
+program, and steps choose among them, so that the program needs no sampler.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.data import draw_counts, net_costs
 from fccomodel.evaluation import interpret
 from fccomodel.evaluation.sets import draws
 from fccomodel.evaluation.sets.axes import Named
@@ -26,70 +27,67 @@ from fccomodel.program.operations.draws import fixed_noise, given_sample, noise
 from fccomodel.program.operations.indexing import pick
 from fccomodel.program.operations.sources import take
 
-#: draws of a sampler from Python that each element beside it meets in a step
+#: Number of draws of a sampler from Python in a step, if there are other binders beside it.
 BESIDE = 16
-#: draws of a sampler from Python that steps choose among
+#: Number of draws of a sampler from Python that steps choose among.
 POOL = 100_000
 
 
 class Noise:
-    """Binders that stand for draws."""
+    """Makes slots for binders that stand for draws."""
 
     def __init__(self, state: State, lower: Lower):
         self.state, self.lower = state, lower
 
     def slot(self, binder: ir.Binder, env: Env, parts: list[Part], body: ir.Expr) -> tuple[Slot, Part]:
-        """A draw, jointly with the last binder beside it; in a full pass with all of them."""
+        """A draw for each element of the last binder before it; in a full pass, of all binders before it."""
         domain = binder.domain
         assert isinstance(domain, ir.Distribution)
-        if domain.sampler:
-            args = []
-        else:
-            args = [self.lower(a, env, False) for a in domain.args]
-        joint = [p.axis for p in parts if p.axis is not None and p.binder in env]
+        args = []
+        if not domain.sampler:
+            args = [self.lower(arg, env, False) for arg in domain.args]
+        joint = [part.axis for part in parts if part.axis is not None and part.binder in env]
         axis: Axis | None
         if self.state.full:
             draw, axis = self.fixed(binder, args, joint, env, body)
+        elif domain.sampler:
+            draw, axis = self.from_pool(binder, joint)
         else:
-            if domain.sampler:
-                draw, axis = self.chosen(binder, joint)
-            else:
-                draw, axis = self.random(binder, args, joint[-1:])
+            draw, axis = self.random(binder, args, joint[-1:])
         slot = Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw)
         return slot, Part(binder=binder, axis=axis, count=self.state.graph.const(1))
 
     def random(self, binder: ir.Binder, args: list[Val], beside: list[Axis]) -> tuple[Val, Axis | None]:
-        """Draws of a step along an axis of their own, or one for each element of an axis beside."""
+        """Draws of a step along an axis of their own, or a draw for each element of another axis."""
         state, domain = self.state, binder.domain
         assert isinstance(domain, ir.Distribution)
+        name = state.unique(binder.name)
         if beside:
-            axis, name = beside[0], state.unique(binder.name)
+            axis = beside[0]
         else:
-            axis = state.graph.axis(
-                state.unique(binder.name), state.batch(binder, ENDLESS, True) or DRAWN, "sample"
-            )
+            size = state.batch(binder, ENDLESS, True) or DRAWN
+            axis = state.graph.axis(name, size, "sample")
             name = axis.name
-        draw = state.graph.make(
-            noise, args, event=self.event(binder), family=domain.family, axis=axis, name=name
-        )
+        event = self.event(binder)
+        draw = state.graph.make(noise, args, event=event, family=domain.family, axis=axis, name=name)
         state.draws.append(draw)
         return draw, None if beside else axis
 
     def fixed(
         self, binder: ir.Binder, args: list[Val], joint: list[Axis], env: Env, body: ir.Expr
     ) -> tuple[Val, Axis]:
-        """The interpreter's sample, made again from its seed."""
+        """The sample of the interpreter, drawn again from its seed."""
         domain, g, event = binder.domain, self.state.graph, self.event(binder)
         assert isinstance(domain, ir.Distribution)
         around = {a for b in self.state.free(body) if b in env for a in env[b].ids.axes}
-        times = math.prod(a.size for a in around) * math.prod(event)
-        number = draws.count(self.state.bound.draws, times, math.prod(a.size for a in joint))
+        weight = net_costs.numbers_of_a_draw(self.state.bound, binder, body, math.prod(event))
+        times = math.prod(a.size for a in around) * weight
+        number = draw_counts.count(self.state.bound.draws, times, math.prod(a.size for a in joint))
         axis = g.axis(self.state.unique(binder.name), number, "all")
         whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
         if domain.sampler:
-            key = self.state.ship(
-                f"{domain.family}_sample", self.given(binder, number, 0, [int(a.size) for a in whole])
-            )
+            sample = self.sampled(binder, number, 0, [int(a.size) for a in whole])
+            key = self.state.ship(f"{domain.family}_sample", sample)
             base = g.make(given_sample, key=key, axes=(*whole, axis), event=event)
         else:
             seed = draws.stream(self.state.bound, binder, 0)
@@ -109,22 +107,23 @@ class Noise:
             return base, axis
         return g.make(noise, [*args, base], event=event, family=domain.family, axis=axis), axis
 
-    def chosen(self, binder: ir.Binder, beside: list[Axis]) -> tuple[Val, Axis]:
-        """Draws of a sampler from Python in a step, among those that the program has; each meets every
-        element beside it."""
+    def from_pool(self, binder: ir.Binder, beside: list[Axis]) -> tuple[Val, Axis]:
+        """Draws of a step among those of a sampler from Python that the program has as data.
+
+        Every draw is combined with every element of the axes ``beside``.
+        """
         state, domain, event = self.state, binder.domain, self.event(binder)
         assert isinstance(domain, ir.Distribution)
-        many = max(DRAWN, min(POOL, draws.MOST // max(1, math.prod(event))))
-        key = state.ship(f"{domain.family}_draws", self.given(binder, many, 1))
+        count = max(DRAWN, min(POOL, draw_counts.MOST // max(1, math.prod(event))))
+        key = state.ship(f"{domain.family}_draws", self.sampled(binder, count, 1))
         size = state.batch(binder, ENDLESS, True) or (BESIDE if beside else DRAWN)
         axis = state.graph.axis(state.unique(binder.name), size, "sample")
-        position = state.graph.make(drawn, axis=axis, n=many, how="iid")
+        position = state.graph.make(drawn, axis=axis, n=count, how="iid")
         state.draws.append(position)
         return state.take(key, position, event), axis
 
-    def given(self, binder: ir.Binder, number: int, seed: int, joint: Sequence[int] = ()) -> np.ndarray:
-        """Draws of a sampler from Python, for each element of the axes drawn together with it, whose
-        lengths are ``joint``."""
+    def sampled(self, binder: ir.Binder, number: int, seed: int, joint: Sequence[int] = ()) -> np.ndarray:
+        """``number`` draws of a sampler from Python, for each element of axes of the lengths ``joint``."""
         state, domain = self.state, binder.domain
         assert isinstance(domain, ir.Distribution)
         if any(state.free(arg) for arg in domain.args):

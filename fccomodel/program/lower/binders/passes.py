@@ -15,8 +15,11 @@ from fccomodel.program.lower.state import Env, State
 
 
 class Passes:
-    """Slots of all elements; keyed to complete axes they lie flat, those of short runs along an axis
-    of places, otherwise a mask says which pairs count."""
+    """Slots of all elements.
+
+    Rows with keys of outer binders are laid out flat; rows of short runs lie along an axis of places; in
+    all other cases a mask selects the pairs.
+    """
 
     def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments, runs: Runs):
         self.state, self.slots, self.cells, self.segments, self.runs = state, slots, cells, segments, runs
@@ -24,21 +27,30 @@ class Passes:
     def slot(
         self, sel: Selection, env: Env, way: Way, chunk: bool, averaged: bool, flat: bool
     ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
-        """All elements, in slices (``chunk``), or ``flat`` where they can be."""
+        """All elements of a binder.
+
+        chunk      whether the pass goes through them in slices
+        averaged   whether the pass averages over them, so that a quick pass may leave some out
+        flat       whether they may be laid out flat
+        """
         g, binder = self.state.graph, sel.binder
         if not sel.parents:
             slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
             return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
-        if flat and keyed(sel) and (laid_out := self.segments.slot(sel, env, way, chunk=chunk)) is not None:
-            return laid_out
-        if way.runs and (by_places := self.runs.slot(sel, env, way, way.inner)) is not None:
-            return *by_places, {}
+        crowded = False
+        if flat and keyed(sel):
+            cells = self.segments.cells_of(sel, env, way)
+            if cells is not None:
+                crowded = cells.crowded and way.runs and not chunk
+                if not crowded or self.runs.lengths(sel, crowded) is None:
+                    return self.segments.laid_out(cells, chunk)
+        if way.runs:
+            along_places = self.runs.slot(sel, env, way, way.inner, crowded)
+            if along_places is not None:
+                return *along_places, {}
         slot = self.slots.again(sel, env)
         mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)
         axis = slot.ids.axes[0]
-        return (
-            slot,
-            Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents),
-            {},
-        )
+        count = g.total(mask, [axis])
+        return slot, Part(binder=binder, axis=axis, weight=mask, count=count, parents=sel.parents), {}

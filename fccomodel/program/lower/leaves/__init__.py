@@ -1,1 +1,1 @@
-"""Lowering of what has no parts: data, variables, members of families, atoms of them."""
+"""Lowers leaves of expressions (data, variables, members of families), atoms of them, and masks."""

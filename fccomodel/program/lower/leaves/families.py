@@ -1,4 +1,4 @@
-"""Entries of arrays and members of families."""
+"""Lowers entries of arrays, and members of families of lets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.evaluation.sets import elements
-from fccomodel.program.lower.leaves.met import taken
+from fccomodel.program.lower.leaves.empty_ranges import element_ids
 from fccomodel.program.lower.leaves.slots import Slots, set_key
 from fccomodel.program.lower.records import Slot
 from fccomodel.program.lower.state import Env, Linear, Lower, State
@@ -17,86 +17,100 @@ from fccomodel.program.operations import Val, in_order
 from fccomodel.program.operations.entrywise import spread
 from fccomodel.program.operations.indexing import entry, pick
 
-#: a let family with at most so many members is evaluated whole, once a step
+#: Largest number of members of a family of lets that is evaluated whole, once a step.
 WHOLE_LET = 4096
 
 
 class Families:
-    """What is indexed by the elements of binders."""
+    """Lowers expressions that are indexed by elements of binders."""
 
     def __init__(self, state: State, slots: Slots, lower: Lower):
         self.state, self.slots, self.lower = state, slots, lower
 
     def item(self, node: ir.Item, env: Env, linear: Linear) -> Val:
-        """An entry of an array."""
+        """An entry of an array, at constant indices and at indices that depend on binders."""
         base = self.lower(node.base, env, linear)
-        fixed = tuple(int(index.value) if isinstance(index, ir.Const) else None for index in node.indices)
-        pairs = zip(node.indices, node.base.shape, strict=False)
-        moving = [self.position(index, dim, env) for index, dim in pairs if not isinstance(index, ir.Const)]
-        return self.state.graph.make(entry, [base, *moving], fixed=fixed)
+        constants: list[int | None] = []
+        positions: list[Val] = []
+        for index, dim in zip(node.indices, node.base.shape, strict=False):
+            if isinstance(index, ir.Const):
+                constants.append(int(index.value))
+            else:
+                constants.append(None)
+                positions.append(self.position(index, dim, env))
+        return self.state.graph.make(entry, [base, *positions], fixed=tuple(constants))
 
     def position(self, index: ir.Expr, dim: ir.Dim, env: Env) -> Val:
-        """Where a binder's element, or the label of a row, stands along a dimension of an array."""
+        """The position of a binder's element, or of a row's label, along a dimension of an array."""
         assert isinstance(index, ir.Element | ir.Column)
-        state, ids = self.state, env[index.binder].ids
+        state = self.state
+        ids = env[index.binder].ids
         if isinstance(index, ir.Column):
-            return state.take(
-                state.ship(f"{index.name}_in_{dim}", elements.row_positions(state.bound, index, dim)), ids, ()
-            )
+            places = elements.row_positions(state.bound, index, dim)
+            return state.take(state.ship(f"{index.name}_in_{dim}", places), ids, ())
         place = elements.positions(state.bound, index.binder.domain, dim)
         if place is None:
             return ids
         return state.take(state.ship(f"place_in_{dim}", place), ids, ())
 
     def let(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
-        """A named quantity, or a member of a family: of a small one over no rows, picked from all of them."""
+        """A let, or a member of a family of lets.
+
+        A small family over no rows is evaluated whole, and the member is picked from it.
+        """
         let = node.let
         if not let.binders:
             return self.lower(let.body, env, linear)
-        sizes = [len(elements.ids(self.state.bound, b.domain)) for b in let.binders]
-        rows = any(isinstance(b.domain, ir.RowSet) for b in let.binders)
-        if not rows and let.condition is None and math.prod(sizes) <= WHOLE_LET:
-            return self.member(node, env, linear)
-        members = {
-            binder: self.alias(binder, arg, env) for binder, arg in zip(let.binders, node.args, strict=True)
-        }
-        return self.lower(let.body, {**env, **members}, linear)
+        sizes = [len(elements.ids(self.state.bound, binder.domain)) for binder in let.binders]
+        has_rows = any(isinstance(binder.domain, ir.RowSet) for binder in let.binders)
+        if not has_rows and let.condition is None and math.prod(sizes) <= WHOLE_LET:
+            return self.picked_member(node, env, linear)
+        inner = dict(env)
+        for binder, arg in zip(let.binders, node.args, strict=True):
+            inner[binder] = self.alias(binder, arg, env)
+        return self.lower(let.body, inner, linear)
 
     def alias(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Slot:
-        """A family's binder at a known element, or at that of another binder."""
+        """The slot of a let's binder: a known element, or the slot of the binder in its place."""
         total = self.state.total(binder)
         if isinstance(arg, ir.Const):
             ids = self.state.graph.const(int(arg.value))
             return Slot(binder=binder, ids=ids, pos=ids, n=total, members=np.array([int(arg.value)]))
         assert isinstance(arg, ir.Element)
-        slot, place = env[arg.binder], elements.matching(self.state.bound, arg.binder.domain, binder.domain)
+        slot = env[arg.binder]
+        place = elements.matching(self.state.bound, arg.binder.domain, binder.domain)
         if place is None:
             return slot
-        ids = self.matched(binder, arg, env)
-        return replace(
-            slot, ids=ids, pos=ids, n=total, members=place[taken(self.state.bound, arg.binder, env)]
-        )
+        ids = self.ids_in_family(binder, arg, env)
+        members = place[element_ids(self.state.bound, arg.binder, env)]
+        return replace(slot, ids=ids, pos=ids, n=total, members=members)
 
-    def matched(self, binder: ir.Binder, arg: ir.Element, env: Env) -> Val:
-        """The ids of another binder's elements in a family's set."""
+    def ids_in_family(self, binder: ir.Binder, arg: ir.Element, env: Env) -> Val:
+        """The ids of another binder's elements in the set of a family's binder."""
         ids = env[arg.binder].ids
         place = elements.matching(self.state.bound, arg.binder.domain, binder.domain)
         if place is None:
             return ids
         return self.state.take(self.state.ship(f"same_in_{set_key(binder.domain)}", place), ids, ())
 
-    def member(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
-        """Members of a small family, picked from all of them."""
-        binders, g = node.let.binders, self.state.graph
-        inner = {**env, **{binder: self.slots.everything(binder) for binder in binders}}
-        whole = self.lower(node.let.body, inner, linear)
-        axes = tuple(inner[b].ids.axes[0] for b in binders)
-        fixed = tuple(int(arg.value) if isinstance(arg, ir.Const) else None for arg in node.args)
-        moving = [
-            self.matched(b, arg, env)
-            for b, arg in zip(binders, node.args, strict=True)
-            if isinstance(arg, ir.Element)
-        ]
-        if missing := [a for a in axes if a not in whole.axes]:
-            whole = g.make(spread, [whole], axes=in_order((*whole.axes, *missing)))
-        return g.make(pick, [whole, *moving], over=axes, fixed=fixed)
+    def picked_member(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
+        """A member of a small family, picked from the values of all its members."""
+        binders = node.let.binders
+        inner = dict(env)
+        for binder in binders:
+            inner[binder] = self.slots.everything(binder)
+        family = self.lower(node.let.body, inner, linear)
+        axes = tuple(inner[binder].ids.axes[0] for binder in binders)
+        constants: list[int | None] = []
+        ids: list[Val] = []
+        for binder, arg in zip(binders, node.args, strict=True):
+            if isinstance(arg, ir.Const):
+                constants.append(int(arg.value))
+            else:
+                constants.append(None)
+            if isinstance(arg, ir.Element):
+                ids.append(self.ids_in_family(binder, arg, env))
+        missing = [axis for axis in axes if axis not in family.axes]
+        if missing:
+            family = self.state.graph.make(spread, [family], axes=in_order((*family.axes, *missing)))
+        return self.state.graph.make(pick, [family, *ids], over=axes, fixed=tuple(constants))

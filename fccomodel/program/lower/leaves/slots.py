@@ -1,4 +1,4 @@
-"""Where a binder stands: at all elements of its set, or at the rows of an array."""
+"""Slots of binders that need no sampling: all elements of a set, or the rows of an array."""
 
 from __future__ import annotations
 
@@ -18,65 +18,79 @@ from fccomodel.program.operations.sources import arange, chunk, kept_share, take
 
 
 class Slots:
-    """The slots that need no choice of samples, and what all slots are made of."""
+    """Makes slots without samples, and the parts of all other slots.
+
+    complete   the slots of ``everything``
+    alike      the slots of ``again``, by set and elements
+    thinned    for some binders, the key and length of an array of rows of which a quick pass takes a part
+    """
 
     def __init__(self, state: State):
         self.state = state
         self.complete: dict[tuple[ir.Binder, Selection | None], Slot] = {}
         self.alike: dict[tuple[str, bytes], list[Slot]] = {}
-        #: by binder the array of its rows that may be thinned, and its length
         self.thinned: dict[ir.Binder, tuple[str, int]] = {}
 
     def shares(self, binders: Iterable[ir.Binder]) -> list[Val]:
-        """For each binder whose rows may be thinned, the share of them that a pass takes."""
-        found = (self.thinned[b] for b in binders if b in self.thinned)
-        return [self.state.graph.make(kept_share, key=key, size=size) for key, size in found]
+        """For each binder whose rows may be thinned, the share of its rows that a pass takes."""
+        shares = []
+        for binder in binders:
+            if binder in self.thinned:
+                key, size = self.thinned[binder]
+                shares.append(self.state.graph.make(kept_share, key=key, size=size))
+        return shares
 
     def everything(self, binder: ir.Binder, sel: Selection | None = None) -> Slot:
-        """The binder at every element of its set, or of those that a condition on it alone accepts."""
+        """A binder at all elements of its set, or at the elements accepted by a condition on it alone."""
         key = binder, sel
         if key not in self.complete:
             self.complete[key] = self.all(sel or Selection(binder=binder))
         return self.complete[key]
 
     def again(self, sel: Selection, env: Env) -> Slot:
-        """Every element, along the axis that another reduction has for the same ones already, unless
-        it is around this one: what both are made of is computed once."""
-        around = {axis for slot in env.values() for axis in slot.ids.axes}
-        said = hashlib.blake2b(np.ascontiguousarray(self.members(sel)).data).digest()
-        known = self.alike.setdefault((set_key(sel.binder.domain), said), [])
-        slot = next((slot for slot in known if around.isdisjoint(slot.ids.axes)), None)
+        """All elements, along the axis of an earlier reduction over these elements if there is one.
+
+        Values along the axis are then computed once for both. The axis of an outer binder is not used.
+        """
+        outer_axes = {axis for slot in env.values() for axis in slot.ids.axes}
+        digest = hashlib.blake2b(np.ascontiguousarray(self.members(sel)).data).digest()
+        known = self.alike.setdefault((set_key(sel.binder.domain), digest), [])
+        slot = next((slot for slot in known if outer_axes.isdisjoint(slot.ids.axes)), None)
         if slot is None:
-            known.append(slot := self.all(sel))
+            slot = self.all(sel)
+            known.append(slot)
         return replace(slot, binder=sel.binder, selection=sel if sel.parents else None)
 
     def all(self, sel: Selection, kind: str = "all", averaged: bool = False) -> Slot:
-        """Every element; in a full pass over many pairs, rows that are averaged over are kept as an
-        array that can be thinned."""
-        rows, nests = self.members(sel), self.state.thinning.nests
+        """All elements.
+
+        In a full pass over many pairs, the numbers of rows that are averaged over are an array, so that
+        a quick pass can take a part of it.
+
+        kind       the kind of the axis: ``all``, or ``chunk`` for slices
+        averaged   whether the rows are averaged over
+        """
+        rows = self.members(sel)
+        nests = self.state.thinning.nests
         axis = self.state.graph.axis(self.state.unique(sel.binder.name), len(rows), kind)
-        heavy = self.state.full and averaged and bool(nests)
-        key = self.rows_key(sel, rows, heavy)
+        may_be_thinned = self.state.full and averaged and bool(nests)
+        key = self.rows_key(sel, rows, may_be_thinned)
         pos = self.state.graph.make(arange if kind == "all" else chunk, axis=axis, key=key)
-        if key is None:
-            ids = pos
-        else:
-            ids = self.state.take(key, pos, ())
-        if heavy and key is not None:
+        ids = pos if key is None else self.state.take(key, pos, ())
+        if may_be_thinned and key is not None:
             nests[-1][key] = len(rows)
             self.thinned[sel.binder] = (key, len(rows))
-        related = sel if sel.parents else None
         return Slot(
             binder=sel.binder,
             ids=ids,
             pos=ids,
             n=self.state.total(sel.binder),
             members=rows,
-            selection=related,
+            selection=sel if sel.parents else None,
         )
 
     def listed(self, sel: Selection, key: str) -> Slot:
-        """The binder at the rows of an array, in their order."""
+        """A binder at the rows in a stored array, in their order."""
         rows = self.state.data[key]
         axis = self.state.graph.axis(self.state.unique(sel.binder.name), len(rows), "all")
         ids = self.state.take(key, self.state.graph.make(arange, axis=axis), ())
@@ -85,25 +99,30 @@ class Slots:
         )
 
     def members(self, sel: Selection) -> np.ndarray:
-        """The ids of a binder's elements by itself."""
+        """The ids of the elements that the conditions on the binder alone accept."""
         return selections.realise(self.state.bound, members.alone(sel)).rows
 
     def rows_key(self, sel: Selection, rows: np.ndarray, force: bool = False) -> str | None:
-        """The key of an array of row numbers; None where all elements are there in order."""
+        """The key of a stored array of row numbers; None if all rows are taken in order.
+
+        force   whether to store the array in that case too
+        """
         if not force and len(rows) == self.state.total(sel.binder) and bool((rows[1:] > rows[:-1]).all()):
             return None
-        domain = set_key(sel.binder.domain)
-        return self.state.ship(domain if not sel.static else f"{domain}_{sel.binder.name}", rows)
+        key = set_key(sel.binder.domain)
+        if sel.static:
+            key = f"{key}_{sel.binder.name}"
+        return self.state.ship(key, rows)
 
     def known_ids(self, slot: Slot) -> np.ndarray:
-        """The ids that a complete axis goes through."""
+        """The ids along a complete axis."""
         if slot.ids.op is take:
             return self.state.data[slot.ids.attrs["key"]]
         return np.arange(slot.ids.axes[0].size)
 
 
 def set_key(domain: ir.Set) -> str:
-    """What the array of a set's rows is called."""
+    """The key of the array with a set's rows."""
     if domain.name.isidentifier():
         return domain.name
     return "set"

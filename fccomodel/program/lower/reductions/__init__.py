@@ -1,1 +1,1 @@
-"""Lowering of reductions: sums, maxima and their envelopes, estimated or in one pass."""
+"""Lowers reductions: means, sums, maxima and their envelopes, in a step or in a full pass."""

@@ -1,5 +1,4 @@
-"""Means and sums of numbers, and of numbers that are known by their logarithms: one arithmetic each;
-values slice by slice."""
+"""Two arithmetics for means and sums: of numbers, and of numbers that are given by their logarithms."""
 
 from __future__ import annotations
 
@@ -16,14 +15,12 @@ from fccomodel.program.operations.base import python
 from fccomodel.program.operations.entrywise import entrywise, masked, number, truth
 from fccomodel.program.operations.segments import log_segment, segment
 from fccomodel.program.operations.sources import arange
-from fccomodel.program.operations.sums import chunked, log_mean_axes, log_mean_raised, raised, swept
-from fccomodel.program.operations.sums import shares as of_sum
+from fccomodel.program.operations.sums import chunked, log_mean_axes, log_mean_raised, raised, shares, swept
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What a reduction does with its elements x and plain weights c. A value of the graph is the
-    number itself."""
+    """The arithmetic of a reduction, with elements x and weights c. A value of the graph is a number."""
 
     graph: Graph
     by_segment: ClassVar[Op] = segment
@@ -41,11 +38,11 @@ class Numbers:
         return self.graph.average(x, axes)
 
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
-        """The sum over axes; those that x lacks count by their size."""
+        """The sum over axes. An axis that x does not have multiplies by its size."""
         return self.graph.total(x, axes)
 
     def swept(self, x: Val, axis: Axis) -> Val | None:
-        """The mean over an axis of slices, where x is numbers along it."""
+        """The mean over an axis of slices, if x has numbers along this axis alone; else None."""
         if x.axes == (axis,) and not x.event:
             return self.graph.make(swept, [x], axis=axis)
         return None
@@ -60,8 +57,10 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Logarithms(Numbers):
-    """The same for numbers that are known by their logarithms: a value of the graph is log x. In
-    ``full`` passes means under several masks share their exponentials."""
+    """The arithmetic of numbers that are given by their logarithms. A value of the graph is log x.
+
+    full   whether the pass is a full one, in which means under several masks share their exponentials
+    """
 
     full: bool = False
     by_segment = log_segment
@@ -71,27 +70,27 @@ class Logarithms(Numbers):
         return None
 
     def times(self, c: Val, x: Val) -> Val:
-        """log(c x) of x given by its logarithm; -inf where c is false."""
+        """log(c x), -inf if c is false."""
         if c.op is number and truth(c.args[0]):
             return self.graph.make(masked, [x, c])
         return self.graph.apply("add", x, self.graph.apply("log", c))
 
     def over(self, x: Val, c: Val) -> Val:
-        """log(x / c) of x given by its logarithm."""
+        """log(x / c)"""
         return self.graph.apply("sub", x, self.graph.apply("log", c))
 
     def average(self, x: Val, axes: Iterable[Axis]) -> Val:
         """The logarithm of the mean over axes."""
-        have = tuple(a for a in x.axes if a in tuple(axes))
-        if not have:
+        wanted = tuple(axes)
+        over = tuple(axis for axis in x.axes if axis in wanted)
+        if not over:
             return x
-        if self.full and x.op is masked and len(have) == 1 and shares(*x.args):
-            return shared(self.graph, x.args[0], x.args[1].args[0], *have)
-        if not self.full and len(have) == 1 and finite(x):
-            by = [self.graph.make(of_sum, [x], over=have)]
-        else:
-            by = []
-        return self.graph.make(log_mean_axes, [x, *by], over=have)
+        if self.full and x.op is masked and len(over) == 1 and may_share(*x.args):
+            return shared_log_mean(self.graph, x.args[0], x.args[1].args[0], *over)
+        args = [x]
+        if not self.full and len(over) == 1 and finite(x):
+            args.append(self.graph.make(shares, [x], over=over))
+        return self.graph.make(log_mean_axes, args, over=over)
 
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
         """The logarithm of the sum over axes."""
@@ -99,68 +98,73 @@ class Logarithms(Numbers):
         return self.times(self.graph.const(math.prod(axis.size for axis in axes)), self.average(x, axes))
 
 
-def shares(whole: Val, mask: Val) -> bool:
-    """Numbers of pairs, and a truth value of each that lies along the same axes."""
-    plain = whole.varying and len(whole.axes) > 1 and not whole.event and {*mask.axes} <= {*whole.axes}
-    return (
-        plain and mask.op is number and bool(mask.axes) and truth(mask.args[0]) and not python(mask.args[0])
-    )
+def may_share(whole: Val, mask: Val) -> bool:
+    """Whether a mean can share exponentials: numbers of pairs, with a truth value for each of them."""
+    pairs = whole.varying and len(whole.axes) > 1 and not whole.event
+    if not pairs or mask.op is not number or not mask.axes or not {*mask.axes} <= {*whole.axes}:
+        return False
+    return truth(mask.args[0]) and not python(mask.args[0])
 
 
 def finite(x: Val) -> bool:
-    """Nothing in it is minus infinity: no mask, nor the logarithm of what may be 0."""
-    return not any(
-        v.op is masked or v.op is entrywise and v.attrs["atom"] in ("log", "log1p")
-        for v in below([x]).values()
-    )
+    """Whether no part of a value can be minus infinity, as a mask or a logarithm of 0 can."""
+    for val in below([x]).values():
+        if val.op is masked or val.op is entrywise and val.attrs["atom"] in ("log", "log1p"):
+            return False
+    return True
 
 
-def shared(graph: Graph, whole: Val, mask: Val, axis: Axis) -> Val:
-    """log mean exp along an axis under a mask, by exponentials that others have too: rows that are
-    left out one for each line have none, and rows of equal values are found without a truth value
-    of each pair."""
-    parts = conjuncts(mask)
-    skips = {part: other for part in parts if (other := skipped(part, axis)) is not None}
-    left = [part for part in parts if part not in skips]
-    alike = next((part for part in left if told_apart(part, "eq", axis) is not None), None)
-    rest = [part for part in left if part is not alike]
-    if alike is None:
-        masks = []
-    else:
-        masks = [*alike.args]
+def shared_log_mean(graph: Graph, whole: Val, mask: Val, axis: Axis) -> Val:
+    """log mean exp along an axis under a mask, from exponentials that other means use too.
+
+    Two kinds of conditions need no truth value for each pair: places that are left out, one for each
+    line, get no exponential; and rows with equal values are found by sorting.
+    """
+    conditions = conjuncts(mask)
+    skips: dict[Val, Val] = {}
+    others = []
+    for condition in conditions:
+        place = skipped(condition, axis)
+        if place is not None:
+            skips[condition] = place
+        else:
+            others.append(condition)
+    equality = next((c for c in others if sides_of_comparison(c, "eq", axis) is not None), None)
+    rest = [condition for condition in others if condition is not equality]
+    masks = [] if equality is None else [*equality.args]
     if rest:
         masks.append(reduce(lambda one, other: graph.apply("and", one, other), rest))
     powers = graph.make(raised, [whole, *skips.values()], over=(axis,))
-    return graph.make(log_mean_raised, [powers, *masks], over=(axis,), alike=alike is not None)
+    return graph.make(log_mean_raised, [powers, *masks], over=(axis,), alike=equality is not None)
 
 
 def conjuncts(mask: Val) -> list[Val]:
-    """The truth values that all hold where one does."""
-    together = mask.op is entrywise and mask.attrs["atom"] in ("and", "mul")
-    if together:
+    """The truth values whose conjunction a mask is."""
+    if mask.op is entrywise and mask.attrs["atom"] in ("and", "mul"):
         return [part for arg in mask.args for part in conjuncts(arg)]
     return [mask]
 
 
-def told_apart(part: Val, atom: str, axis: Axis) -> tuple[Val, Val] | None:
-    """What a comparison has along an axis, and what it is compared with, which has not."""
-    if (
-        part.op is not entrywise
-        or part.attrs["atom"] != atom
-        or any(arg.event or python(arg) for arg in part.args)
-    ):
+def sides_of_comparison(condition: Val, atom: str, axis: Axis) -> tuple[Val, Val] | None:
+    """The side of a comparison along an axis, and the other side, which does not depend on this axis.
+
+    None for a condition that is no such comparison.
+    """
+    if condition.op is not entrywise or condition.attrs["atom"] != atom:
         return None
-    one, other = sorted(part.args, key=lambda arg: axis not in arg.axes)
+    if any(arg.event or python(arg) for arg in condition.args):
+        return None
+    one, other = sorted(condition.args, key=lambda arg: axis not in arg.axes)
     if one.axes == (axis,) and axis not in other.axes:
-        return (one, other)
+        return one, other
     return None
 
 
-def skipped(part: Val, axis: Axis) -> Val | None:
-    """The places along an axis that a comparison leaves out, one for each line."""
-    found = told_apart(part, "ne", axis)
-    if found is not None and found[0].op is arange:
-        return found[1]
+def skipped(condition: Val, axis: Axis) -> Val | None:
+    """The places along an axis that a condition leaves out, one for each line; None for other conditions."""
+    sides = sides_of_comparison(condition, "ne", axis)
+    if sides is not None and sides[0].op is arange:
+        return sides[1]
     return None
 
 
@@ -170,7 +174,7 @@ def gathered(graph: Graph, body: Val, axis: Axis, onto: Axis | None = None) -> V
 
 
 def product(graph: Graph, masks: list[Val]) -> Val | None:
-    """What several masks let through; None without one."""
+    """The conjunction of several masks; None without one."""
     result = None
     for mask in masks:
         if result is None:

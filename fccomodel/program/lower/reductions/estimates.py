@@ -1,4 +1,4 @@
-"""The estimates of expectations under nonlinear functions."""
+"""Lowers expectations under nonlinear functions to estimates of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ from fccomodel.program.operations.estimates import track
 
 
 class Estimates:
-    """What estimators make of minibatch values."""
+    """Makes estimates from minibatch values."""
 
     def __init__(self, state: State, lower: Lower):
         self.state, self.lower = state, lower
 
     def tracked(self, node: ir.Reduce, value: Val, env: Env, log: bool = False) -> Val:
-        """u (``log``: its logarithm): one estimate per block, updated from the minibatch value; every
-        use of a ``let`` shares its estimates. A block of random draws has none."""
+        """The estimate u of an expectation: one number per block, updated from the minibatch value.
+
+        log   whether the logarithm of the expectation is estimated
+
+        All uses of a ``let`` share its estimates. A block that belongs to a random draw has no estimate,
+        and the minibatch value is returned.
+        """
         binders = tuple(b for b in self.state.free(node) if b in env)
         slots = [env[b] for b in binders]
         if any(s.pos is None for s in slots):
@@ -25,19 +30,20 @@ class Estimates:
         key = (node, *(s.n for s in slots))
         buffers = self.state.buffers
         if key not in buffers:
-            text, shape = self.state.bound.problem.text(node), tuple(s.n for s in slots) + value.event
+            text = self.state.bound.problem.text(node)
             if log:
-                about = f"log of {text}"
-            else:
-                about = text
+                text = f"log of {text}"
             name = f"u{len(buffers) + 1}"
-            buffers[key] = Buffer(name=name, shape=shape, text=about, node=node, binders=binders, log=log)
+            shape = tuple(s.n for s in slots) + value.event
+            buffers[key] = Buffer(name=name, shape=shape, text=text, node=node, binders=binders, log=log)
         positions = [s.pos for s in slots if s.pos is not None]
         return self.estimate(value, self.resampled(node, env), positions, buffers[key].name, log)
 
     def argument(self, node: ir.Expr, env: Env, inner: bool) -> Val:
-        """The argument of an outer function: of estimates, or, where its blocks keep their y, a
-        minibatch value extrapolated."""
+        """The argument of an outer function, made of estimates.
+
+        If blocks have dual variables y, it is a minibatch value that the algorithm extrapolates.
+        """
         if inner or not self.state.dual or self.state.full:
             return self.lower(node, env, inner)
         value = self.lower(node, env, True)
@@ -48,14 +54,16 @@ class Estimates:
     def estimate(
         self, value: Val, through: Val | None, positions: list[Val], name: str, log: bool = False
     ) -> Val:
-        """What the estimator makes of a minibatch value; its derivative is that of ``through``, or
-        else of the value itself."""
-        through = None if through is value else through
+        """The estimate from a minibatch value.
+
+        Its derivative is that of ``through``, or of the value itself if this is None.
+        """
+        if through is value:
+            through = None
         return self.state.graph.make(track, [value, *positions], name=name, through=through, log=log)
 
     def resampled(self, node: ir.Expr, env: Env) -> Val | None:
-        """The minibatch value by inner samples of its own, where the algorithm wants two independent
-        batches."""
+        """The minibatch value from other inner samples, or None if the algorithm needs one batch only."""
         if not self.state.independent:
             return None
         self.state.again = True

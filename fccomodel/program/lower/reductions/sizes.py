@@ -1,4 +1,4 @@
-"""How many numbers a full pass forms."""
+"""The number of numbers that a full pass forms."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ from fccomodel.program.lower.state import State
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """The axis of a binder: its length, the binders around whose axes its rows ``need`` too, and those
-    that lie along it, as it ``covers`` all of theirs."""
+    """The axis of a binder in a full pass.
+
+    length   its length
+    needs    outer binders along whose axes values of this binder lie too
+    covers   outer binders that lie along this axis, because its rows are laid out flat for all their elements
+    """
 
     length: int
     needs: tuple[ir.Binder, ...] = ()
@@ -29,7 +33,7 @@ class Extent:
 
 
 def _axes(free: Iterable[ir.Binder], extents: Mapping[ir.Binder, Extent]) -> set[ir.Binder]:
-    """The binders along whose axes a value lies that depends on some."""
+    """The binders along whose axes a value lies, if it depends on ``free``."""
     axes: set[ir.Binder] = set()
     fresh = [b for b in free if b in extents]
     while fresh:
@@ -37,16 +41,17 @@ def _axes(free: Iterable[ir.Binder], extents: Mapping[ir.Binder, Extent]) -> set
         if binder not in axes:
             axes.add(binder)
             fresh += [b for b in extents[binder].needs if b in extents]
-    return axes - {covered for b in axes for covered in extents[b].covers}
+    covered = {outer for binder in axes for outer in extents[binder].covers}
+    return axes - covered
 
 
-def _alone(axes: set[ir.Binder], extents: Mapping[ir.Binder, Extent]) -> bool:
-    """Whether they are one axis of rows that lie flat: no product."""
-    return len(axes) == 1 and all(extents[b].covers for b in axes)
+def _is_flat(axes: set[ir.Binder], extents: Mapping[ir.Binder, Extent]) -> bool:
+    """Whether the axes are a single axis of rows laid out flat, and so no product."""
+    return len(axes) == 1 and all(extents[binder].covers for binder in axes)
 
 
 class Sizes:
-    """The pairs of rows that expressions are evaluated on."""
+    """Counts the pairs of rows that expressions are evaluated on."""
 
     def __init__(self, state: State, separated: Separated, runs: Runs):
         self.state, self.separated, self.runs = state, separated, runs
@@ -56,25 +61,28 @@ class Sizes:
     def pairs(
         self, node: ir.Expr, around: Mapping[ir.Binder, int] | None = None, through: ir.Binder | None = None
     ) -> float:
-        """Numbers in the largest product of axes of a full pass over a node, those of ``around``
-        included; ``through``: among the products that this binder takes part in."""
+        """The size of the largest product of axes in a full pass over a node.
+
+        around    outer binders with the lengths of their axes
+        through   only products that this binder takes part in; None for all products
+        """
         key = (node, tuple((around or {}).items()), through)
         if key not in self.largest:
             parts = list(self.parts(node))
             extents = {b: Extent(length=size) for b, size in (around or {}).items()}
             for part in parts:
                 extents |= self.extents(part)
-            products = [
-                math.prod(extents[b].length for b in axes) * self.width(part)
-                for part in parts
-                if (through in (axes := _axes(self.state.free(part), extents)) or through is None)
-                and not _alone(axes, extents)
-            ]
+            products = []
+            for part in parts:
+                axes = _axes(self.state.free(part), extents)
+                takes_part = through is None or through in axes
+                if takes_part and not _is_flat(axes, extents):
+                    products.append(math.prod(extents[b].length for b in axes) * self.width(part))
             self.largest[key] = float(max(products, default=1.0))
         return self.largest[key]
 
     def parts(self, node: ir.Expr) -> Iterator[ir.Expr]:
-        """The expressions that a full pass evaluates."""
+        """The expressions that a full pass over a node evaluates."""
         seen: dict[int, ir.Expr] = {}
         stack = [node]
         while stack:
@@ -85,10 +93,12 @@ class Sizes:
                 yield part
 
     def below(self, node: ir.Expr) -> tuple[ir.Expr, ...]:
-        """What a full pass evaluates of a node."""
-        if (form := self.distributed.form(node)) is not None:
+        """The expressions that a full pass evaluates for the value of a node."""
+        form = self.distributed.form(node)
+        if form is not None:
             return (form,)
-        if (sides := self.distributed.sides(node)) is not None:
+        sides = self.distributed.sides(node)
+        if sides is not None:
             return sides
         if isinstance(node, ir.LetRef):
             return (*node.args, node.let.body)
@@ -96,26 +106,31 @@ class Sizes:
             return (node.outer, node.inner.body)
         if not isinstance(node, ir.Reduce):
             return node.children
-        if (form := self.separated.form(node)) is not None:
-            return (form,)
+        separated = self.separated.form(node)
+        if separated is not None:
+            return (separated,)
         if self.separated.run(node) or not self.dense(node):
             return (node.body, *node.options.values())
         return node.children
 
     def dense(self, node: ir.Reduce) -> bool:
-        """Its condition is evaluated for every pair."""
-        return any(s.orders or s.excludes or s.masks for s in selections.split(node.binders, node.condition))
+        """Whether a reduction's condition is evaluated for every pair."""
+        parts = selections.split(node.binders, node.condition)
+        return any(part.orders or part.excludes or part.masks for part in parts)
 
     def extents(self, node: ir.Expr) -> dict[ir.Binder, Extent]:
-        """The axes that a node adds."""
+        """The axes that a node adds, by binder."""
         extents: dict[ir.Binder, Extent] = {}
         if isinstance(node, ir.LetRef | PiecewiseMean):
             if isinstance(node, ir.LetRef):
                 binders = node.let.binders
             else:
                 binders = node.inner.binders
-            rows = [b for b in binders if isinstance(b.domain, ir.RowSet)]
-            return {b: Extent(length=len(elements.ids(self.state.bound, b.domain))) for b in rows}
+            for binder in binders:
+                if isinstance(binder.domain, ir.RowSet):
+                    rows = elements.ids(self.state.bound, binder.domain)
+                    extents[binder] = Extent(length=len(rows))
+            return extents
         if not isinstance(node, ir.Reduce) or self.separated.form(node) is not None:
             return extents
         flat: dict[ir.Binder, selections.Selection] = {}
@@ -124,46 +139,49 @@ class Sizes:
                 extents[sel.binder] = Extent(length=8 if extents else self.state.bound.draws)
             elif not isinstance(sel.binder.domain, ir.VectorSet):
                 extent = self.extent(node, sel, flat)
-                if extent is None:
-                    extents |= {}
-                else:
-                    extents |= {sel.binder: extent}
+                if extent is not None:
+                    extents[sel.binder] = extent
         return extents
 
     def extent(
         self, node: ir.Reduce, sel: selections.Selection, flat: dict[ir.Binder, selections.Selection]
     ) -> Extent | None:
-        """The axis of one binder of a reduction; None of rows that lie flat, and are few. ``flat``:
-        the binders before it that lie flat, with theirs."""
+        """The axis of one binder of a reduction; None for few rows that are laid out flat.
+
+        flat   the earlier binders whose rows are laid out flat, with their selections; a binder that
+               joins them is added
+        """
         rows = len(elements.ids(self.state.bound, sel.binder.domain))
+        runs = self.runs.lengths(sel)
         if not keyed(sel) or self.separated.run(node):
-            found = self.runs.lengths(sel)
-            if found is None:
+            if runs is None:
                 return Extent(length=rows)
-            return Extent(length=found.longest, needs=sel.parents)
+            return Extent(length=runs.longest, needs=sel.parents)
+        few = max(AT_ONCE, 2 * rows)
+        if sel.binder is node.binders[0]:
+            crowded = self.listed(sel, None) > few
+            if not crowded or self.runs.lengths(sel, crowded) is None:
+                flat[sel.binder] = sel
+                return Extent(length=self.listed(sel, None), covers=sel.parents)
         beside = next((other for other in flat.values() if other.parents == sel.parents), None)
-        found = self.runs.lengths(sel)
-        if sel.binder is node.binders[0] and (
-            found is None or self.listed(sel, None) <= max(AT_ONCE, 2 * rows)
-        ):
-            flat[sel.binder] = sel
-            return Extent(length=self.listed(sel, None), covers=sel.parents)
-        if found is None or self.listed(sel, beside) <= max(AT_ONCE, 2 * rows):
+        crowded = self.listed(sel, beside) > few
+        runs = self.runs.lengths(sel, crowded)
+        if runs is None or not crowded:
             return None
-        return Extent(length=found.longest, needs=sel.parents)
+        return Extent(length=runs.longest, needs=sel.parents)
 
     def listed(self, sel: selections.Selection, beside: selections.Selection | None) -> int:
-        """The rows of all runs of a selection, one after another; of those ``beside`` it each."""
+        """The number of rows in all runs of a selection, each run times the rows of the run ``beside`` it."""
         size = selections.realise(self.state.bound, sel, empty="keep").size
         assert size is not None
         if beside is None:
             return int(size.sum())
-        times = selections.realise(self.state.bound, beside, empty="keep").size
-        assert times is not None
-        return int((size.astype(np.float64) * times).sum())
+        size_beside = selections.realise(self.state.bound, beside, empty="keep").size
+        assert size_beside is not None
+        return int((size.astype(np.float64) * size_beside).sum())
 
     def width(self, node: ir.Expr) -> float:
-        """The entries of a vector that exists once per pair of rows."""
+        """The number of entries of a vector that exists for every pair of rows; 1 for other expressions."""
         if not node.shape or isinstance(node, ir.Column | ir.Var):
             return 1.0
         if len(self.state.free(node)) > 1:

@@ -21,8 +21,8 @@ from fccomodel.core.version import __version__
 from fccomodel.data.bound import Bound
 from fccomodel.execution import errors
 from fccomodel.execution.checkpoints import digest, remove
+from fccomodel.execution.checkpoints.identity import parameters
 from fccomodel.execution.run import Checkpoints
-from fccomodel.pipeline import checkpoints as identities
 
 #: The file with the identity of the comparison.
 COMPARISON = "comparison.json"
@@ -85,7 +85,7 @@ def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
 
 def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:
     """Everything that all runs of a comparison share, by name."""
-    known: dict[str, Any] = {"fccomodel": __version__, "model": model, **identities.parameters(bound)}
+    known: dict[str, Any] = {"fccomodel": __version__, "model": model, **parameters(bound)}
     known |= {f"option {name}": entry[0] for name, entry in sorted(task.chosen.items()) if name != "ranks"}
     variants = {label: [one.algorithm, dict(one.options)] for label, one in task.variants.items()}
     known |= {

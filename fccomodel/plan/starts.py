@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ class Kept:
     estimates   u of inner expectations
     settings    that the run found, such as step sizes
     pairs       changes of w and of the residual, (2, m, entries of w): the curvature that a finish knew
+    training    the end of a run by somebody's optimizer (``execution.training.loop.Carried``), or None
     """
 
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -24,6 +26,7 @@ class Kept:
     estimates: Mapping[str, np.ndarray] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
     pairs: np.ndarray | None = None
+    training: Any = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fccomodel.core import options
 from fccomodel.core.version import __version__
-from fccomodel.pipeline.records import Planned
-
-if TYPE_CHECKING:
-    from fccomodel.data.bound import Bound
-    from fccomodel.execution.run import Keeper
-    from fccomodel.program.emit import Program
+from fccomodel.data.bound import Bound
+from fccomodel.execution.checkpoints import digest
+from fccomodel.program.emit import Program
 
 #: Names in a program that say how long it runs.
 BUDGET_NAMES = {"SECONDS", "ITERATIONS", "CALLS", "PLANNED", "WAY", "PASSES"}
@@ -25,41 +22,27 @@ NEVER = {"budget", "ranks", "algorithm", *options.ABOUT_NEW_ROWS}
 LONGEST_WRITTEN = 8
 
 
-def keeper(planned: Planned, alone: Program, part: str) -> Keeper:
-    """What writes the checkpoints of one run of a plan, and reads the one to go on from.
+def identity(
+    program: Program, bound: Bound, *, model: str, algorithm: str, chosen: options.Origins
+) -> dict[str, Any]:
+    """By name: version, model, parameters, options, data, and the program but for its budget.
 
-    ``alone`` is the program for one process. Raises F0817 if the checkpoint belongs to another run.
+    program  the program for one process
+    model    the hash of the model's text
+    chosen   the options of the run with their origins
     """
-    from fccomodel.execution import ranks
-    from fccomodel.execution.run import Keeper
-
-    assert planned.checkpoints is not None
-    folder, known = planned.checkpoints.part(part), identity(planned, alone)
-    if planned.ranks:
-        return ranks.Keeper(folder, known)
-    return Keeper(folder, known)
-
-
-def identity(planned: Planned, program: Program) -> dict[str, Any]:
-    """By name: version, model, parameters, options, data, and the program but for its budget."""
-    from fccomodel.execution.checkpoints import digest
-
     settings = {
-        name: entry[0]
-        for name, entry in planned.options.items()
-        if name in ALWAYS or entry[1] in options.GIVEN
+        name: entry[0] for name, entry in chosen.items() if name in ALWAYS or entry[1] in options.GIVEN
     }
-    known = {"fccomodel": __version__, "model": planned.compiled.hash, **parameters(planned.bound)}
+    known = {"fccomodel": __version__, "model": model, **parameters(bound)}
     known |= {f"option {name}": value for name, value in sorted(settings.items()) if name not in NEVER}
-    known |= {"algorithm": planned.plan.algorithm}
+    known |= {"algorithm": algorithm}
     known |= {f"data {name}": digest(value) for name, value in sorted(program.data.items())}
     return {**known, "program": _program_hash(program.text)}
 
 
 def parameters(bound: Bound) -> dict[str, Any]:
     """The values of the params; a hash of long ones."""
-    from fccomodel.execution.checkpoints import digest
-
     values = sorted(bound.params.items())
     return {f"param {name}": x.tolist() if x.size <= LONGEST_WRITTEN else digest(x) for name, x in values}
 

@@ -1,4 +1,4 @@
-"""What a solve may start from: a result at hand or stored, or values by name."""
+"""The start of a solve: from a result, from a stored result, or from values by name."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from fccomodel.app import errors
 from fccomodel.app.stored import results
 from fccomodel.core.diagnostics import refuse
 from fccomodel.pipeline import starts
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 
 def begun(planned: pipeline.Planned, start: Any) -> pipeline.Planned:
-    """The plan that starts there; F0712 where names, shapes or numbers do not fit."""
+    """The plan, changed to begin at a start; F0712 if names, shapes or numbers do not fit.
+
+    start   a result, the folder of a result, values by name, or None for the plan's own start
+    """
     if start is None:
         return planned
     if isinstance(start, str | Path):
@@ -33,7 +36,7 @@ def begun(planned: pipeline.Planned, start: Any) -> pipeline.Planned:
 
 
 def _of_stored(planned: pipeline.Planned, stored: results.Stored) -> Start:
-    """A stored answer: of another model, what this one has of its variables."""
+    """The start at a stored answer. Of another model's answer it takes the variables known here."""
     known = planned.problem.variables
     values = {name: value for name, value in stored.variables.items() if name in known}
     own = stored.solvers_multipliers or stored.report_multipliers

@@ -1,0 +1,134 @@
+"""Looks of a training run: the problem as written at live nets, in evaluation mode, without gradients."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.work import priced
+from fccomodel.data import net_costs, subsets
+from fccomodel.data.bound import Bound
+from fccomodel.data.nets import IN_TRAIN_MODE
+from fccomodel.evaluation import memory, values
+from fccomodel.evaluation.values import Level
+from fccomodel.execution.training.recipe import VIOLATION, Watch
+
+#: rows of a table that a look has at least, where it takes a sample
+LEAST_ROWS = 512
+#: rows on which a look is priced
+PRICED_ROWS = 2000
+
+Modules = Mapping[str, torch.nn.Module]
+
+
+def evaluated(modules: Modules) -> dict[str, torch.nn.Module]:
+    """Copies of nets on the host, in evaluation mode."""
+    found = {name: copy.deepcopy(net).cpu().eval() for name, net in modules.items()}
+    for net in found.values():
+        vars(net).pop(IN_TRAIN_MODE, None)
+    return found
+
+
+def with_nets(bound: Bound, modules: Modules) -> Bound:
+    """The problem with these nets in place of its own; the data's memory is shared."""
+    made = net_costs.part_of(replace(bound, nets={**bound.nets, **modules}), bound)
+    return memory.akin(made, bound)
+
+
+def point(bound: Bound, modules: Modules, variables: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    """The values of all variables: a net's parameters as one vector, others as they are."""
+    found, nets = {}, {**bound.nets, **modules}
+    for name, variable in bound.problem.variables.items():
+        if variable.net is not None:
+            parts = [p.detach().reshape(-1) for p in nets[variable.net].parameters()]
+            found[name] = torch.cat(parts).double().cpu().numpy()
+        else:
+            found[name] = variables[name].detach().double().cpu().numpy()
+    return found
+
+
+class Looks:
+    """Values of a problem at live nets, over all its rows or a sample of them.
+
+    bound  the problem on the rows that a look takes
+    cost   counted seconds of a look
+    share  of all rows in a look
+    """
+
+    def __init__(self, bound: Bound, seed: int, *, watch: Watch | None = None):
+        self.bound, self.seed, self.watch = bound, seed, watch
+        self.cost, self.share = 0.0, 1.0
+        self.kinds = {constraint.label: constraint.kind for constraint in bound.problem.constraints}
+
+    def afford(self, seconds: float, modules: Modules, variables: Mapping[str, torch.Tensor]) -> None:
+        """From now on a look takes at most so many counted seconds: fewer rows if all take more, but no
+        fewer than ``LEAST_ROWS`` of a table."""
+        most = max((table.n for table in self.bound.tables.values()), default=0)
+        few = min(1.0, PRICED_ROWS / max(most, 1))
+        self.cost = priced(partial(self.on, self._part(few), modules, variables))[1] / few
+        wanted = seconds / max(self.cost, 1e-12)
+        self.share = min(1.0, max(wanted, LEAST_ROWS / max(most, 1)))
+        self.bound = self._part(self.share)
+        self.cost *= self.share
+
+    def _part(self, share: float) -> Bound:
+        """The problem on a random share of each stratum of its rows; on all if they cannot be thinned."""
+        if share >= 1.0:
+            return self.bound
+        try:
+            kinds = subsets.kinds(self.bound)
+        except FccoError:
+            return self.bound
+        thin = subsets.part(self.bound, subsets.held(self.bound, share, self.seed, kinds))
+        return net_costs.part_of(thin, self.bound)
+
+    def at(self, modules: Modules, variables: Mapping[str, torch.Tensor]) -> Level:
+        """Objective, constraints and the largest violation at these weights."""
+        return self.on(self.bound, modules, variables)
+
+    def on(self, bound: Bound, modules: Modules, variables: Mapping[str, torch.Tensor]) -> Level:
+        """``at`` on other rows."""
+        nets = evaluated(modules)
+        return values.level(with_nets(bound, nets), point(bound, nets, variables), seed=self.seed)
+
+    def watched(self, modules: Modules, variables: Mapping[str, torch.Tensor]) -> float:
+        """The watched quantity at these weights."""
+        assert self.watch is not None
+        name, nets = self.watch.name, evaluated(modules)
+        bound, there = with_nets(self.bound, nets), point(self.bound, nets, variables)
+        if name in bound.problem.lets and name not in self.kinds:
+            lets = values.lets(bound.problem, [name])
+            return float(np.max(_flat(values.values(bound, there, lets, seed=self.seed)[name])))
+        level = values.level(bound, there, seed=self.seed)
+        if name == "objective":
+            return level.objective
+        if name == VIOLATION:
+            return level.violation
+        return max(value for label, value in level.constraints.items() if label.partition("[")[0] == name)
+
+    def merit(self, level: Level, weight: float) -> float:
+        """The minimised objective, and ``weight`` times the sum of all violations; infinite if it is not
+        a number."""
+        sign = -1.0 if self.bound.problem.objective.sense == "maximize" else 1.0
+        violations = 0.0
+        for label, value in level.constraints.items():
+            if self.kinds[label.partition("[")[0]] == "eq":
+                violations += abs(value)
+            else:
+                violations += max(value, 0.0)
+        merit = sign * level.objective + weight * violations
+        return merit if math.isfinite(merit) else math.inf
+
+
+def _flat(value: object) -> np.ndarray:
+    """The numbers of a let: one, nested lists, or by member."""
+    if isinstance(value, Mapping):
+        return np.concatenate([_flat(part) for part in value.values()])
+    return np.asarray(value, dtype=np.float64).reshape(-1)

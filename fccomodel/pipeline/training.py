@@ -1,0 +1,139 @@
+"""A solve by steps of somebody's optimizer: the training loop, and the report on its best point."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.core import options
+from fccomodel.core.diagnostics import refuse
+from fccomodel.pipeline import budget
+from fccomodel.pipeline.boundary import quoted
+from fccomodel.pipeline.records import Outcome, Planned
+from fccomodel.pipeline.solving import held_out
+from fccomodel.pipeline.stages import emit, report
+
+if TYPE_CHECKING:
+    from fccomodel.execution.run import Progress, Solution
+    from fccomodel.execution.training.loop import Trained
+    from fccomodel.execution.training.recipe import Recipe
+
+
+def trained(
+    planned: Planned,
+    recipe: Recipe,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    show: Iterable[str] = (),
+    sensitive: bool = False,
+) -> Outcome:
+    """Steps by the recipe's optimizer, and the report on their best point over all bound rows.
+
+    A callback that raises ends the steps; the answer is the best point so far, and a warning says what
+    was raised. Raises F0805 for a budget in oracle calls, F0826 for models that have no criterion.
+    """
+    from fccomodel import report as judging
+    from fccomodel.evaluation.values import lets, values
+    from fccomodel.execution.run.machine import interruptible
+
+    began = time.perf_counter()
+    wanted = lets(planned.problem, show)
+    deadlines = budget.deadlines(planned)
+    found = _run(planned, recipe, progress, deadlines.run)
+    planned = _with_answer(planned, found)
+    solution = _solution(found, planned)
+    until = deadlines.for_report()
+    if solution.interrupted:
+        kkt = report(planned, solution, sensitive=sensitive, until=until)
+    else:
+        with interruptible() as asked:
+            kkt = report(planned, solution, sensitive=sensitive, until=until, stop=asked.is_set)
+    failure = judging.unmet(planned.bound, kkt)
+    if failure is not None:
+        solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+    if found.error is not None:
+        warnings.warn(
+            f"the callback raised {type(found.error).__name__}: {found.error}; the answer is the best point "
+            f"of {found.steps:,} steps",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return Outcome(
+        planned=planned,
+        program=emit(planned),
+        solution=solution,
+        report=kkt,
+        wall_s=time.perf_counter() - began,
+        shown=values(planned.bound, solution.variables, wanted, seed=planned.seed),
+        heldout=held_out(planned, solution),
+    )
+
+
+@quoted
+def _run(
+    planned: Planned, recipe: Recipe, progress: Callable[[Progress], None] | None, until: float
+) -> Trained:
+    """The training loop within the budget."""
+    import torch
+
+    from fccomodel.execution.run.machine import interruptible
+    from fccomodel.execution.training import errors
+    from fccomodel.execution.training.loop import Limits, Loop
+
+    if planned.budget.oracles is not None:
+        refuse(errors.no_oracles())
+    seconds = budget.run_seconds(planned, until)
+    end = float("inf") if seconds is None else time.perf_counter() + seconds
+    loop = Loop(
+        planned.bound,
+        planned.plan,
+        recipe,
+        seed=planned.seed,
+        device=options.pick_device(planned.options["device"][0]),
+        dtype=getattr(torch, planned.options["precision"][0]),
+        limits=Limits(iterations=planned.budget.iterations, until=end),
+    )
+    start = planned.plan.start
+    with interruptible() as asked:
+        return loop.run(
+            progress=progress, stop=asked.is_set, carried=None if start is None else start.kept.training
+        )
+
+
+def _with_answer(planned: Planned, found: Trained) -> Planned:
+    """The plan with the trained nets, and with the optimizer that took the steps."""
+    from fccomodel.execution.training.looks import evaluated, with_nets
+
+    bound = with_nets(planned.bound, evaluated(found.modules))
+    binding = replace(planned.binding, nets={**planned.binding.nets, **found.modules})
+    planned = replace(
+        planned, bound=bound, binding=binding, plan=planned.plan.stepped_by(found.carried.optimizer)
+    )
+    return planned.with_option("device", options.pick_device(planned.options["device"][0]))
+
+
+def _solution(found: Trained, planned: Planned) -> Solution:
+    """The end of the loop as the end of a run."""
+    from fccomodel.execution.run import Solution
+    from fccomodel.execution.training.looks import evaluated, point
+    from fccomodel.plan.starts import Kept
+
+    variables = point(planned.bound, evaluated(found.modules), found.variables)
+    kept: dict[str, Any] = {name: value.double().numpy() for name, value in found.variables.items()}
+    return Solution(
+        variables=variables,
+        multipliers=found.multipliers,
+        limits={},
+        history=found.history,
+        iterations=found.steps,
+        wall_s=found.seconds,
+        stopped=found.stopped,
+        ended=found.ended,
+        timed=found.timed,
+        worked=found.worked,
+        notes=found.notes,
+        kept=Kept(variables={**kept, **variables}, training=found.carried),
+    )
