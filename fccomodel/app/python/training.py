@@ -69,9 +69,7 @@ class Criterion(compiled.Criterion):
     no weights of nets are ``parameters()``. In ``eval()`` mode estimates do not move.
     """
 
-    def __init__(
-        self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True
-    ):
+    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True):
         super().__init__(planned.bound, planned.plan, batch=batch, together=together)
         self.model, self.planned = model, planned
 
@@ -163,7 +161,7 @@ class Criterion(compiled.Criterion):
         places = np.arange(len(rows), dtype=np.float64)
         for name, inputs in self.inputs.items():
             columns = tables[table].columns
-            column = inputs[0].column
+            column = inputs[0].columns[0]
             ones = [1] * (columns[column].ndim - 1)
             numbered_column = np.broadcast_to(places.reshape(-1, *ones), columns[column].shape)
             tables[table] = replace(tables[table], columns={**columns, column: numbered_column})
@@ -279,8 +277,8 @@ class KnownScores(torch.nn.Module):
         super().__init__()
         self.register_buffer("scores", torch.from_numpy(np.ascontiguousarray(scores)))
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """The scores of these rows. Every entry of a row is its place in the list of scores."""
+    def forward(self, rows: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        """The scores of these rows. Every entry of a row of the first input is its place in the list."""
         scores = self.scores
         assert isinstance(scores, torch.Tensor)
         return scores[rows.reshape(len(rows), -1)[:, 0].round().long()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -304,8 +304,10 @@ class Loop:
         found: dict[str, Any] = {}
         for net, asked in self.criterion.inputs.items():
             module = self.modules[net]
+            whole = self.bound.problem.nets[net].whole
             scores = {
-                self.criterion.key(one): module(self._input(one.table, one.column, rows)) for one in asked
+                self.criterion.key(one): module(*self._inputs(one.table, one.columns, whole, rows))
+                for one in asked
             }
             if len(scores) == 1:
                 found[net] = next(iter(scores.values()))
@@ -313,11 +315,16 @@ class Loop:
                 found[net] = scores
         return found
 
-    def _input(self, table: str, column: str, rows: Mapping[str, Any]) -> torch.Tensor:
-        """What a net takes of the rows of a batch."""
+    def _inputs(
+        self, table: str, columns: Sequence[str], whole: Sequence[int], rows: Mapping[str, Any]
+    ) -> list[torch.Tensor]:
+        """What a net takes of the rows of a batch: a tensor for each input, int64 for ``whole`` ones."""
         places = self.criterion.places[table][torch.as_tensor(rows[table])].numpy()
-        values = torch.from_numpy(np.ascontiguousarray(self.bound.tables[table].columns[column][places]))
-        return values.to(self.device, self.dtype)
+        inputs = []
+        for k, column in enumerate(columns):
+            values = torch.from_numpy(np.ascontiguousarray(self.bound.tables[table].columns[column][places]))
+            inputs.append(values.to(self.device, torch.int64 if k in whole else self.dtype))
+        return inputs
 
     def step(self) -> None:
         """One step of the optimizer."""
