@@ -332,6 +332,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         practice=(
             *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
             *practice.looks(looked_at(bound) if thrifty else 1.0),
+            *practice.drawn_rows(bound),
         ),
         rate=rate,
         schedule=schedule,
