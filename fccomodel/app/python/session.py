@@ -404,20 +404,24 @@ class BoundModel(latex.Typeset):
         results.write_program(program, Path(path))
         return Path(path).read_text(encoding="utf-8")
 
-    def criterion(self, *, batch: int = 64, algorithm: str | None = None, **given: Any) -> Criterion:
+    def criterion(
+        self, *, batch: int = 64, algorithm: str | None = None, together: bool = True, **given: Any
+    ) -> Criterion:
         """The minimised objective as a ``torch.nn.Module``, for a training loop of your own:
         ``loss = criterion(rows, s=net(x))``.
 
         batch      rows in a batch of ``criterion.sampler()``; the loss takes batches of any size
         algorithm  the algorithm whose gradient the loss has. The default is an algorithm whose
                    estimates are unbiased in the limit
+        together   whether the batches of all ranks are one under ``torch.distributed``. Then every
+                   rank calls the loss at the same time, and gradients are averaged over ranks
 
         Other keywords are options of the algorithm. Raises F0826 if the model has no net, or if a
         part of the model needs more rows than a batch has.
         """
         from fccomodel.app.python import training
 
-        return training.criterion(self, batch=batch, algorithm=algorithm, **given)
+        return training.criterion(self, batch=batch, algorithm=algorithm, together=together, **given)
 
     def solve(
         self,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
+
+from fccomodel.execution.training import joint
 
 #: strata of a table, at most, that batches are weighted by: else rows weigh alike
 MOST_STRATA = 64
@@ -41,12 +44,17 @@ class Strata:
                 groups = _combined(n, related)
         return cls(of_rows=codes, sizes=sizes, groups=groups)
 
+    @cached_property
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The stratum of each row, and the rows of each stratum as real numbers."""
+        return torch.from_numpy(self.of_rows), torch.from_numpy(self.sizes).double()
+
     def weights(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Of a batch's rows: weights of sum 1, in which each stratum that is there has its share of the
         table; strata; and the factor of a row's weight where another of its stratum is left out."""
-        strata = torch.from_numpy(self.of_rows)[ids]
-        counts = torch.bincount(strata, minlength=len(self.sizes)).double()
-        sizes = torch.from_numpy(self.sizes).double()
+        of_rows, sizes = self.tensors
+        strata = of_rows[ids]
+        counts = torch.bincount(strata, minlength=len(sizes)).double()
         each = sizes * (counts > 0) / counts.clamp(min=1.0)
         others = (sizes - 1.0) / (counts - 1.0).clamp(min=1.0) / each.clamp(min=1e-30)
         others = torch.where(counts > 1, others, 1.0)
@@ -85,32 +93,49 @@ class StratifiedSampler(Sampler[list[int]]):
     Each stratum is gone through without replacement; an epoch has as many batches as its rows fill.
     Where rows are paired inside many groups (``j.q == i.q``), a batch has several rows of a few
     groups. The same ``seed`` gives the same batches; each epoch has others.
+
+    If it is drawn ``together`` with other ranks of ``torch.distributed``, the batches of all ranks are
+    such a batch, and each rank has ``batch`` rows of it.
     """
 
-    def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int):
+    def __init__(
+        self, strata: Strata, numbers: np.ndarray, batch: int, seed: int, *, together: bool = False
+    ):
         self.strata, self.numbers, self.batch, self.seed = strata, numbers, batch, seed
+        self.together = together
         self.epoch = 0
         self.by_stratum = [np.flatnonzero(strata.of_rows == k) for k in range(len(strata.sizes))]
-        self.counts = strata.allotted(min(batch, len(numbers)))
+
+    @property
+    def joint_batch(self) -> int:
+        """Rows of the batches of all ranks."""
+        return self.batch * (joint.count() if self.together else 1)
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch that the next iteration is."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return max(1, math.ceil(len(self.numbers) / self.batch))
+        return max(1, math.ceil(len(self.numbers) / self.joint_batch))
 
     def __iter__(self) -> Iterator[list[int]]:
+        for rows in self._joint():
+            yield joint.share(rows, self.together)
+
+    def _joint(self) -> Iterator[list[int]]:
+        """The batches of all ranks."""
+        size = self.joint_batch
+        counts = self.strata.allotted(min(size, len(self.numbers)))
         rng = np.random.default_rng([self.seed, self.epoch])
         self.epoch += 1
-        if not len(self.counts) or self.strata.groups is not None:
+        if not len(counts) or self.strata.groups is not None:
             order = self._order(rng)
             for k in range(len(self)):
-                yield self.numbers[order[k * self.batch : (k + 1) * self.batch]].tolist()
+                yield self.numbers[order[k * size : (k + 1) * size]].tolist()
             return
         streams = [_passes(rows, rng) for rows in self.by_stratum]
         for _ in range(len(self)):
-            rows = [next(s) for s, count in zip(streams, self.counts, strict=True) for _ in range(count)]
+            rows = [next(s) for s, count in zip(streams, counts, strict=True) for _ in range(count)]
             yield self.numbers[rows].tolist()
 
     def _order(self, rng: np.random.Generator) -> np.ndarray:
