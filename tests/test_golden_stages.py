@@ -100,7 +100,7 @@ def joined(lines: re.Match) -> str:
 
 def sources() -> set[str]:
     """What programs of any model carry: the source of classes, loops and endings, and the command line."""
-    from fccomodel.algorithms.runtime import keeping
+    from fccomodel.algorithms.runtime import checkpoints
     from fccomodel.algorithms.runtime.finish import ending, finish, restore
     from fccomodel.algorithms.runtime.loops import block_loop, schedules, settings, solver, vector_loop
     from fccomodel.program.emit.carried import carried, source
@@ -117,7 +117,7 @@ def sources() -> set[str]:
     after = carried(
         [finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish], [*block, *vector]
     )
-    kept = carried([keeping.FileKeeper, keeping.kept])
+    kept = carried([checkpoints.FileKeeper, checkpoints.kept])
     own = {*block, *vector, *after, *kept}
     return {*map(source, own), report(finishing=False), report(finishing=True)}
 

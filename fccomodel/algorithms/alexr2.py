@@ -9,7 +9,7 @@ from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.estimators import msvr_current
 from fccomodel.algorithms.runtime.loops import steps
-from fccomodel.algorithms.runtime.loops.proximal_point import inner_step
+from fccomodel.algorithms.runtime.loops.proximal_point import inner_gradient, inner_step
 from fccomodel.algorithms.runtime.loops.steps import shrink_gamma
 from fccomodel.core.lazy import torch
 
@@ -40,7 +40,8 @@ def advance(solver, data, state, u, c, batch, h):
 
     The additional beta in line 13 of the paper is a misprint.
     """
-    if inner_step(solver, data, state, u, c, batch, h, h.inner_eta):
+    G = inner_gradient(solver, data, state, u, c, batch, h)
+    if inner_step(solver, state, G, h.inner_eta, 1.0 / h.nu, h.inner_steps):
         state.w_prev.copy_(state.w)
         solver.update(state, (state.w - state.z) / h.nu, h)
         solver.project(state.w, 0.0)

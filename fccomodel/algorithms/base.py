@@ -141,7 +141,7 @@ class Algorithm:
                  papers' comparisons
     oracle       ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and
                  ``outer``, all blocks at once as one vector F(w) in R^q. Then ``begin(state, F, h)`` opens
-                 an epoch and ``update(state, F, h)`` is a step; F is ``vector_oracle.oracle_of``
+                 an epoch and ``update(state, F, h)`` is a step; F is ``vector_oracle.VectorOracle``
     samples_outer  whether steps of a vector oracle may sample the outer functions of phi
     outer        how non-smooth outer functions are treated: ``moreau`` (by envelopes, whose centres move
                  between stages), ``entropy`` (the same with entropy on the simplex, for maxima),

@@ -5,7 +5,7 @@ from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED
 from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import conex
-from fccomodel.algorithms.runtime.loops.proximal_point import inner_step
+from fccomodel.algorithms.runtime.loops.proximal_point import inner_gradient, inner_step
 
 
 def begin(state, h):
@@ -31,7 +31,8 @@ def advance(solver, data, state, u, c, batch, h):
     """
     z, h = state.w if state.k == 0 else state.z, h.copy()
     h.distance = (1 + h.theta) * distance(z, state, h) - h.theta * distance(state.z_prev, state, h)
-    if inner_step(solver, data, state, u, c, batch, h, h.eta, weight):
+    G = inner_gradient(solver, data, state, u, c, batch, h)
+    if inner_step(solver, state, G, h.eta, weight(solver, c) / h.nu, h.inner_steps):
         state.w_prev.copy_(state.w)
         solver.update(state, state.z, h)
 

@@ -232,23 +232,22 @@ def run(
     program = emit(planned)
     device = options.pick_device(planned.options["device"][0])
     planned = planned.with_option("device", device)
-    solution = running.run(
-        program,
-        planned.bound,
-        keeper=_keeper(planned, program, part),
+    settings = running.RunSettings(
         seed=planned.seed,
         device=device,
         precision=planned.options["precision"][0],
         backend=planned.options["backend"],
-        budget_s=budget.run_seconds(planned, until),
-        budget_it=planned.budget.iterations,
-        budget_oracles=planned.budget.oracles,
+        seconds=budget.run_seconds(planned, until),
+        iterations=planned.budget.iterations,
+        oracles=planned.budget.oracles,
         room=budget.run_room(planned),
         patience=patience,
         polish=planned.plan.polish and microscope is None,
         watched=watched,
-        microscope=microscope,
-        progress=progress,
+    )
+    keeper = _keeper(planned, program, part)
+    solution = running.run(
+        program, planned.bound, settings, microscope=microscope, keeper=keeper, progress=progress
     )
     planned = planned.with_option("backend", solution.backend)
     if planned.plan.schedule is not None:

@@ -15,7 +15,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements
 from fccomodel.pipeline import errors
 from fccomodel.pipeline.records import Planned
-from fccomodel.plan.start import Kept, Start
+from fccomodel.plan.starts import Kept, Start
 
 if TYPE_CHECKING:
     from fccomodel.execution.run import Solution

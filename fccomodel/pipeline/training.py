@@ -119,7 +119,7 @@ def _solution(found: Trained, planned: Planned) -> Solution:
     """The end of the loop as the end of a run."""
     from fccomodel.execution.run import Solution
     from fccomodel.execution.training.looks import evaluated, point
-    from fccomodel.plan.start import Kept
+    from fccomodel.plan.starts import Kept
 
     variables = point(planned.bound, evaluated(found.modules), found.variables)
     kept: dict[str, Any] = {name: value.double().numpy() for name, value in found.variables.items()}

@@ -21,7 +21,7 @@ from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
 from fccomodel.plan.sharing import Strata
 from fccomodel.plan.sizes import Batch
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
 from fccomodel.structure import Analysis
 

@@ -14,8 +14,8 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.library.proximal import Piecewise
 from fccomodel.normal_form.smoothing import Smoothed
-from fccomodel.plan.start import Kept
-from fccomodel.program.lower import BlockSteps, Layout, Lowered
+from fccomodel.plan.starts import Kept
+from fccomodel.program.lower import BlockSteps, Layout, Lowered, LoweredSteps
 
 #: names of settings that a run finds, beside the smoothing of each centre
 FOUND = ("rho", "weight", "steep", "pass_step")
@@ -56,7 +56,7 @@ def _paired(pairs: Sequence[Any], size: int) -> np.ndarray | None:
     return None
 
 
-def first(lowered: Lowered) -> np.ndarray | None:
+def first(lowered: LoweredSteps) -> np.ndarray | None:
     """The first w, where somebody gave some of it: all variables as one vector, others at zero, nets
     at their initialisation."""
     start, problem = lowered.plan.start, lowered.bound

@@ -43,7 +43,8 @@ def estimate(solver, program, found, minibatches=None, tol=1e-6):
         exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
         value = progress.value_at(solver, exact, found.w)
         watch = residual.watching(tol, 0.0, 0.0)
-        return residual.residual(solver, exact, found.w, value, found.c, found.h, minibatches, watch, np.inf)
+        run = types.SimpleNamespace(value=value, c=found.c, h=found.h, watch=watch)
+        return residual.residual(run, solver, exact, found.w, minibatches, np.inf)
 
 
 def test_the_exact_residual_is_that_of_the_report():

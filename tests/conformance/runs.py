@@ -75,8 +75,10 @@ def solved(
     """The solution of a run in double precision."""
     bound = bound_problem(problem)
     program = emit.emit(lower(bound.problem, bound, planned(problem, **options)))
-    budget = {"budget_s": seconds, "budget_it": iterations, "budget_oracles": oracles}
-    return run.run(program, bound, seed=seed, precision="float64", **budget)
+    settings = run.RunSettings(
+        seed=seed, precision="float64", seconds=seconds, iterations=iterations, oracles=oracles
+    )
+    return run.run(program, bound, settings)
 
 
 def judged(bound: Bound, point: dict[str, torch.Tensor]) -> tuple[float, float]:

@@ -46,8 +46,16 @@ def approached(case: Made, **changes: float) -> tuple[np.ndarray, list[Any]]:
     )
     h, c = settings(solver, **{**INNER, **changes}), solver.centres("cpu", torch.float64)
     with torch.no_grad():
-        rng, never = torch.Generator().manual_seed(0), lambda done: ""
-        z, done = solver.approach(solver.SOLVER, data, torch.tensor(START), c, h, rng, STEPS, never)
+        w, never = torch.tensor(START), lambda done: ""
+        run = SimpleNamespace(
+            state=SimpleNamespace(w=w, w_prev=w.clone()),
+            u=solver.SOLVER.buffers(w.device, w.dtype),
+            c=c,
+            rng=torch.Generator().manual_seed(0),
+            count=0,
+            ahead=[],
+        )
+        z, done = solver.approach(solver.SOLVER, data, run, h, STEPS, never)
         parts = case.positions(again, torch.Generator().manual_seed(0), STEPS)
     assert done == STEPS
     return z.numpy(), [part.numpy() for part in parts.values()]

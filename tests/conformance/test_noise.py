@@ -120,7 +120,8 @@ def test_smoothing_of_penalties(off: float, before: float, lam: float) -> None:
     found = {"y1": ((), t, lambda t, y, h: ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, h.rho), 1.0)}
     solver: Any = SimpleNamespace(blocks=lambda data, w: found, dual=False)
     w = torch.zeros(2, dtype=torch.float64)
-    progress.move_centres(solver, None, w, c, h, 0.3, before, lambda w: w, torch.float64, u)
+    data = SimpleNamespace(dtype=torch.float64)
+    progress.move_centres(solver, data, w, c, h, (before, 0.3), lambda w: w, u)
     assert h.lam_y1 == pytest.approx(lam)
     assert float(c.y1) == pytest.approx(0.75)
 

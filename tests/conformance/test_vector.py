@@ -18,7 +18,7 @@ from conformance.runs import judged, needs_cvxpy, outcome
 from fccomodel import algorithms, pipeline
 from fccomodel.algorithms import Constants
 from fccomodel.algorithms import hscg as hscg_module
-from fccomodel.algorithms.runtime.loops.vector_oracle import oracle_of
+from fccomodel.algorithms.runtime.loops.vector_oracle import VectorOracle
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
@@ -83,7 +83,7 @@ class Made:
     def oracle(self, w: torch.Tensor, seed: int = 0) -> tuple[Any, Any]:
         state = SimpleNamespace(w=w, oracles=0, t=0, epoch=0, length=self.h.stage)
         rng = torch.Generator().manual_seed(seed)
-        return state, oracle_of(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
+        return state, VectorOracle(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
 
 
 @cache
@@ -501,7 +501,7 @@ def test_no_pair_is_made_where_the_bound_of_its_residual_is_infinite() -> None:
     its bias all the same."""
     squares, entropy = (Made(MODELS["worst"], name) for name in ("hscg", "hscg_entropy"))
     found = [
-        run.run(case.program, case.bound, seed=0, budget_it=300, precision="float64")
+        run.run(case.program, case.bound, run.RunSettings(seed=0, iterations=300, precision="float64"))
         for case in (squares, entropy)
     ]
     assert ["(hscg-2020, Lemma 3.1)" in " ".join(f.notes) for f in found] == [True, False]
@@ -578,7 +578,7 @@ def test_ascvrg_converges_linearly_on_a_strongly_convex_problem() -> None:
     covariance, mean = np.cov(x.T, ddof=0), x.mean(0)
     w = np.linalg.solve(2 * covariance, mean)
     optimum = float(w @ covariance @ w - mean @ w)
-    found = run.run(case.program, case.bound, seed=0, budget_it=1008, precision="float64")
+    found = run.run(case.program, case.bound, run.RunSettings(seed=0, iterations=1008, precision="float64"))
     calls = [e["oracles"] for e in found.history]
     gaps = [max(e["objective"] - optimum, 1e-16) for e in found.history]
     reached = [next(c for c, g in zip(calls, gaps, strict=True) if g <= 10.0**-k) for k in (2, 4, 6, 8, 10)]

@@ -44,19 +44,19 @@ def program(text: str = TEXT, **options: Any) -> tuple[Any, Any]:
 
 def test_a_budget_of_iterations_is_kept() -> None:
     made, bound = program()
-    assert run.run(made, bound, budget_it=333).iterations == 333
+    assert run.run(made, bound, run.RunSettings(iterations=333)).iterations == 333
 
 
 def test_a_budget_of_seconds_is_kept() -> None:
     made, bound = program()
-    found = run.run(made, bound, budget_s=1e-3)
+    found = run.run(made, bound, run.RunSettings(seconds=1e-3))
     assert found.wall_s < 5 and found.stopped == "the time is used up" and found.timed
 
 
 def test_progress_is_of_the_best_point() -> None:
     made, bound = program()
     seen: list[run.Progress] = []
-    found = run.run(made, bound, budget_it=3000, progress=seen.append)
+    found = run.run(made, bound, run.RunSettings(iterations=3000), progress=seen.append)
     assert [p.stage for p in seen] == list(range(1, len(seen) + 1))
     merits = [entry["merit"] for entry in found.history]
     assert np.isfinite(merits).all() and merits[-1] <= merits[0]
@@ -67,7 +67,7 @@ def test_an_interrupt_ends_with_the_best_point() -> None:
     made, bound = program(patience=10**9)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    found = run.run(made, bound, budget_s=60)
+    found = run.run(made, bound, run.RunSettings(seconds=60))
     assert found.interrupted and np.isfinite(found.variables["w"]).all()
 
 
@@ -95,7 +95,7 @@ def test_nothing_finite_is_an_error() -> None:
         "dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize E[z ~ D] log(dot(w, z.x));"
     )
     with pytest.raises(FccoError) as caught:
-        run.run(made, bound, budget_it=50)
+        run.run(made, bound, run.RunSettings(iterations=50))
     assert caught.value.diagnostics[0].code == "F0711"
 
 
@@ -104,7 +104,7 @@ def test_iterates_that_overflow_are_noted(algorithm: str, step: str) -> None:
     made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize (E[z ~ D] "
                           "(dot(w, z.x) - z.y)^2)^2;",
                           algorithm=algorithm, step=step, eta=1e6)  # fmt: skip
-    found = run.run(made, bound, budget_it=2000)
+    found = run.run(made, bound, run.RunSettings(iterations=2000))
     assert any(note.startswith("iterates were not finite by step") for note in found.notes)
     assert np.isfinite(found.variables["w"]).all()
 
@@ -115,7 +115,7 @@ def test_a_fixed_schedule_that_diverges_is_an_error_that_says_so(algorithm: str,
                           "(dot(w, z.x) - z.y)^2)^2;",
                           algorithm=algorithm, step=step, eta=1e6, schedule="decay", budget="2000it")  # fmt: skip
     with pytest.raises(FccoError, match="steps diverged"):
-        run.run(made, bound, budget_it=2000)
+        run.run(made, bound, run.RunSettings(iterations=2000))
 
 
 def test_moving_average_returns_the_previous_estimate() -> None:

@@ -116,6 +116,7 @@ def test_counted_patience_ends_a_run() -> None:
 
     program = pipeline.emit(planned)
     ended = [
-        run.run(program, planned.bound, budget_s=60, room=60, patience=0.05, polish=True) for _ in range(2)
+        run.run(program, planned.bound, run.RunSettings(seconds=60, room=60, patience=0.05, polish=True))
+        for _ in range(2)
     ]
     assert ended[0].iterations == ended[1].iterations and ended[0].worked < 2

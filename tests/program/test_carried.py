@@ -16,7 +16,7 @@ import pytest
 from support.emitted_models import CASES, HEAD, Case, made, make
 
 from fccomodel import algorithms
-from fccomodel.algorithms.runtime import keeping
+from fccomodel.algorithms.runtime import checkpoints
 from fccomodel.algorithms.runtime.finish import ending, finish, restore
 from fccomodel.algorithms.runtime.loops import block_loop, schedules, settings, solver, vector_loop
 from fccomodel.program.emit.carried import carried, read, source
@@ -125,8 +125,8 @@ def test_the_runtime_needs_nothing_else() -> None:
             finish.one_pass,
             restore.restore,
             ending.solve_then_finish,
-            keeping.FileKeeper,
-            keeping.kept,
+            checkpoints.FileKeeper,
+            checkpoints.kept,
         ]
         parts = carried([*kinds, loop.solve, *ends])
         imports = (

@@ -248,7 +248,9 @@ def solved(text: str, **given: Any) -> dict[str, np.ndarray]:
     compiled = pipeline.compile_model(Source(text=text))
     bound = pipeline.bind(compiled, pipeline.Binding(**given))
     made = pipeline.decide(pipeline.analyse(bound.problem, bound))
-    return run.run(emit.emit(lower(bound.problem, bound, made)), bound, seed=1, budget_it=2).variables
+    return run.run(
+        emit.emit(lower(bound.problem, bound, made)), bound, run.RunSettings(seed=1, iterations=2)
+    ).variables
 
 
 def twins(

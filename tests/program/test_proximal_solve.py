@@ -40,7 +40,7 @@ def solved(body: str, algorithm: str) -> tuple[float, str]:
         pipeline.analyse(compiled.problem, bound), {"algorithm": (algorithm, "command line")}
     )
     program = emit.emit(lower(compiled.problem, bound, made))
-    solution = run.run(program, bound, seed=3, budget_it=4000, precision="float64")
+    solution = run.run(program, bound, run.RunSettings(seed=3, iterations=4000, precision="float64"))
     point = {name: torch.as_tensor(value) for name, value in solution.variables.items()}
     return float(interpret.evaluate(bound, bound.problem.objective.expr, point)), program.text
 

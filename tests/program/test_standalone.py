@@ -52,7 +52,7 @@ def reproduces(
     """The program run alone ends where it ends when it is run from here, from the same seed."""
     (folder / "solver.py").write_text(case.program.text)
     torch.save(dict(case.program.data), folder / "data.pt")
-    here = run.run(case.program, case.bound, seed=4, budget_it=steps)
+    here = run.run(case.program, case.bound, run.RunSettings(seed=4, iterations=steps))
     given = [
         "--seed",
         "4",

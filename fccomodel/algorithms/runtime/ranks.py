@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import torch
 
+from fccomodel.algorithms.runtime.checkpoints import FileKeeper
 from fccomodel.algorithms.runtime.helpers.support import net_in_parts
-from fccomodel.algorithms.runtime.keeping import FileKeeper
 
 
 class Ranks:

@@ -58,7 +58,8 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from fccomodel.app.shown.display import terminal
-    from fccomodel.app.stored import comparison, keeping
+    from fccomodel.app.stored import comparison
+    from fccomodel.app.stored.checkpoints import kept
     from fccomodel.app.stored.comparison import display, plots, variants
 
     if args.plot:
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         files.make_folder(args.out)
     compiled, binding, chosen = shared.given(args)
     with (
-        keeping.kept(args.checkpoint, args.every, args.fresh) as checkpoints,
+        kept(args.checkpoint, args.every, args.fresh) as checkpoints,
         display.progress(terminal(sys.stderr), quiet=args.quiet) as progress,
     ):
         record = comparison.compare(

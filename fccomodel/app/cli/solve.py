@@ -55,12 +55,13 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
     planned = shared.plan(args)
     from fccomodel.app import new_rows
-    from fccomodel.app.python import starting  # with torch: errors of the model do not wait for it
+    from fccomodel.app.python import starts  # with torch: errors of the model do not wait for it
     from fccomodel.app.shown import display
-    from fccomodel.app.stored import keeping, results
+    from fccomodel.app.stored import results
+    from fccomodel.app.stored.checkpoints import kept
 
-    planned = starting.begun(planned, args.start)
-    with keeping.kept(args.checkpoint, args.every, args.fresh) as checkpoints:
+    planned = starts.begun(planned, args.start)
+    with kept(args.checkpoint, args.every, args.fresh) as checkpoints:
         planned = replace(planned, checkpoints=checkpoints)
         with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
             outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)

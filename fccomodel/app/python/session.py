@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
 from fccomodel.app import errors
-from fccomodel.app.python import starting
+from fccomodel.app.python import starts
 from fccomodel.app.python.solved import Explanation, Planned, Result
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
-from fccomodel.app.stored import comparison, keeping, results
+from fccomodel.app.stored import comparison, results
+from fccomodel.app.stored.checkpoints import kept
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
@@ -137,7 +138,7 @@ def compare(
     chosen = options.resolve(
         given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
     )
-    with keeping.kept(checkpoint, every, fresh) as checkpoints:
+    with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
@@ -496,6 +497,8 @@ class BoundModel(latex.Typeset):
             "patience": patience,
         }
         recipe = {name: value for name, value in recipe.items() if value is not None}
+        if recipe.keys() == {"patience"}:  # without an optimizer it is the option about stages
+            given = {"patience": recipe.pop("patience"), **given}
         named: dict[str, Any] = {
             "seed": seed,
             "device": device,
@@ -535,13 +538,13 @@ class BoundModel(latex.Typeset):
             given = {"polish": False, **given}
         elif trace_at is not None:
             refuse(errors.steps_without_trace())
-        planned = starting.begun(self.plan(**named, **given), start)
+        planned = starts.begun(self.plan(**named, **given), start)
         if trace and (margin is not None or population):
             refuse(errors.traced_alone())
         if trace and checkpoint is not None:
             refuse(errors.traced_whole())
         with (
-            keeping.kept(checkpoint, every, fresh) as checkpoints,
+            kept(checkpoint, every, fresh) as checkpoints,
             live.progress() if progress is None else nullcontext(progress) as shown,
         ):
             if trace:

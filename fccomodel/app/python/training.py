@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from fccomodel import pipeline
-from fccomodel.app.python import starting
+from fccomodel.app.python import starts
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.nets import build
 from fccomodel.execution.errors import of_one_process
@@ -328,7 +328,7 @@ def trained(
     """
     if not model.compiled.problem.nets:
         refuse(refusals.loop_without_net([name for name in given if name != "every"]))
-    planned = starting.begun(_planned(model, **chosen), start)
+    planned = starts.begun(_planned(model, **chosen), start)
     if planned.ranks:
         refuse(of_one_process("A solve with an optimizer of yours"), source=planned.problem.source)
     return training.trained(planned, _recipe(planned, dict(given)), progress, **how)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from fccomodel.algorithms.runtime import keeping
+from fccomodel.algorithms.runtime import checkpoints as runtime
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.execution import checkpoints, errors
 from fccomodel.execution.checkpoints import Checkpoint, Checkpoints
@@ -20,7 +20,7 @@ from fccomodel.execution.checkpoints.state import packed, put_back
 DIFFERENT_PART = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, StopIteration)
 
 
-class Keeper(keeping.Keeper):
+class Keeper(runtime.Keeper):
     """A keeper whose files are ``checkpoints``, each with the identity of its run."""
 
     def __init__(

@@ -23,7 +23,7 @@ from fccomodel.execution.run.answers import exact_values, multipliers
 from fccomodel.execution.run.loading import loaded
 from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved
 from fccomodel.execution.run.microscope import Microscope, Trace
-from fccomodel.plan.start import Kept
+from fccomodel.plan.starts import Kept, Start
 from fccomodel.program import starts
 from fccomodel.program.emit import Program
 
@@ -126,34 +126,75 @@ class Solution:
         return self.ended == "interrupted"
 
 
+def without_steps(
+    variables: Mapping[str, np.ndarray], start: Start | None = None, *, stopped: str = ""
+) -> Solution:
+    """A point as the end of a run that makes no step, with the multipliers of its start."""
+    start = start or Start(values={})
+    return Solution(
+        variables=variables,
+        multipliers=start.multipliers,
+        limits={},
+        history=[],
+        iterations=0,
+        wall_s=0.0,
+        stopped=stopped,
+        ended="converged",
+        kept=start.kept,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunSettings:
+    """What a run may use, and how it ends.
+
+    backend     what runs the steps, or ``auto``, with the origin of that option; a microscope needs
+                eager steps
+    seconds     seconds of the clock, which ends the run
+    iterations  number of steps
+    oracles     number of values g_i(w; xi) that steps may ask for
+    room        counted seconds that the stages share, ``seconds`` unless given
+    patience    counted seconds after which the run ends
+    polish      passes over all rows finish the run
+    watched     steps alone estimate the KKT residual as well, now and then
+    """
+
+    seed: int = 0
+    device: str = "cpu"
+    precision: str = "float32"
+    backend: tuple[Any, str] = ("eager", KEYWORD)
+    seconds: float | None = None
+    iterations: int | None = None
+    oracles: float | None = None
+    room: float | None = None
+    patience: float | None = None
+    polish: bool = False
+    watched: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget of seconds, steps or oracle calls."""
+        return (self.seconds, self.iterations, self.oracles) != (None, None, None)
+
+    @property
+    def foreseen_seconds(self) -> float | None:
+        """Counted seconds that the run will take; None if its budget is in steps or oracle calls alone."""
+        if self.oracles is not None:
+            return None
+        return self.room or self.seconds
+
+
 def run(
     program: Program,
     bound: Bound,
+    settings: RunSettings,
     *,
-    seed: int = 0,
-    device: str = "cpu",
-    precision: str = "float32",
-    backend: tuple[Any, str] = ("eager", KEYWORD),
-    budget_s: float | None = None,
-    budget_it: int | None = None,
-    budget_oracles: float | None = None,
-    room: float | None = None,
-    patience: float | None = None,
-    polish: bool = False,
-    watched: bool = False,
     microscope: Microscope | None = None,
     keeper: Keeper | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Execute the program's text on its data. Ctrl-C ends it with the best point so far.
 
-    backend     what runs the steps, or ``auto``, with the origin of that option; a microscope needs
-                eager steps
-    budget_s    seconds of the clock, which ends the run
-    room        counted seconds that the stages share, ``budget_s`` unless given
-    patience    counted seconds after which the run ends
-    polish      passes over all rows finish the run
-    watched     steps alone estimate the KKT residual as well, now and then
     microscope  looks at the steps as they go
     keeper      writes the state as the run goes, and has the state to go on from
 
@@ -161,7 +202,8 @@ def run(
     backend, F0818 if it cannot take the steps, F0713 if another rank is lost, F0711 if nothing finite
     was found, and F0704 if the variables or the arrays exceed the memory.
     """
-    wanted = backends.check(*backend)
+    device, precision = settings.device, settings.precision
+    wanted = backends.check(*settings.backend)
     refuse_size(program, bound, precision)
     if program.shares is not None:
         device = ranks.join(device)
@@ -172,8 +214,8 @@ def run(
     with process.own_randomness(), quoting(bound.problem.source):
         foreseen = {
             "dtype": dtype,
-            "iterations": budget_it,
-            "seconds": None if budget_oracles is not None else room or budget_s,
+            "iterations": settings.iterations,
+            "seconds": settings.foreseen_seconds,
         }
         if microscope is None and program.shares is None:
             chosen = wanted
@@ -181,8 +223,7 @@ def run(
             chosen = "eager"
         equipped = backends.equip(chosen, module, program, device=device, **foreseen)
     began = time.perf_counter()
-    limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
-    seconds = budget_s if limited else module.SECONDS
+    seconds = settings.seconds if settings.limited else module.SECONDS
 
     def report(entry: Mapping[str, Any]) -> None:
         """Tell how far the run is."""
@@ -195,14 +236,13 @@ def run(
     if keeper is not None:
         keeper.of(module, program.data, device, report)
         began -= keeper.spent
-    settings = {"seed": seed, "device": device, "dtype": dtype, "seconds": seconds, "iterations": budget_it}
-    if polish:
-        settings |= {"room": room, "patience": patience}
-    elif watched:
-        settings |= {"tol": OUT_OF_REACH}
-    final = solved(
-        module, program, bound, polish, keeper, progress=report, oracles=budget_oracles, **settings
-    )
+    asked = {"seed": settings.seed, "device": device, "dtype": dtype, "seconds": seconds}
+    asked |= {"iterations": settings.iterations, "oracles": settings.oracles, "progress": report}
+    if settings.polish:
+        asked |= {"room": settings.room, "patience": settings.patience}
+    elif settings.watched:
+        asked |= {"tol": OUT_OF_REACH}
+    final = solved(module, program, bound, settings.polish, keeper, **asked)
     if program.shares is not None:
         ranks.done()
     if (
@@ -228,9 +268,9 @@ def run(
         ended=final.status,
         timed=final.timed,
         worked=final.worked,
-        patience=patience,
+        patience=settings.patience,
         planned=final.planned,
-        trace=None if microscope is None else microscope.trace(module, program, bound, seed),
+        trace=None if microscope is None else microscope.trace(module, program, bound, settings.seed),
         backend=equipped.name,
         notes=(
             *filter(None, (_shared(program), equipped.said)),

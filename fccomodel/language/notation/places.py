@@ -108,13 +108,10 @@ def construct(span: Span) -> ast.AST | None:
 
     None if there is none, or if Python does not keep the text.
     """
-    located = place(span)
-    if located is None:
+    found = _tree(span)
+    if found is None:
         return None
-    source, local = located
-    tree = _parsed(source.text)
-    if tree is None:
-        return None
+    source, local, tree = found
     start, end = source.place(local), source.place(Span(start=local.end, end=local.end))
     around = [
         node
@@ -161,13 +158,10 @@ def iterable(span: Span) -> Span:
 
     Versions of Python differ in the place that they give to an iteration.
     """
-    located = place(span)
-    if located is None:
+    found = _tree(span)
+    if found is None:
         return span
-    source, local = located
-    tree = _parsed(source.text)
-    if tree is None:
-        return span
+    source, local, tree = found
     start = source.place(local)
     around = [
         node
@@ -186,6 +180,18 @@ def iterable(span: Span) -> Span:
     first = _offset(lines, over.lineno, over.col_offset)
     last = _offset(lines, over.end_lineno or over.lineno, over.end_col_offset or 0)
     return Written(start=first, end=last, source=source)
+
+
+def _tree(span: Span) -> tuple[Source, Span, ast.Module] | None:
+    """The text that a place is in, the place there, and the text as a tree; None if there is none."""
+    located = place(span)
+    if located is None:
+        return None
+    source, local = located
+    tree = _parsed(source.text)
+    if tree is None:
+        return None
+    return source, local, tree
 
 
 @lru_cache(maxsize=8)

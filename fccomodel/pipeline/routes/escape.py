@@ -8,7 +8,7 @@ from fccomodel.pipeline.routes.judging import better, judged
 from fccomodel.pipeline.routes.records import Answer, Request
 from fccomodel.pipeline.routes.steps import ran
 from fccomodel.pipeline.starts import begun
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 #: How often a run may restart from a better point found next to a first-order point.
 MOST_ESCAPES = 5

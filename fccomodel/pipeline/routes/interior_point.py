@@ -30,7 +30,7 @@ def before_steps(request: Request) -> Answer | None:
     """The method's answer, if it is foreseen to take less than passes over rows with kinks; else None."""
     if request.early_patience is not None or request.form is None or not _sooner(request, request.form):
         return None
-    return without_steps(request, request.form)
+    return alone(request, request.form)
 
 
 def _sooner(request: Request, form: conic.Conic) -> bool:
@@ -42,7 +42,7 @@ def _sooner(request: Request, form: conic.Conic) -> bool:
     return passes > EXPENSIVE_PASSES_SECONDS and form.seconds < passes
 
 
-def without_steps(request: Request, form: conic.Conic) -> Answer | None:
+def alone(request: Request, form: conic.Conic) -> Answer | None:
     """The method's answer without a run; None if it finds none that the report bears out."""
     planned = request.planned
     found, interrupted = solved(form, request.deadlines)
@@ -73,20 +73,10 @@ def as_solution(answer: conic.Answer, before: Solution | None) -> Solution:
 
     What a converged run ended with is kept, for others to go on from.
     """
-    from fccomodel.execution.run import Solution
-    from fccomodel.plan.start import Kept
+    from fccomodel.execution.run import without_steps
+    from fccomodel.plan.starts import Kept
 
-    if before is None:
-        before = Solution(
-            variables={},
-            multipliers={},
-            limits={},
-            history=[],
-            iterations=0,
-            wall_s=0.0,
-            stopped="",
-            ended="converged",
-        )
+    before = before or without_steps({})
     return replace(
         before,
         variables=answer.variables,

@@ -14,7 +14,7 @@ from fccomodel.pipeline.routes.records import Answer, Request
 from fccomodel.pipeline.routes.steps import ran
 from fccomodel.pipeline.rows import on
 from fccomodel.pipeline.starts import begun
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 #: By how many times the draws grow at once.
 GROWTH = 8

@@ -11,7 +11,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.options import GIVEN, Budget
 from fccomodel.pipeline.choosing import decide
 from fccomodel.pipeline.stages import report, run, with_origins
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 if TYPE_CHECKING:
     from fccomodel.execution.race import Race

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fccomodel.pipeline.routes.judging import judged, settled
 from fccomodel.pipeline.routes.records import Answer, Request
 from fccomodel.pipeline.stages import emit
 
-if TYPE_CHECKING:
-    from fccomodel.execution.run import Solution
-    from fccomodel.pipeline.records import Planned
-    from fccomodel.plan.start import Start
+#: Why such a run ended, in words.
+UNMOVED = "it began at the answer, which the report finds to be one"
 
 
 def at_the_answer(request: Request) -> Answer | None:
     """The start itself, if it is the answer of another run and the report bears it out; else None."""
+    from fccomodel.execution.run import without_steps
+
     planned, start = request.planned, request.planned.plan.start
     if start is None or not start.answered:
         return None
-    answer = judged(request, planned, emit(planned), _without_steps(planned, start))
+    point = {name: value for name, value in start.values.items() if name in planned.problem.variables}
+    answer = judged(request, planned, emit(planned), without_steps(point, start, stopped=UNMOVED))
     if answer.report.solved and settled(answer) or answer.solution.interrupted:
         return answer
     return None
-
-
-def _without_steps(planned: Planned, start: Start) -> Solution:
-    """The start as the end of a run that makes no step."""
-    from fccomodel.execution.run import Solution
-
-    return Solution(
-        variables={name: value for name, value in start.values.items() if name in planned.problem.variables},
-        multipliers=start.multipliers,
-        limits={},
-        history=[],
-        iterations=0,
-        wall_s=0.0,
-        ended="converged",
-        stopped="it began at the answer, which the report finds to be one",
-        kept=start.kept,
-    )

@@ -40,7 +40,7 @@ def planned(request: Request) -> Answer | None:
         return None
     request = replace(request, progress=None)
     if request.form is not None:
-        answer = interior_point.without_steps(request, request.form)
+        answer = interior_point.alone(request, request.form)
         if answer is not None:
             return answer
         answer = _answer(request, patience.SHORTEST)

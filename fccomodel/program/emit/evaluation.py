@@ -10,7 +10,7 @@ from fccomodel.program.emit.page import function, printer_of, shaped
 from fccomodel.program.emit.printer import Prepared, Printer
 from fccomodel.program.emit.projection import centre_key, centred
 from fccomodel.program.emit.smoothing import Smoothing
-from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, Whole
+from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, LoweredSteps, Whole
 from fccomodel.program.operations import union
 from fccomodel.program.operations.base import MoreauEnvelope, number, python, shape_text
 from fccomodel.program.operations.estimates import function_dims
@@ -141,7 +141,7 @@ def entries(printer: Printer, constraints: Constraints) -> str:
     return f"{{{', '.join(f'{literal(label)}: {text}' for label, text in values.items())}}}"
 
 
-def regulariser(lowered: Lowered, differentiable: bool = False) -> list[str]:
+def regulariser(lowered: LoweredSteps, differentiable: bool = False) -> list[str]:
     """The value of the terms whose prox is used, after the functions that it calls.
 
     It is a number, or a tensor if it is to be ``differentiable``.

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from fccomodel.core.quoting import literal
@@ -15,7 +14,7 @@ from fccomodel.program.emit import sections
 from fccomodel.program.emit.carried import carried, source
 from fccomodel.program.emit.evaluation import regulariser
 from fccomodel.program.emit.gradient import Gradient
-from fccomodel.program.emit.page import function, printer_of
+from fccomodel.program.emit.page import as_tensor, function, printer_of
 from fccomodel.program.emit.printer import Prepared
 from fccomodel.program.emit.program import helpers
 from fccomodel.program.emit.projection import Projection
@@ -32,7 +31,7 @@ WATCH_ARGUMENTS = "data, w, v, batch, given"
 class GivenGradient(Gradient):
     """``step``: the estimates move, then value, adjoints of the scores, gradient of the variables."""
 
-    lowered: GivenSteps  # type: ignore[assignment]
+    lowered: GivenSteps
 
     @property
     def text(self) -> str:
@@ -129,7 +128,7 @@ def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
             return "mean_log"
         return "mean"
 
-    printer = printer_of(lowered, state, prepared, estimator=estimate)  # type: ignore[arg-type]
+    printer = printer_of(lowered, state, prepared, estimator=estimate)
     for name in ("given", "h"):
         printer.names.claim(name)
     printer.print([value for _, value in lowered.watched.values()])
@@ -162,10 +161,10 @@ class GivenProgram:
 def given_program(lowered: GivenSteps) -> GivenProgram:
     """The text of the functions of a criterion, and its data."""
     samples, watched = Samples(lowered.state.draws), Samples(lowered.watching.draws)
-    smoothing = smoothing_of(lowered)  # type: ignore[arg-type]
-    gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
+    smoothing = smoothing_of(lowered)
+    gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)
     watch = _watch(lowered, gradient.prepared)
-    projection = Projection(lowered)  # type: ignore[arg-type]
+    projection = Projection(lowered)
     estimator = lowered.plan.algorithm_record.estimator
     if estimator is not None:
         known = vars(estimator)
@@ -183,24 +182,17 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
             "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
         )
     )
-    parts.append(sections.start(lowered))  # type: ignore[arg-type]
-    parts += regulariser(lowered, differentiable=True)  # type: ignore[arg-type]
+    parts.append(sections.start(lowered))
+    parts += regulariser(lowered, differentiable=True)
     initial = dict(projection.arrays)
-    if (first := starts.first(lowered)) is not None:  # type: ignore[arg-type]
+    if (first := starts.first(lowered)) is not None:
         initial[sections.START] = torch.from_numpy(first)
     text = "\n\n\n".join([*map(source, helpers(parts)), *parts])
     return GivenProgram(
         text=f"import math\n\nimport torch\n\n\n{text}\n",
-        data={key: _tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
+        data={key: as_tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
         numbers=lowered.state.numbers,
         initial=initial,
         projects=bool(projection.lines),
         noise=(bool(lowered.state.draws), bool(lowered.watching.draws)),
     )
-
-
-def _tensor(array: np.ndarray) -> torch.Tensor:
-    """An array as a tensor: float64 numbers, int64 positions."""
-    array = np.asarray(array)
-    array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
-    return torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -15,7 +15,7 @@ from fccomodel.program.emit.record import Form
 from fccomodel.program.emit.sampling import Samples
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.graph import below
-from fccomodel.program.lower import BlockSteps, Lowered
+from fccomodel.program.lower import BlockSteps, LoweredSteps
 from fccomodel.program.operations import Val, union
 from fccomodel.program.operations.base import number
 from fccomodel.program.operations.draws import draw
@@ -28,7 +28,7 @@ class Gradient:
     ``prepared`` has the statements that need the data alone, computed before the first step.
     """
 
-    def __init__(self, lowered: Lowered, steps: BlockSteps, samples: Samples, smoothing: Smoothing):
+    def __init__(self, lowered: LoweredSteps, steps: BlockSteps, samples: Samples, smoothing: Smoothing):
         self.lowered, self.steps, self.samples = lowered, steps, samples
         calls, dual = Calls.of(steps.state.graph, steps.pulls), steps.state.dual
         self.printer = printer_of(

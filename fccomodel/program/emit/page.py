@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+import torch
+
 from fccomodel.core import ir
 from fccomodel.core.quoting import attribute, comment
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program.emit.printer import Prepared, Printer
-from fccomodel.program.lower import Lowered, State
+from fccomodel.program.lower import LoweredSteps, State
 from fccomodel.program.names import Names
 
 
-def printer_of(lowered: Lowered, state: State, prepared: Prepared | None = None, **more: Any) -> Printer:
+def printer_of(lowered: LoweredSteps, state: State, prepared: Prepared | None = None, **more: Any) -> Printer:
     """The printer of a function whose values are in the graph of ``state``; what others ``prepared``
     keeps its names."""
     prepared = prepared or Prepared()
@@ -28,7 +31,7 @@ def printer_of(lowered: Lowered, state: State, prepared: Prepared | None = None,
     )
 
 
-def taken(lowered: Lowered) -> list[str]:
+def taken(lowered: LoweredSteps) -> list[str]:
     """Names that a function's lines cannot have, beside those that mean something in every program:
     what it calls after the model's names."""
     nets = (f"net_{name}" for name in lowered.bound.nets)
@@ -63,3 +66,10 @@ def shaped(shape: tuple[int, ...]) -> str:
     if len(shape) == 1:
         return ""
     return f".view({', '.join(map(str, shape)) or '()'})"
+
+
+def as_tensor(array: np.ndarray) -> torch.Tensor:
+    """An array as a tensor: float64 numbers, int64 positions."""
+    array = np.asarray(array)
+    array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
+    return torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from fccomodel.algorithms.runtime import ranks
+from fccomodel.algorithms.runtime.checkpoints import FileKeeper, kept
 from fccomodel.algorithms.runtime.helpers import raised, support, sweep
-from fccomodel.algorithms.runtime.keeping import FileKeeper, kept
 from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
 from fccomodel.library import distances, distributions, reductions

@@ -15,7 +15,7 @@ from fccomodel.normal_form import Prox
 from fccomodel.program import errors
 from fccomodel.program.emit.carried import Carried, carried
 from fccomodel.program.emit.page import function, shaped
-from fccomodel.program.lower import Lowered
+from fccomodel.program.lower import LoweredSteps
 from fccomodel.program.operations.base import number
 
 
@@ -23,7 +23,7 @@ class Projection:
     """``project``: its ``lines``, the functions that they call (``called``), the arrays that these
     take (``arrays``)."""
 
-    def __init__(self, lowered: Lowered):
+    def __init__(self, lowered: LoweredSteps):
         self.lowered = lowered
         self.called: dict[str, Carried] = {}
         self.arrays: dict[str, torch.Tensor] = {}
@@ -128,7 +128,7 @@ class Projection:
         return fixed_value(self.lowered, node)
 
 
-def fixed_value(lowered: Lowered, node: ir.Expr) -> Any:
+def fixed_value(lowered: LoweredSteps, node: ir.Expr) -> Any:
     """The value of an expression without variables: a number, or a tensor."""
     value = interpret.evaluate(lowered.bound, node, {})
     if value.dim():
@@ -136,7 +136,7 @@ def fixed_value(lowered: Lowered, node: ir.Expr) -> Any:
     return float(value)
 
 
-def centred(lowered: Lowered, key: str, centre: ir.Expr) -> tuple[str, torch.Tensor | None]:
+def centred(lowered: LoweredSteps, key: str, centre: ir.Expr) -> tuple[str, torch.Tensor | None]:
     """The text of a point that a map is around, and its array, kept by ``key`` with the initial
     values; None of a number."""
     value = fixed_value(lowered, centre)

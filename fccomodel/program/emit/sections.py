@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
 from fccomodel.algorithms.runtime import ranks as over
@@ -20,9 +19,9 @@ from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
 from fccomodel.program.emit import flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
-from fccomodel.program.emit.page import function
+from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
-from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
+from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
 #: the share of the steps' work that looks at all rows take at most, where these are dear; and where
@@ -187,9 +186,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     nets' initial parameters."""
     kept: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
-        array = np.asarray(array)
-        array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
-        kept[key] = torch.from_numpy(array if array.flags.writeable else array.copy())
+        kept[key] = as_tensor(array)
     if (w := starts.first(lowered)) is not None:
         kept[START] = torch.from_numpy(w)
     kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
@@ -216,7 +213,7 @@ def variables(lowered: Lowered) -> str:
     )
 
 
-def start(lowered: Lowered) -> str:
+def start(lowered: LoweredSteps) -> str:
     """The function that gives the first iterate."""
     length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if lowered.plan.start is not None:
@@ -240,7 +237,7 @@ def start(lowered: Lowered) -> str:
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
 
 
-def scattered(lowered: Lowered) -> frozenset[str]:
+def scattered(lowered: LoweredSteps) -> frozenset[str]:
     """The variables that start at random: those with rows alike, where equal rows may be a saddle."""
     if lowered.plan.convex:
         return frozenset()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fccomodel.core.quoting import comment, docstring
 from fccomodel.program.emit.page import function
-from fccomodel.program.lower import Lowered
+from fccomodel.program.lower import LoweredSteps
 from fccomodel.program.operations.base import MoreauEnvelope
 from fccomodel.program.operations.envelopes import slope_lines, value_lines
 
@@ -65,7 +65,7 @@ class Smoothing:
         return "\n".join([HEAD, "\n\n\n".join(self.texts.values())])
 
 
-def smoothing_of(lowered: Lowered) -> Smoothing:
+def smoothing_of(lowered: LoweredSteps) -> Smoothing:
     """The envelopes of a lowered plan, which says them in the model's own text."""
 
     def subject(envelope: MoreauEnvelope) -> str:

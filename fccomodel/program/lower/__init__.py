@@ -19,6 +19,7 @@ from fccomodel.program.lower.lowered import (
     Constraints,
     Layout,
     Lowered,
+    LoweredSteps,
     VectorSteps,
     Whole,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Constraints",
     "Layout",
     "Lowered",
+    "LoweredSteps",
     "Lowering",
     "Shares",
     "State",

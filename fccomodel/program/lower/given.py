@@ -19,7 +19,6 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import selections
 from fccomodel.evaluation.sets.selections import Selection
-from fccomodel.normal_form import NormalForm
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.plan import Plan
 from fccomodel.program import errors
@@ -27,7 +26,7 @@ from fccomodel.program.backward import backward, previous
 from fccomodel.program.graph import below
 from fccomodel.program.lower.binders.batches import Batches
 from fccomodel.program.lower.leaves.scores import Scores
-from fccomodel.program.lower.lowered import BlockSteps, Layout
+from fccomodel.program.lower.lowered import BlockSteps, Layout, LoweredSteps
 from fccomodel.program.lower.lowering import Lowering
 from fccomodel.program.lower.records import Part, Slot, Way
 from fccomodel.program.lower.state import Env, State
@@ -259,7 +258,7 @@ class GivenLowering(Lowering):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GivenSteps:
+class GivenSteps(LoweredSteps):
     """The steps of a plan for batches that are handed to it.
 
     steps     value and gradient of the minimised objective, as the plan's algorithm estimates them
@@ -268,16 +267,10 @@ class GivenSteps:
     present   by the id of an estimate: 1 where the batch has what it estimates, else 0
     """
 
-    problem: ir.Problem
-    bound: Bound
-    plan: Plan
-    layout: Layout
     steps: BlockSteps
     watching: GivenState
     watched: Mapping[str, tuple[str, Val]]
     present: Mapping[int, Val]
-    #: no other ranks have a share of these steps
-    shares: None = None
 
     @property
     def state(self) -> GivenState:
@@ -286,26 +279,9 @@ class GivenSteps:
         return self.steps.state
 
     @property
-    def normal(self) -> NormalForm:
-        """The plan's normal form."""
-        return self.plan.normal
-
-    @property
-    def data(self) -> Mapping[str, np.ndarray]:
-        """The arrays that both functions need, by key."""
-        return self.steps.state.data
-
-    @property
     def centred(self) -> list[Smoothed]:
         """The smoothed functions that have centres."""
         return [s for s in self.normal.smoothed if s.name in self.steps.state.centres]
-
-    @property
-    def estimated(self) -> tuple[str, ...]:
-        """The centres of penalties whose arguments are estimated in steps."""
-        if self.steps.state.dual:
-            return ()
-        return tuple(s.name for s in self.centred if s.penalty is not None)
 
     @property
     def scores(self) -> list[ScoreInput]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -131,16 +132,12 @@ class Constrained:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Lowered:
-    """A plan on bound data as graphs of values, one for each kind of pass.
+class LoweredSteps(ABC):
+    """The steps of a plan on bound data as graphs of values.
 
-    layout       the place of each variable in the flat vector w
-    steps        steps on minibatches
-    exact        the problem itself on all rows
-    whole        the smoothed problem on all rows, for a finish; None if the plan has no finish, or no
-                 such pass is possible
-    constrained  the constraints on all rows, for a restoration; None if the plan needs none
-    shares       the distribution of a step over ranks; None for a single rank
+    layout  the place of each variable in the flat vector w
+    steps   steps on minibatches
+    shares  the distribution of a step over ranks; None for a single rank
     """
 
     problem: ir.Problem
@@ -148,9 +145,6 @@ class Lowered:
     plan: Plan
     layout: Layout
     steps: BlockSteps | VectorSteps
-    exact: Exact
-    whole: Whole | None
-    constrained: Constrained | None
     shares: Shares | None = None
 
     @property
@@ -164,9 +158,9 @@ class Lowered:
         return self.steps.state.data
 
     @property
+    @abstractmethod
     def centred(self) -> list[Smoothed]:
         """The smoothed functions with centres that move."""
-        return [block.smoothed for block in self.exact.blocks]
 
     @property
     def inequalities(self) -> tuple[str, ...]:
@@ -179,3 +173,22 @@ class Lowered:
         if self.steps.state.dual:
             return ()
         return tuple(s.name for s in self.centred if s.penalty is not None)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lowered(LoweredSteps):
+    """A plan on bound data as graphs of values, one for each kind of pass.
+
+    exact        the problem itself
+    whole        what a finish minimises, if the plan has one and such a pass can be had
+    constrained  what a restoration goes by, if the plan may come to one
+    """
+
+    exact: Exact
+    whole: Whole | None
+    constrained: Constrained | None
+
+    @property
+    def centred(self) -> list[Smoothed]:
+        """The smoothed functions whose centres move: those of the exact problem."""
+        return [block.smoothed for block in self.exact.blocks]

@@ -6,6 +6,7 @@ import math
 import time
 
 from fccomodel.algorithms.runtime.loops.progress import started
+from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
@@ -55,86 +56,65 @@ def one_look(solver: Solver, exact, device):
     return priced(lambda: solver.evaluate(exact, w))[1]
 
 
-def solve_then_finish(
-    solver: Solver,
-    data,
-    *,
-    way=None,
-    passes=None,
-    device="cpu",
-    seconds=None,
-    iterations=None,
-    oracles=None,
-    progress=None,
-    stop=None,
-    room=None,
-    patience=None,
-    keep=None,
-    **more,
-):
-    """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run
-    alone; ``room`` is the budget in counted seconds (the same where it is not given).
+def planned_end(solver: Solver, exact, asked: RunOptions, room):
+    """What comes after the steps, the steps' share of the work, and passes of what comes after;
+    counted seconds of a pass: as asked for, or as ``allotted``. A budget of steps or oracle calls is
+    the algorithm's alone."""
+    if asked.way is not None:
+        return asked.way, None, asked.passes, 0.0
+    if room is None or asked.iterations is not None or asked.oracles is not None:
+        return "", None, asked.passes, 0.0
+    return allotted(solver, exact, asked.device, room, asked.patience)
 
-    ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes.
-    A budget of steps or oracle calls is the algorithm's alone. ``keep`` has how the steps ended,
-    once something comes after them.
-    """
-    began, share, price = started(keep), None, 0.0
-    with torch.inference_mode(False), torch.no_grad():
-        exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
-        room = seconds if room is None else room
-        if way is None:
-            way = ""
-            if room is not None and iterations is None and oracles is None:
-                way, share, passes, price = allotted(solver, exact, device, room, patience)
-    if seconds is None or not way:
-        clock = seconds
-    else:
-        clock = 0.75 * seconds
-    limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
-    if (
-        solver.direct
-        and solver.nonconvex
-        and not solver.centred
-        and 0 < 8 * price < 0.75 * room <= 3000 * price
-    ):
-        limits |= {"price": price, "room": room}
-    given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
-    if keep is not None:
-        outcome = keep.outcome("steps", solver, data, device, exact)
-    else:
-        outcome = None
+
+def before_the_end(solver: Solver, data, way, given):
+    """How the steps ended: before the run was killed, in another run that this one goes on from, or now."""
+    asked = RunOptions(**given)
+    outcome = None
+    if asked.keep is not None:
+        outcome = asked.keep.outcome("steps", solver, data, asked.device, asked.exact)
     if outcome is None and solver.resume is not None and way == "finish":
         with torch.inference_mode(False), torch.no_grad():
-            outcome = solver.resume(solver, exact, device, progress)
+            outcome = solver.resume(solver, asked.exact, asked.device, asked.progress)
     if outcome is None or not math.isfinite(outcome.history[-1]["merit"]):
-        outcome = solver.solve(solver, data, **given, **limits, keep=keep, **more)
-    if "price" in limits and not outcome.iterations:
+        outcome = solver.solve(solver, data, **given)
+    return outcome
+
+
+def solve_then_finish(solver: Solver, data, **given):
+    """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run
+    alone; ``room`` is the budget in counted seconds.
+
+    ``given``: see ``RunOptions``. ``keep`` has how the steps ended, once something comes after them.
+    """
+    asked = RunOptions(**given)
+    began, keep, seconds = started(asked.keep), asked.keep, asked.seconds
+    room = seconds if asked.room is None else asked.room
+    with torch.inference_mode(False), torch.no_grad():
+        exact = solver.prepare_full(solver.as_namespace(data, asked.device, torch.float64))
+        way, share, passes, price = planned_end(solver, exact, asked, room)
+    given = {**given, "share": share, "tol": solver.tol, "exact": exact}
+    if seconds is not None and way:
+        given["seconds"] = 0.75 * seconds
+    may_replace = solver.direct and solver.nonconvex and not solver.centred
+    if may_replace and room is not None and 0 < 8 * price < 0.75 * room <= 3000 * price:
+        given |= {"price": price, "room": room}
+    outcome = before_the_end(solver, data, way, given)
+    if "price" in given and not outcome.iterations:
         way = "finish"
     if not way:
         return outcome
     if keep is not None:
         keep.ended("steps", outcome)
     with torch.inference_mode(False), torch.no_grad():
-        if seconds is None:
-            left = None
-        else:
+        left = None
+        if seconds is not None:
             left = max(seconds - (time.perf_counter() - began), 0.0)
         outcome.scarce = room is not None and way == "finish" and 100 * price > room
-        end = solver.finish if way == "finish" else solver.restore
-        found = end(
-            solver,
-            outcome,
-            exact,
-            seconds=left,
-            passes=passes,
-            tol=solver.tol,
-            progress=progress,
-            stop=stop,
-            keep=keep,
-        )
-        if way == "finish":
-            found.worked += found.passes * price
-        else:
-            found.worked += 0.0
+        limits = {"seconds": left, "passes": passes, "tol": solver.tol}
+        limits |= {"progress": asked.progress, "stop": asked.stop, "keep": keep}
+        if way != "finish":
+            return solver.restore(solver, outcome, exact, **limits)
+        found = solver.finish(solver, outcome, exact, **limits)
+        found.worked += found.passes * price
         return found

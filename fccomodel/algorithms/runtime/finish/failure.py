@@ -102,6 +102,27 @@ def conflict(least, enough, far=0.0):
     }
 
 
+def within_numbers(solver: Solver, data, w, d):
+    """A length of which ten along d from w is in double precision: 1 + |w|, or a tenth of it, ..."""
+    size, length = 1 + float(w.norm()), float(d.norm())
+    while size > 1e-3 and not math.isfinite(summary(solver.evaluate(data, w + d * (10 * size / length)))[0]):
+        size *= 0.1
+    return size
+
+
+def allowed_nearby(full, x, value, allowed, way):
+    """The point nearest to x that violates constraints by little, its value, and whether x itself does.
+
+    x itself stands where no such point is within half of the ``way``.
+    """
+    if value[2] <= allowed or not math.isfinite(value[2]):
+        return x, value, True
+    back = least_violation(full.solver, full.data, x, full.limit, full.count).w
+    if float((back - x).norm()) < 0.5 * way:
+        return back, summary(full.solver.evaluate(full.data, back)), False
+    return x, value, False
+
+
 def falls_for_ever(full, w, d):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each
     tenfold way brings more, ``unattained`` where less, and no point of the way as much; None where
@@ -114,9 +135,7 @@ def falls_for_ever(full, w, d):
         return None
     here, straight = summary(solver.evaluate(data, w)), True
     fallen: list[float] = []
-    size = 1 + float(w.norm())
-    while size > 1e-3 and not math.isfinite(summary(solver.evaluate(data, w + d * (10 * size / length)))[0]):
-        size *= 0.1  # further on there is no number in double precision
+    size = within_numbers(solver, data, w, d)
     for far in (1.0, 3.0, 10.0, 100.0):
         if full.late():
             return None
@@ -124,12 +143,9 @@ def falls_for_ever(full, w, d):
         x = w + d * (way / length)
         inside = x.clone()
         solver.project(inside, 0.0)
-        value, allowed = summary(solver.evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
-        end = x
-        if value[2] > allowed and math.isfinite(value[2]):
-            back, straight = least_violation(solver, data, x, full.limit, full.count).w, False
-            if float((back - x).norm()) < 0.5 * way:
-                end, value = back, summary(solver.evaluate(data, back))
+        allowed = max(tol, here[2]) + 1e-6 * way
+        end, value, itself = allowed_nearby(full, x, summary(solver.evaluate(data, x)), allowed, way)
+        straight &= itself
         if float((end - w)[: solver.own].norm()) < 0.1 * way:
             return None
         if len(fallen) > 2 and not math.isfinite(value[0]):  # beyond double precision

@@ -32,7 +32,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
     status,
     summary,
 )
-from fccomodel.algorithms.runtime.loops.settings import LoopSettings
+from fccomodel.algorithms.runtime.loops.settings import LoopSettings, RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
@@ -92,12 +92,12 @@ def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
     return shifts, saturated, largest
 
 
-def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
+def full_problem(solver: Solver, outcome, data, asked: RunOptions, tol):
     """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem
     with its centres c and its parameters h, ``at`` (value and gradient), ``prox`` (of the rest),
     ``limit()`` (to stop at), ``endless()`` (w runs away), and ``late()`` (asked to stop, or some
     beyond the time: to tell why there is no solution takes no longer)."""
-    began = time.perf_counter()
+    began, seconds, passes, stop = time.perf_counter(), asked.seconds, asked.passes, asked.stop
     h = outcome.h.copy()
     c = SimpleNamespace(
         **{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()}
@@ -313,80 +313,84 @@ def descent_without_end(now, full):
     return failure
 
 
-def finish(
-    solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None
-):
+def begin_rounds(solver: Solver, outcome, full, run):
+    """Where the rounds of a finish start: for a problem that is not convex perhaps nearer the first
+    iterate of all."""
+    if solver.nonconvex and outcome.first is not None and outcome.iterations:
+        from_the_first(full, outcome.first)
+    measured = not outcome.iterations and not solver.settings().eta
+    far = solver.nonconvex and not outcome.iterations
+    # the first round mends a step far from a minimum
+    times = 2 if far or getattr(outcome, "scarce", False) else 8
+    step = full.h.pass_step or (0.5 * outcome.eta if measured else 0.0)
+    run.now = first_point(full, run.history, step, times)
+    run.now.pairs = getattr(outcome, "pairs", [])
+
+
+def goes_on_with(now, full, rounds):
+    """Whether a round is not over, or another one may come."""
+    if now.inner is not None:
+        return True
+    return unfinished(now, full) and not full.limit() and rounds < 100 and now.failure is None
+
+
+def why_over(now, full, passes):
+    """Why the rounds of a finish ended, in words."""
+    if now.error <= full.tol:
+        return f"converged: stationarity, violation and shift of the multipliers at most {full.tol:g}"
+    if full.count.timed:
+        return "the time is used up"
+    if passes is not None and full.count.passes >= passes:
+        return "the budget is used up"
+    if full.endless():
+        return "iterates run away"
+    return "rounds of passes gain nothing more"
+
+
+def finish(solver: Solver, outcome, data, **given):
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as
     small a merit.
 
-    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the
-    stationarity, the violation and the shift of the centres to end at. ``outcome.scarce``: few
-    passes fit, of which none is spent on what the first will show. ``failure`` of what it returns
-    names why there is no solution, with the evidence, or is None; ``moved``: its point is another.
+    ``given``: see ``RunOptions``. ``passes`` bounds the evaluations of ``whole``, ``seconds`` the
+    time; ``tol`` is the stationarity, the violation and the shift of the centres to end at.
+    ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
+    ``failure`` of what it returns names why there is no solution, with the evidence, or is None;
+    ``moved``: its point is another.
     """
+    asked = RunOptions(**given)
+    keep, tol = asked.keep, 1e-6 if asked.tol is None else asked.tol
     began = started(keep, outcome.seconds)
-    full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    full = full_problem(solver, outcome, data, asked, tol)
     history = list(outcome.history)
     run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
-    if keep is None:
-        full.keep = lambda reason="": None
-    else:
-        full.keep = lambda reason="": keep("finish", run, reason)
+
+    def keep_state(reason=""):
+        """Keep the state, if anybody does."""
+        if keep is not None:
+            keep("finish", run, reason)
+
+    full.keep = keep_state
     if keep is None or not keep.again("finish", run):
-        if solver.nonconvex and outcome.first is not None and outcome.iterations:
-            from_the_first(full, outcome.first)
-        measured = not outcome.iterations and not solver.settings().eta
-        far = solver.nonconvex and not outcome.iterations
-        # the first round mends a step far from a minimum
-        if far or getattr(outcome, "scarce", False):
-            times = 2
-        else:
-            times = 8
-        run.now = first_point(
-            full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times
-        )
-        run.now.pairs = getattr(outcome, "pairs", [])
+        begin_rounds(solver, outcome, full, run)
     now = run.now
-    while now.inner is not None or (
-        unfinished(now, full) and not full.limit() and run.rounds < 100 and now.failure is None
-    ):
+    while goes_on_with(now, full, run.rounds):
         run.rounds += now.inner is None
         if next_round(now, full):
-            entry = {
-                "iteration": outcome.iterations,
-                "oracles": history[-1]["oracles"],
-                "eta": now.step,
-                "kkt": now.error,
-            }
-            record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
+            entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"]}
+            entry |= {"eta": now.step, "kkt": now.error, "passes": full.count.passes}
+            record(history, asked.progress, began, now.value, full.h.weight, **entry)
     full.h.pass_step = now.step
     full.keep("ended")
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
-    ended = status(stop, now.error <= tol)
-    if full.count.timed:
-        reason = "the time is used up"
-    else:
-        reason = "the budget is used up"
-    if not full.count.timed and (passes is None or full.count.passes < passes):
-        if full.endless():
-            reason = "iterates run away"
-        else:
-            reason = "rounds of passes gain nothing more"
-    if now.error <= tol:
-        reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
+    ended = status(asked.stop, now.error <= tol)
+    reason = why_over(now, full, asked.passes)
     if ended == "interrupted":
         reason = ended
     elif failure:
         reason = failure["kind"]
-    more = {
-        "w": now.best,
-        "c": full.c,
-        "h": full.h,
-        "history": history,
-        "exact": data,
-        "passes": full.count.passes,
-    }
-    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "pairs": now.pairs}
+    more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data}
+    more |= {"passes": full.count.passes, "pairs": now.pairs, "way": "finish"}
+    more |= {"failure": failure, "reason": reason, "status": ended}
     more["timed"] = outcome.timed or full.count.timed
     more["moved"] = not torch.equal(now.best, outcome.w.to(now.best))
     return SimpleNamespace(**{**vars(outcome), **more})

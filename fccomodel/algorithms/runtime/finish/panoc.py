@@ -97,6 +97,21 @@ def falls(now, tried, size):
     return descends and now.free and tried.free and tried.step == now.step
 
 
+def searched(at, prox, now, d, enough, first, limit):
+    """The first of the points from the whole direction d towards the gradient step, by halves, that is
+    good enough; None if none is. ``first``: the first of them, where it is known."""
+    level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
+    tau = 1.0
+    while tau > 0.05 and not limit():
+        tried = first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step)
+        first = None
+        nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
+        if (tried.envelope <= enough or nearer) and tried.step == now.step:
+            return tried
+        tau *= 0.5
+    return None
+
+
 def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
     """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w
     until the fixed-point residual is ``tol`` or ``limit()`` says stop. ``held`` has where it stands
@@ -127,31 +142,16 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
                 here = now.w.clone()
                 prox(here, 0.0)
                 return here, size, now.step
-        residual = -now.move / now.step
+        residual, after = -now.move / now.step, None
         if pairs:
-            d = direction(pairs, residual)
-        else:
-            d = now.move
-        enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
-        while pairs and tau > 0.05 and not limit():
-            tried, first = (
-                first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step),
-                None,
-            )
-            level = now.envelope + 1e-13 * abs(
-                now.envelope
-            )  # where rounding hides the descent, the residual tells
-            nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
-            if (tried.envelope <= enough or nearer) and tried.step == now.step:
-                after = tried
-                break
-            tau *= 0.5
+            enough = now.envelope - 1e-4 * now.step * size**2
+            after = searched(at, prox, now, direction(pairs, residual), enough, first, limit)
         bend = ahead.value - now.value - float(now.gradient @ now.move)
-        if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (
-            2 * now.step
-        ):  # hardly curved along the move
+        hardly_curved = bend <= 0.2 * float(now.move @ now.move) / (2 * now.step)
+        if after is None and hardly_curved:
             now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step, ahead), []
             continue
+        after = after or ahead
         if after.step == now.step:
             pairs = with_pair(pairs, after.w - now.w, -after.move / after.step - residual)
         now = after

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.helpers.support import gradient_of
 from fccomodel.algorithms.runtime.loops.progress import merit, summary, thinned
+from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
 
@@ -46,26 +47,16 @@ def least_norm(J, values, equal):
     return -(J.T @ y.to(J.device))
 
 
-def restore(
-    solver: Solver,
-    outcome,
-    data,
-    *,
-    seconds=None,
-    passes=None,
-    tol=1e-6,
-    progress=None,
-    stop=None,
-    keep=None,
-    most=256,
-):
+def restore(solver: Solver, outcome, data, *, most=256, **given):
     """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated
     constraints and those near.
 
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are
-    many) rises by no more than the multipliers let it. ``passes`` bounds the evaluations of
-    constraints, ``most`` the constraints of a step.
+    many) rises by no more than the multipliers let it. ``given``: see ``RunOptions``, of which
+    ``passes`` bounds the evaluations of constraints; ``most`` bounds the constraints of a step.
     """
+    asked = RunOptions(**given)
+    keep, seconds, tol = asked.keep, asked.seconds, 1e-6 if asked.tol is None else asked.tol
     began, timed, history = time.perf_counter(), False, list(outcome.history)
     quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
     run = SimpleNamespace(w=w, count=1, moved=True, history=history)
@@ -80,7 +71,9 @@ def restore(
     def limit():
         """Whether the passes, the time or the run itself are over."""
         nonlocal timed
-        if (passes is not None and run.count >= passes) or (stop is not None and stop()):
+        if (asked.passes is not None and run.count >= asked.passes) or (
+            asked.stop is not None and asked.stop()
+        ):
             return True
         timed |= seconds is not None and time.perf_counter() - began > seconds
         return timed
@@ -107,8 +100,8 @@ def restore(
         entry |= {"merit": merit(value, weight), "seconds": outcome.seconds + time.perf_counter() - began}
         entry |= {"kkt": None, "kkt_error": None}  # those of the point before
         history.append({**entry, "passes": run.count})
-        if progress is not None:
-            progress(history[-1])
+        if asked.progress is not None:
+            asked.progress(history[-1])
         if keep is not None:
             keep("restore", run)
     more = {

@@ -39,11 +39,12 @@ from fccomodel.algorithms.runtime.loops.progress import (
     started,
     starting_value,
     status,
+    steps_within,
     value_at,
     worked,
 )
 from fccomodel.algorithms.runtime.loops.residual import observe, reached, watching
-from fccomodel.algorithms.runtime.loops.settings import BlockSettings
+from fccomodel.algorithms.runtime.loops.settings import BlockSettings, RunOptions
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
@@ -153,13 +154,11 @@ def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
     return sum(map(at, batches)) / len(batches)
 
 
-def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
+def step_price(run, solver: BlockSolver, data, few=4):
     """Counted seconds of a step, its draws among them, of a few that are taken with copies."""
-    state, u, c, h = copy_state(run.state), copy_state(run.u), copy_state(run.c), h.copy()
-    data, rng = (
-        SimpleNamespace(**{**vars(data), "waiting": {}}),
-        torch.Generator(device=state.w.device).manual_seed(0),
-    )
+    state, u, c, h = copy_state(run.state), copy_state(run.u), copy_state(run.c), run.h.copy()
+    data = SimpleNamespace(**{**vars(data), "waiting": {}})
+    rng = torch.Generator(device=state.w.device).manual_seed(0)
     batches, draws = priced(lambda: drawn(solver, data, rng, solver.block))
     state.met = 0
     _, steps = priced(
@@ -168,9 +167,24 @@ def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
     return draws / len(batches) + steps / len(batches[:few])
 
 
-def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
+def gradient_of_few(run, solver: BlockSolver, data, few):
+    """G(x, y, most): the mean gradient of a few minibatches at x, with centres at the numbers y; of
+    ``most`` of them at most."""
+
+    def G(x, y=None, most=None):
+        """The mean gradient at x."""
+        if y is None:
+            c = run.c
+        else:
+            c = SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
+        return mean_gradient(solver, data, x, c, run.h, few[:most])
+
+    return G
+
+
+def set_out(run, solver: BlockSolver, data, G):
     """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
-    w = run.state.w
+    w, h = run.state.w, run.h
     run.state.w_prev.copy_(w)
     if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
@@ -198,9 +212,25 @@ def spaced(h: BlockSettings, work):
         h.longest = max(h.longest, h.stage)
 
 
-def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
+def paced(run, solver: BlockSolver, asked: RunOptions, iterations, G):
+    """The solver with what takes its steps, and the number of steps that the budget allows: none if
+    passes come first, None if any."""
+    work = run.work
+    if asked.price is not None and passes_first(
+        asked.price, work.step, G(run.state.w), asked.tol, asked.room
+    ):
+        return solver, 0
+    if solver.leaping is not None:
+        solver, work.step, work.start = solver.leaping(solver, work.step, asked.share)
+    if asked.share is not None and iterations != 0:
+        affordable = 1 + int((asked.share - work.start) / (work.step + 1.5 * work.look / run.h.stage))
+        iterations = min(iterations or math.inf, affordable)
+    return solver, iterations
+
+
+def open_stage(run, solver: BlockSolver, iterations):
     """The beginning of a stage, and of its average."""
-    run.length, run.done, run.ahead = solver.schedule.length(h, run.count, iterations), 0, []
+    run.length, run.done, run.ahead = solver.schedule.length(run.h, run.count, iterations), 0, []
     run.end, run.state.met = run.count + run.length, 0
     run.kept = run.kept if solver.schedule.pools else 0
 
@@ -217,19 +247,15 @@ def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSetting
     run.done, run.count = run.done + 1, run.count + 1
 
 
-def take_steps(
-    run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""
-):
+def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, reason=""):
     """To the end of the stage, unless there is a ``reason`` to end before; the average of the second
     half's iterates, by a theorem's constants of all. Why the run ends, or "". ``keep`` has the
     state after each step, or after those that a backend takes in one call."""
-    schedule, step = solver.schedule, solver.leap or one_step
+    h, schedule, step = run.h, solver.schedule, solver.leap or one_step
     while run.done < run.length and not reason:
         if not run.ahead:
-            run.since, run.ahead = (
-                (run.done, run.count),
-                drawn(solver, data, rng, min(solver.block, run.length - run.done)),
-            )
+            run.since = run.done, run.count
+            run.ahead = drawn(solver, data, run.rng, min(solver.block, run.length - run.done))
         h.eta = h.peak
         done, count = run.since
         now = schedule.within(h, 1 - done / run.length, count / (iterations or math.inf))
@@ -243,12 +269,13 @@ def take_steps(
     return reason
 
 
-def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
+def keep_the_better(run, solver: BlockSolver, data):
     """Of the last iterate and the average, one is the best point so far if it gains, and steps go on
     from it (where they fall once, from the last); else they go back. Returns its violation, whether
     its value is finite, and whether it gains enough."""
+    h, schedule = run.h, solver.schedule
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
-    gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
+    gain = merit(run.value, h.weight) - merit(value, h.weight)
     if float(chosen.norm()) > 1e8 * (1 + float(run.best.w.norm())):
         gain = -math.inf  # it has run away, to where values are rounding
     finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))
@@ -258,7 +285,7 @@ def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
         run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
         run.best.w.copy_(chosen)
     elif schedule.adapts and not (finite and (solver.centred or h.once)):
-        go_back(run, solver, h, finite)
+        go_back(run, solver, finite)
     gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
     if gained:
         run.calm = 0
@@ -267,129 +294,89 @@ def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
     return value[2], finite, gained
 
 
-def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
+def go_back(run, solver: BlockSolver, finite):
     """To the best point; the estimates belong to the one that is left. What reformulations added has
     no place in the objective that points are compared by, and stays."""
     added = run.state.w[solver.own :].clone()
-    run.state, run.c, run.u = (
-        copy_state(run.best),
-        copy_state(run.best_c),
-        solver.buffers(added.device, added.dtype),
-    )
+    run.state, run.c = copy_state(run.best), copy_state(run.best_c)
+    run.u = solver.buffers(added.device, added.dtype)
     if finite:
         run.state.w[solver.own :] = added
-    solver.begin(run.state, h)
+    solver.begin(run.state, run.h)
 
 
-def solve(
-    solver: BlockSolver,
-    data,
-    *,
-    seed=0,
-    device="cpu",
-    dtype=None,
-    seconds=30.0,
-    iterations=None,
-    oracles=None,
-    progress=None,
-    stop=None,
-    tol=None,
-    exact=None,
-    share=None,
-    price=None,
-    room=math.inf,
-    planned=None,
-    keep=None,
-):
+def close_stage(run, solver: BlockSolver, data, G):
+    """The better point is kept; step sizes and centres of the next stage follow from the gain."""
+    h, schedule, before = run.h, solver.schedule, run.worst
+    run.worst, finite, gained = keep_the_better(run, solver, data)
+    schedule.after(h, gained, run.worst)
+    if schedule.adapts:
+        run.state.w_prev.copy_(run.state.w)
+    if solver.centred and finite and schedule.adapts:
+        move_centres(solver, data, run.state.w, run.c, h, (before, run.worst), G, run.u)
+
+
+def write_stage(run, solver: BlockSolver, exact, minibatches, asked: RunOptions, began):
+    """The stage's entry in the history, with an estimate of the KKT residual."""
+    h, work = run.h, run.work
+    eta = h.eta if solver.schedule.keeps_last else h.peak
+    entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": eta}
+    work.looks = run.watch.spent + 3 * work.look * (len(run.history) + 1)
+    entry |= observe(run, solver, exact, run.best.w, worked(work, run.count), minibatches)
+    record(run.history, asked.progress, began, run.value, h.weight, **entry)
+
+
+def solve(solver: BlockSolver, data, **given):
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more,
     or until the KKT residual is at most ``tol`` in two of them running. Returns the best point
-    seen, or as the schedule says the last. ``price``: counted seconds of a pass, where passes may
-    come in place of steps (``passes_first``), of which there is so much ``room``.
+    seen, or as the schedule says the last.
 
-    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps
-    ``planned``: the budget's, or where it has none to the stage's end.
-
-    ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no
-    part of the algorithm. ``broken`` is the step by which iterates were not finite (the loop went
-    back to the best point), or None.
-
-    ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and
-    all else is made again.
+    ``given``: see ``RunOptions``. With a ``price`` of a pass, passes may come in place of steps
+    (``passes_first``). A stage that the clock or a person cuts is repeated by ``iterations`` and the
+    number of steps ``planned``: the budget's, or where it has none to the stage's end. ``oracles``
+    bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the
+    algorithm. ``keep`` writes the state of a run, and puts it back: everything that changes is in
+    ``run``, and all else is made again.
     """
-    began, dtype = started(keep), dtype or torch.float32
-    if oracles is not None:
-        iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
-    exact, quick, data = opened(solver, data, device, dtype, exact)
-    rng = torch.Generator(device=device).manual_seed(seed)
+    asked = RunOptions(**given)
+    keep, device, dtype = asked.keep, asked.device, asked.dtype or torch.float32
+    began = started(keep)
+    exact, quick, data = opened(solver, data, device, dtype, asked.exact)
+    rng = torch.Generator(device=device).manual_seed(asked.seed)
     h, schedule = solver.settings(), solver.schedule
     w = solver.start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     run = BlockRun(state=state, c=solver.centres(device, dtype), h=h, rng=rng, waiting=data.waiting)
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
-
-    def G(x, y=None, most=None):
-        """The mean gradient of a few minibatches at x, with centres at the numbers y."""
-        if y is None:
-            c = run.c
-        else:
-            c = SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
-        return mean_gradient(solver, data, x, c, h, few[:most])
+    G = gradient_of_few(run, solver, data, few)
 
     def minibatches(x, y, held):
         """Gradients of fresh minibatches at x."""
-        return gradients(
-            solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
-        )
+        fresh = torch.Generator(device=device).manual_seed(asked.seed + 1 + run.count)
+        return gradients(solver, data, x, y, held, fresh)
 
-    spare(h, few, priced(lambda: G(w))[1], seconds if share is None else share)
+    spare(h, few, priced(lambda: G(w))[1], asked.seconds if asked.share is None else asked.share)
     run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
-    set_out(run, solver, quick, h, G)
+    set_out(run, solver, quick, G)
     look = priced(lambda: value_at(solver, quick, w))[1]
-    work = Work(look=look, step=step_price(run, solver, data, h))
+    work = run.work = Work(look=look, step=step_price(run, solver, data))
     spaced(h, work)
-    if price is not None and passes_first(price, work.step, G(w), tol, room):
-        iterations = 0
-    elif solver.leaping is not None:
-        solver, work.step, work.start = solver.leaping(solver, work.step, share)
-    if share is not None and iterations != 0:
-        iterations = min(
-            iterations or math.inf, 1 + int((share - work.start) / (work.step + 1.5 * work.look / h.stage))
-        )
-    ended = ending(began, stop, seconds, iterations, work=work)
-    watch = watching(tol, work.look, work.step)
-    history: list = []
-    run.watch, run.work, run.history, run.worst, reason = watch, work, history, run.value[2], ""
+    iterations = steps_within(asked.iterations, asked.oracles, solver.oracles)
+    solver, iterations = paced(run, solver, asked, iterations, G)
+    ended = ending(began, asked.stop, asked.seconds, iterations, work=work)
+    run.watch, run.worst = watching(asked.tol, work.look, work.step), run.value[2]
+    planned, reason = asked.planned or iterations, ""
     inside = keep is not None and keep.again("steps", run)
     while not reason:
         if not inside:
-            open_stage(run, solver, h, planned or iterations)
+            open_stage(run, solver, planned)
         if inside or iterations == 0:
             reason = ended(run.count)
-        else:
-            reason = ""
-        inside, reason = (
-            False,
-            take_steps(run, solver, data, rng, h, planned or iterations, ended, keep, reason),
-        )
-        before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
-        run.worst = worst
-        schedule.after(h, gained, worst)
-        if schedule.adapts:
-            run.state.w_prev.copy_(run.state.w)
-        if solver.centred and finite and schedule.adapts:
-            move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
-        entry = {
-            "iteration": run.count,
-            "oracles": run.count * solver.oracles,
-            "eta": h.eta if schedule.keeps_last else h.peak,
-        }
-        work.looks = watch.spent + 3 * work.look * (len(history) + 1)
-        entry |= observe(
-            watch, solver, exact, run.best.w, run.value, run.c, h, worked(work, run.count), minibatches
-        )
-        record(history, progress, began, run.value, h.weight, **entry)
+        inside, reason = False, take_steps(run, solver, data, planned, ended, keep, reason)
+        close_stage(run, solver, quick, G)
+        write_stage(run, solver, exact, minibatches, asked, began)
         if not reason and schedule.adapts:
-            reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
+            reason = reached(run.watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
     if solver.centred and not schedule.adapts:
         centre_at(solver, exact, run.best.w.double(), run.c, h)
     h.rho, w = run.rho, run.best.w.double()
@@ -400,11 +387,11 @@ def solve(
         u=run.u,
         h=h,
         eta=run.eta,
-        history=history,
+        history=run.history,
         iterations=run.count,
         seconds=time.perf_counter() - began,
         reason=reason,
-        status=status(stop, schedule.adapts and watch.held >= 2),
+        status=status(asked.stop, schedule.adapts and run.watch.held >= 2),
         broken=run.broken,
         exact=exact,
         first=first,

@@ -8,8 +8,16 @@ import time
 from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.loops.block_loop import copy_state, drawn, solve
-from fccomodel.algorithms.runtime.loops.progress import centre_at, ending, least, record, started
-from fccomodel.algorithms.runtime.loops.proximal_point import inner_step
+from fccomodel.algorithms.runtime.loops.progress import (
+    centre_at,
+    ending,
+    least,
+    record,
+    started,
+    steps_within,
+)
+from fccomodel.algorithms.runtime.loops.proximal_point import inner_gradient, inner_step
+from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.lazy import torch
 
@@ -22,85 +30,79 @@ def finer(h, share):
     return now
 
 
-def approach(solver: BlockSolver, data, w, c, h, rng, length, ended, keep=None):
+def approach(solver: BlockSolver, data, run, h, length, ended, keep=None):
     """z_K from z_0 = w, and K, at most ``length``, the steps made. By a theorem's constants 1 - theta
     stays, else it falls."""
-    state, u, h.inner_steps = (
-        SimpleNamespace(w=w, w_prev=w.clone()),
-        solver.buffers(w.device, w.dtype),
-        length + 1,
-    )
-    run = SimpleNamespace(state=state, u=u, c=c, rng=rng, waiting=data.waiting, count=0, ahead=[], history=[])
+    h.inner_steps = length + 1
     solver.begin(run.state, h)
     if keep is not None:
         keep.again("last", run)
     while run.count < length and (run.ahead or not ended(run.count)):
         if not run.ahead:
-            run.since, run.ahead = run.count, drawn(solver, data, rng, min(solver.block, length - run.count))
+            run.since = run.count
+            run.ahead = drawn(solver, data, run.rng, min(solver.block, length - run.count))
         now = finer(h, h.finer * (1.0 if solver.schedule.pools else max(1 - run.since / length, 0.02)))
         while run.ahead:
-            inner_step(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now, now.inner_eta)
+            G = inner_gradient(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now)
+            inner_step(solver, run.state, G, now.inner_eta, 1.0 / now.nu, now.inner_steps)
             run.count += 1
             if keep is not None:
                 keep("last", run)
     return run.state.z, run.count
 
 
-def solve_to_proximal_point(
-    solver: BlockSolver,
-    data,
-    *,
-    seed=0,
-    device="cpu",
-    dtype=None,
-    seconds=30.0,
-    iterations=None,
-    oracles=None,
-    progress=None,
-    stop=None,
-    keep=None,
-    **more,
-):
+def first_half(solver: BlockSolver, data, given, iterations):
+    """What ``solve`` finds with half of the seconds and so many steps; or found, before the run was
+    killed."""
+    asked = RunOptions(**given)
+    keep = asked.keep
+    if keep is not None:
+        found = keep.outcome("half", solver, data, asked.device)
+        if found is not None:
+            return found
+    half = {"seconds": asked.seconds and 0.5 * asked.seconds, "iterations": iterations, "oracles": None}
+    found = solve(solver, data, **{**given, **half})
+    if keep is not None:
+        keep.ended("half", found)
+    return found
+
+
+def solve_to_proximal_point(solver: BlockSolver, data, **given):
     """``solve`` with half of the budget, then as many steps, or ``last``, towards the proximal point
-    of what it found. Where stages adapt the better of both is returned, else the last one."""
-    began, dtype = started(keep), dtype or torch.float32
+    of what it found. Where stages adapt the better of both is returned, else the last one.
+
+    ``given``: see ``RunOptions``.
+    """
+    asked = RunOptions(**given)
+    began, dtype, device = started(asked.keep), asked.dtype or torch.float32, asked.device
     schedule = solver.schedule
-    if oracles is not None:
-        iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
+    iterations = steps_within(asked.iterations, asked.oracles, solver.oracles)
     last = solver.settings().last or math.inf
     if iterations is None:
         kept = 0
     else:
         kept = int(min(iterations // 2, last))
-    half = {"seconds": seconds and 0.5 * seconds, "iterations": iterations and iterations - kept}
-    if keep is not None:
-        found = keep.outcome("half", solver, data, device)
-    else:
-        found = None
-    if found is None:
-        given = {
-            "seed": seed,
-            "device": device,
-            "dtype": dtype,
-            "progress": progress,
-            "stop": stop,
-            "keep": keep,
-        }
-        found = solve(solver, data, **given, **half, **more)
-        if keep is not None:
-            keep.ended("half", found)
+    found = first_half(solver, data, given, iterations and iterations - kept)
     if found.status != "stopped":
         return found
-    run = solver.prepare(solver.as_namespace(data, device, dtype))
-    rng, h = torch.Generator(device=device).manual_seed(seed + 1), found.h.copy()
+    data = solver.prepare(solver.as_namespace(data, device, dtype))
+    h, w = found.h.copy(), found.w.to(dtype)
     if schedule.pools:
         c = solver.centres(device, dtype)
     else:
         c = copy_state(found.c)
-    length = int(min(last, kept or found.iterations))
-    z, done = approach(
-        solver, run, found.w.to(dtype), c, h, rng, length, ending(began, stop, seconds, None), keep
+    run = SimpleNamespace(
+        state=SimpleNamespace(w=w, w_prev=w.clone()),
+        u=solver.buffers(w.device, w.dtype),
+        c=c,
+        rng=torch.Generator(device=device).manual_seed(asked.seed + 1),
+        waiting=data.waiting,
+        count=0,
+        ahead=[],
+        history=[],
     )
+    ended = ending(began, asked.stop, asked.seconds, None)
+    z, done = approach(solver, data, run, h, int(min(last, kept or found.iterations)), ended, asked.keep)
     value, w = least(solver, found.exact, [z, found.w] if schedule.adapts else [z], h.weight)
     w = w.double()
     solver.project(w, 0.0)  # to double precision
@@ -108,6 +110,6 @@ def solve_to_proximal_point(
         centre_at(solver, found.exact, w, c, found.h)
     steps = found.iterations + done
     entry = {"iteration": steps, "oracles": steps * solver.oracles, "eta": h.inner_eta}
-    record(found.history, progress, began, value, h.weight, **entry)
+    record(found.history, asked.progress, began, value, h.weight, **entry)
     changed = {"w": w, "c": c, "iterations": steps, "seconds": time.perf_counter() - began}
     return SimpleNamespace(**{**vars(found), **changed})

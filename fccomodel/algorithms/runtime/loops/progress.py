@@ -114,6 +114,16 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
     return ended
 
 
+def steps_within(iterations, oracles, each):
+    """The number of steps that a budget of steps or of oracle calls allows; None: any number.
+
+    ``each``: oracle calls of a step.
+    """
+    if oracles is None:
+        return iterations
+    return min(iterations or math.inf, max(1, int(oracles // max(each, 1))))
+
+
 def spare(h: LoopSettings, few, price, seconds):
     """Fewer gradients before the first step, each of fewer minibatches (``few``, in place), where one
     takes so many counted seconds (``price``) that all which the start asks for would take more than
@@ -346,16 +356,17 @@ def estimated(name, index, t, u, h: LoopSettings):
     return h.off.get(name, 0.0)
 
 
-def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, dtype, u=None):
+def move_centres(solver: Solver, data, w, c, h: LoopSettings, violations, G, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of
     penalties the square of their gradients where these become smaller, and is reduced where the
     violation does not fall tenfold, less so where steps do not fall within a stage (fall once, or
     in the loop without estimates ``u``), and not below twice what these are off over the
     multipliers' size (a tenth of rho at least). The merit's weight follows the multipliers, and rho
-    grows where one at its bound does not help."""
-    saturated, largest, cells = False, 0.0, centre_at(solver, data, w, c, h)
+    grows where one at its bound does not help. ``violations``: the largest one before, and now."""
+    before, worst = violations
+    saturated, largest, cells = False, 0.0, centre_at(solver, data, w.to(data.dtype), c, h)
     penalties = {name: bounded for name, (*_, bounded) in cells.items() if bounded}
-    if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
+    if penalties and 0 < (steep := steepness(penalties, w, c, h, G)) < h.steep:
         for name in penalties:
             h.smooth(name, max((steep / h.steep) ** 2 * h.smoothing(name), 1e-6))
         h.steep = steep

@@ -79,25 +79,23 @@ def watching(tol, look, step, few=8):
     return Watch(tol=tol, look=look, step=step, cost=few * max(look, step), few=few)
 
 
-def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, worked, minibatches):
+def observe(run, solver: Solver, data, w, worked, minibatches):
     """Estimates the residual at w, unless that takes more than 3% of the work so far, in counted
     seconds (15% where it is likely to decide), and counts the stages running in which it is at most
     ``tol`` with 95% probability. Returns both for the history.
 
-    ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving
+    ``run.value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving
     gradients with the multipliers y.
     """
+    watch = run.watch
     if watch.tol is None or solver.biased:
         return {}
     likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
-    room, each = (
-        (0.15 if likely else 0.03) * worked - watch.spent,
-        watch.step if solver.whole is None else 3 * watch.look,
-    )
+    room = (0.15 if likely else 0.03) * worked - watch.spent
+    each = watch.step if solver.whole is None else 3 * watch.look
     if watch.cost <= room:
-        found = residual(
-            solver, data, w, value, c, h, minibatches, watch, max(room - watch.look, 0.0) / max(each, 1e-9)
-        )
+        most = max(room - watch.look, 0.0) / max(each, 1e-9)
+        found = residual(run, solver, data, w, minibatches, most)
         watch.cost = watch.look + found.count * each
         watch.spent += watch.cost
         if math.isfinite(found.residual):
@@ -123,10 +121,11 @@ def reached(watch):
     )
 
 
-def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, most):
+def residual(run, solver: Solver, data, w, minibatches, most):
     """The residual at w by no more than ``most`` samples (two at least), how far it may be off (0: it
     is exact), and whether they are enough to tell."""
-    held = h.copy()
+    watch, c, value = run.watch, run.c, run.value
+    held = run.h.copy()
     held.lam_inner = 0.1 * watch.tol
     if solver.whole is None:
         y, shift = multipliers(solver, data, w, c, held)

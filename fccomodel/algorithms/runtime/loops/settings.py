@@ -1,4 +1,4 @@
-"""The numbers that steps and loops go by. The emitter copies it."""
+"""The numbers that steps and loops go by, and what a run is asked for. The emitter copies it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,52 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What a run is asked for. ``solve``, and what comes after it, take these by name.
+
+    seed        seed of the random numbers
+    device      where it runs
+    dtype       precision of the steps; None: float32
+    seconds     seconds of the clock, which ends the run; None: no limit
+    iterations  number of steps; None: no limit
+    oracles     number of values g_i(w; xi) that steps may ask for; None: no limit
+    room        counted seconds that the steps and the passes after them share; None: ``seconds``
+    share       counted seconds that the steps may take; None: no limit
+    patience    counted seconds after which the run is judged; None: no limit
+    price       counted seconds of a pass, if passes may come in place of steps; else None
+    way         what comes after the steps: ``finish``, ``restore``, or '' for nothing; None: what there
+                is room for
+    passes      number of passes after the steps; None: no limit
+    tol         KKT residual to end at; None: none is estimated
+    exact       the data in float64, if they are made already
+    planned     number of steps that the stages are planned by: those of a run that was cut
+    progress    progress(entry) hears of every stage
+    stop        stop() says whether a person asks for the end
+    keep        writes the state of the run, and puts it back
+    """
+
+    seed: int = 0
+    device: str = "cpu"
+    dtype: Any = None
+    seconds: float | None = None
+    iterations: int | None = None
+    oracles: float | None = None
+    room: float | None = None
+    share: float | None = None
+    patience: float | None = None
+    price: float | None = None
+    way: str | None = None
+    passes: int | None = None
+    tol: float | None = None
+    exact: Any = None
+    planned: int | None = None
+    progress: Any = None
+    stop: Any = None
+    keep: Any = None
 
 
 @dataclass(kw_only=True)

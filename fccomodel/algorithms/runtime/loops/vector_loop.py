@@ -35,9 +35,9 @@ from fccomodel.algorithms.runtime.loops.progress import (
     worked,
 )
 from fccomodel.algorithms.runtime.loops.residual import observe, reached, watching
-from fccomodel.algorithms.runtime.loops.settings import VectorSettings
+from fccomodel.algorithms.runtime.loops.settings import RunOptions, VectorSettings
 from fccomodel.algorithms.runtime.loops.solver import VectorSolver
-from fccomodel.algorithms.runtime.loops.vector_oracle import oracle_of
+from fccomodel.algorithms.runtime.loops.vector_oracle import VectorOracle
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
 
@@ -140,7 +140,7 @@ def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
     """The gradients at w by one minibatch after another, the slope of phi at the mean of their values
     so far."""
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
-    F, u, k = oracle_of(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
+    F, u, k = VectorOracle(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
     while True:
         at, k = F.sample(w, F.batch()), k + 1
         u = u + (at.value - u) / k
@@ -154,49 +154,62 @@ def call_price(solver: VectorSolver, data, w, c, h: VectorSettings):
     return priced(lambda: next(gradients(solver, data, w, c, h, rng)))[1] / solver.samples
 
 
-def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
+def gradient_of_few(F, few):
+    """G(x): the gradient at x, from a few minibatches or, where there are none, from all rows."""
+
+    def G(x):
+        """The gradient at x."""
+        if few:
+            at = F.pooled(x, few)
+        else:
+            at = F.whole(x)
+        s, direct = F.slope(x, at.value)
+        return at.pull(s) + direct
+
+    return G
+
+
+def set_out(run, solver: VectorSolver, data, F, G):
     """The smoothing, the step size and the penalty's weight to begin with."""
-    w = run.state.w
+    w, h = run.state.w, run.h
     if solver.centred and solver.schedule.scales and not h.kept:
-        scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
+        scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
     if h.eta <= 0:
         h.eta = first_step(G, F, w, h.powers, h.halvings)
     run.eta, h.weight = h.eta, h.weight or 0.1 * h.rho
 
 
-def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
+def open_epoch(run, solver: VectorSolver, F):
     """The beginning of an epoch, and what its iterates and its gain are measured by."""
+    h = run.h
     run.state.length, run.average, run.held = run.length, run.state.w.clone(), merit(run.value, h.weight)
     solver.begin(run.state, F, h)
     run.left = run.state.length
 
 
-def take_steps(
-    run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended, keep=None, reason=""
-):
+def take_steps(run, solver: VectorSolver, F, asked: RunOptions, ended, reason=""):
     """Steps to the next look or the end of the epoch, unless there is a ``reason`` to end before, and
-    the average of its second half's. Why the run ends, or "". ``keep`` has the state after each
-    step."""
-    state = run.state
+    the average of its second half's. Why the run ends, or "". ``asked.keep`` has the state after
+    each step."""
+    state, h = run.state, run.h
+    iterations, oracles = asked.iterations or math.inf, asked.oracles or math.inf
     while run.left > run.pause and not reason:
-        solver.schedule.move(
-            h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf))
-        )
+        solver.schedule.move(h, run.eta, max(run.count / iterations, state.oracles / oracles))
         solver.update(state, F, h)
         state.t += 1
         run.count += 1
         run.left -= 1
         run.average.lerp_(state.w, 1.0 / max(1, state.length - run.left + 1 - state.length // 2))
         reason = ended(run.count, state.oracles)
-        if keep is not None:
-            keep("steps", run, reason)
+        if asked.keep is not None:
+            asked.keep("steps", run, reason)
     return reason
 
 
-def keep_the_better(run, solver: VectorSolver, data, h: VectorSettings):
+def keep_the_better(run, solver: VectorSolver, data):
     """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit, or
     as the schedule says the last. Returns the value of the last, and whether it is finite."""
-    w, last = run.state.w, solver.schedule.keeps_last
+    w, h, last = run.state.w, run.h, solver.schedule.keeps_last
     value, chosen = least(solver, data, [w] if last else [w, run.average], h.weight)
     if merit(value, h.weight) < merit(run.value, h.weight) or last:
         run.best, run.value = chosen.clone(), value
@@ -206,10 +219,10 @@ def keep_the_better(run, solver: VectorSolver, data, h: VectorSettings):
     return value_at(solver, data, w), finite
 
 
-def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
+def close_epoch(run, solver: VectorSolver, last):
     """An epoch that gained nothing shrinks the step; one that diverged, as ``last`` says, is taken
     back. The next is longer."""
-    state, run.left, adapts = run.state, 0, solver.schedule.adapts
+    state, h, run.left, adapts = run.state, run.h, 0, solver.schedule.adapts
     state.epoch += 1
     best = merit(run.value, h.weight)
     if run.held - best >= h.gain * abs(best):
@@ -224,113 +237,89 @@ def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
     run.length = min(int(run.length * h.growth), h.longest)
 
 
-def solve(
-    solver: VectorSolver,
-    data,
-    *,
-    seed=0,
-    device="cpu",
-    dtype=None,
-    seconds=30.0,
-    iterations=None,
-    oracles=None,
-    progress=None,
-    stop=None,
-    tol=None,
-    exact=None,
-    share=None,
-    planned=None,
-    keep=None,
-):
+def close_look(run, solver: VectorSolver, data, G):
+    """The better point is kept; at the end of an epoch step size and centres follow from the gain."""
+    last, finite = keep_the_better(run, solver, data)
+    if run.left and finite:
+        return
+    close_epoch(run, solver, last)
+    if solver.centred and solver.schedule.adapts:
+        move_centres(solver, data, run.state.w, run.c, run.h, (run.worst, last[2]), G)
+    run.worst = last[2]
+
+
+def write_look(run, solver: VectorSolver, exact, minibatches, asked: RunOptions, began):
+    """The look's entry in the history, with an estimate of the KKT residual."""
+    work, calls = run.work, run.state.oracles
+    entry = {"iteration": run.count, "oracles": calls, "eta": run.h.eta}
+    work.looks = run.watch.spent + 3 * work.look * (len(run.history) + 1)
+    entry |= observe(run, solver, exact, run.best, worked(work, run.count, calls), minibatches)
+    record(run.history, asked.progress, began, run.value, run.h.weight, **entry)
+
+
+def kkt_pair(run, solver: VectorSolver, exact, quick, F):
+    """The pair of ``approximate_kkt``, or None; its point is the best if its merit is as small, unless
+    the last point is kept."""
+    h = run.h
+    if not solver.squares or solver.rows > h.pass_limit:
+        return None
+    pair = approximate_kkt(solver, exact, F, run.best, run.c, h)
+    if not solver.schedule.keeps_last:
+        if merit(value_at(solver, quick, pair.w), h.weight) <= merit(run.value, h.weight):
+            run.best = pair.w
+    return pair
+
+
+def solve(solver: VectorSolver, data, **given):
     """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more,
     or until the KKT residual is at most ``tol`` in two looks running. Returns the best point seen,
     or as the schedule says the last. Epochs are not ``planned`` by the budget.
 
-    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
-    ``keep``: as of the loop over blocks.
+    ``given``: see ``RunOptions``; ``keep``: as of the loop over blocks.
     """
-    began, dtype = started(keep), dtype or torch.float32
-    work = Work()
-    ended = ending(began, stop, seconds, iterations, oracles, share, work)
-    exact, quick, data = opened(solver, data, device, dtype, exact)
-    rng = torch.Generator(device=device).manual_seed(seed)
+    asked = RunOptions(**given)
+    keep, device, dtype = asked.keep, asked.device, asked.dtype or torch.float32
+    began, work = started(keep), Work()
+    ended = ending(began, asked.stop, asked.seconds, asked.iterations, asked.oracles, asked.share, work)
+    exact, quick, data = opened(solver, data, device, dtype, asked.exact)
+    rng = torch.Generator(device=device).manual_seed(asked.seed)
     h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
     state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
     run = VectorRun(state=state, c=c, h=h, rng=rng, waiting=data.waiting, ahead=[], work=work, length=h.stage)
-    F = oracle_of(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
+    F = VectorOracle(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
     run.ahead = F.ahead
+    few = []
     if solver.rows > h.probe:
         few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))]
-    else:
-        few = []
-
-    def G(x):
-        """The gradient at x, from a few minibatches or from all rows."""
-        if few:
-            at = F.pooled(x, few)
-        else:
-            at = F.whole(x)
-        s, direct = F.slope(x, at.value)
-        return at.pull(s) + direct
+    G = gradient_of_few(F, few)
 
     def minibatches(x, y, held):
         """Gradients of fresh minibatches at x."""
-        return gradients(
-            solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
-        )
+        fresh = torch.Generator(device=device).manual_seed(asked.seed + 1 + run.count)
+        return gradients(solver, data, x, y, held, fresh)
 
-    spare(h, few, priced(lambda: G(state.w))[1], seconds if share is None else share)
+    spare(h, few, priced(lambda: G(state.w))[1], asked.seconds if asked.share is None else asked.share)
     run.value, first = starting_value(solver, quick, state.w, G, rng, h.halvings), state.w.clone()
     run.best = first.clone()
-    set_out(run, solver, quick, F, h, c, G)
-    work.look, work.call = (
-        priced(lambda: value_at(solver, quick, state.w))[1],
-        call_price(solver, data, state.w, c, h),
-    )
-    watch = watching(tol, work.look, work.call * solver.samples)
-    run.first, run.worst = merit(run.value, h.weight), run.value[2]
-    history: list = []
-    run.watch, run.history, reason = watch, history, ""
+    set_out(run, solver, quick, F, G)
+    work.look = priced(lambda: value_at(solver, quick, state.w))[1]
+    work.call = call_price(solver, data, state.w, c, h)
+    run.watch = watching(asked.tol, work.look, work.call * solver.samples)
+    run.first, run.worst, reason = merit(run.value, h.weight), run.value[2], ""
     inside = keep is not None and keep.again("steps", run)
     while not reason:
-        if not inside:
-            if not run.left:
-                open_epoch(run, solver, F, h)
-            run.pause = max(run.left - h.look, 0)
         if inside:
             reason = ended(run.count, state.oracles)
-        else:
-            reason = ""
-        inside, reason = False, take_steps(run, solver, F, h, iterations, oracles, ended, keep, reason)
-        last, finite = keep_the_better(run, solver, quick, h)
-        if not run.left or not finite:
-            close_epoch(run, solver, last, h)
-            if solver.centred and schedule.adapts:
-                move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], run.worst, G, dtype)
-            run.worst = last[2]
-        entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
-        work.looks = watch.spent + 3 * work.look * (len(history) + 1)
-        entry |= observe(
-            watch,
-            solver,
-            exact,
-            run.best,
-            run.value,
-            c,
-            h,
-            worked(work, run.count, state.oracles),
-            minibatches,
-        )
-        record(history, progress, began, run.value, h.weight, **entry)
+        elif not run.left:
+            open_epoch(run, solver, F)
+        if not inside:
+            run.pause = max(run.left - h.look, 0)
+        inside, reason = False, take_steps(run, solver, F, asked, ended, reason)
+        close_look(run, solver, quick, G)
+        write_look(run, solver, exact, minibatches, asked, began)
         if not reason and schedule.adapts:
-            reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
-    if solver.squares and solver.rows <= h.pass_limit:
-        pair = approximate_kkt(solver, exact, F, run.best, c, h)
-    else:
-        pair = None
-    if pair is not None and not schedule.keeps_last:
-        if merit(value_at(solver, quick, pair.w), h.weight) <= merit(run.value, h.weight):
-            run.best = pair.w
+            reason = reached(run.watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
+    pair = kkt_pair(run, solver, exact, quick, F)
     if solver.centred and not schedule.adapts:
         centre_at(solver, exact, run.best.double(), c, h)
     w = run.best.double()
@@ -340,11 +329,11 @@ def solve(
         c=c,
         h=h,
         eta=run.eta,
-        history=history,
+        history=run.history,
         iterations=run.count,
         seconds=time.perf_counter() - began,
         reason=reason,
-        status=status(stop, schedule.adapts and watch.held >= 2),
+        status=status(asked.stop, schedule.adapts and run.watch.held >= 2),
         broken=run.broken,
         exact=exact,
         epsilon=pair and pair.epsilon,

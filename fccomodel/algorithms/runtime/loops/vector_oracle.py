@@ -48,113 +48,93 @@ def linearised(f, w):
     return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push, taped=value, x=x)
 
 
-def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
+class VectorOracle:
     """The operations that a step may ask for.
 
     ``state.oracles`` counts the calls: one is the value and the derivative of one g_i at one sample.
 
-    batch()             the next minibatch
-    sample(w, batch)    F(w; batch), linearised
-    whole(w)            F(w) by a full pass, linearised
-    value(w)            F(w) by a full pass, without derivatives
-    pooled(w, batches)  F(w) by several minibatches, linearised
-    many(w)             F(w) by a full pass, or by 100 minibatches, linearised
-    mean(w, batches)    F(w) by several minibatches, without derivatives
-    slope(w, u, gamma)  derivatives of phi in u and in w, its smoothing parameters times gamma; with
-                        ``chosen`` by samples of phi
-    phi(w, u)           value of phi
-    prox(w, step)       prox_{step R}(w), a new vector
-    keep                whether the Jacobian is kept as a q x p matrix; if not, or if q > 128, products
-                        with it are computed
-    smoothing           whether phi has kinks
-    share               share of all samples in a minibatch
-    partial             whether phi is computed by samples
-    late()              whether the budget is used up
-    ahead               minibatches that are drawn but not yet asked for
+    keep       whether the Jacobian is kept as a q x p matrix; if not, or if q > 128, products with it
+               are computed
+    smoothing  whether phi has kinks
+    share      share of all samples in a minibatch
+    partial    whether phi is computed by samples
+    late       late() says whether the budget is used up
+    ahead      minibatches that are drawn but not yet asked for
     """
-    ahead: list = []
 
-    def batch():
+    def __init__(self, solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
+        self.solver, self.data, self.rng = solver, data, rng
+        self.c, self.state, self.h, self.late = c, state, h, late
+        self.ahead: list = []
+        self.partial, self.smoothing = solver.outer_part is not None, solver.centred
+        self.keep = solver.components <= 128 and solver.components * len(state.w) <= h.matrix
+        self.share = min(1.0, solver.samples / solver.rows) if solver.rows else 1.0
+
+    def batch(self):
         """The next minibatch."""
-        if not ahead:
-            parts = solver.draw(data, rng, solver.block)
-            ahead.extend(
-                zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * solver.block
-            )
-        return ahead.pop(0)
+        if not self.ahead:
+            parts, count = self.solver.draw(self.data, self.rng, self.solver.block), self.solver.block
+            drawn_ahead = zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * count
+            self.ahead.extend(drawn_ahead)
+        return self.ahead.pop(0)
 
-    def sample(w, chosen):
-        """The linearisation of a minibatch's mean at w."""
-        state.oracles += solver.samples
-        return linearised(lambda x: solver.inner(data, x, chosen, h), w)
+    def inner(self, w, batch):
+        """F(w; batch), not counted."""
+        return self.solver.inner(self.data, w, batch, self.h)
 
-    def pooled(w, batches):
-        """The linearisation of the mean over several minibatches at w."""
-        state.oracles += solver.samples * len(batches)
-        return linearised(
-            lambda x: sum(solver.inner(data, x, chosen, h) for chosen in batches) / len(batches), w
-        )
+    def sample(self, w, batch):
+        """F(w; batch), linearised."""
+        self.state.oracles += self.solver.samples
+        return linearised(lambda x: self.inner(x, batch), w)
 
-    def mean(w, batches):
-        """The mean over several minibatches at w, without derivatives."""
-        state.oracles += solver.samples * len(batches)
-        return sum(solver.inner(data, w, chosen, h) for chosen in batches) / len(batches)
+    def pooled(self, w, batches):
+        """F(w) by several minibatches, linearised."""
+        self.state.oracles += self.solver.samples * len(batches)
+        return linearised(lambda x: sum(self.inner(x, batch) for batch in batches) / len(batches), w)
 
-    def whole(w):
-        """The linearisation of the expectation over all rows at w."""
-        state.oracles += solver.rows
-        return linearised(lambda x: solver.inner_full(data, x, h), w)
+    def mean(self, w, batches):
+        """F(w) by several minibatches, without derivatives."""
+        self.state.oracles += self.solver.samples * len(batches)
+        return sum(self.inner(w, batch) for batch in batches) / len(batches)
 
-    def many(w):
-        """The linearisation over all rows, or over many minibatches if rows are too many."""
-        if solver.rows <= h.pass_limit:
-            return whole(w)
-        return pooled(w, [batch() for _ in range(min(100, math.ceil(h.pass_limit / solver.samples)))])
+    def whole(self, w):
+        """F(w) by a full pass, linearised."""
+        self.state.oracles += self.solver.rows
+        return linearised(lambda x: self.solver.inner_full(self.data, x, self.h), w)
 
-    def value(w):
-        """The expectation over all rows at w, without derivatives."""
-        state.oracles += solver.rows
-        return solver.inner_full(data, w, h)
+    def many(self, w):
+        """F(w) by a full pass or, if rows are too many, by 100 minibatches, linearised."""
+        if self.solver.rows <= self.h.pass_limit:
+            return self.whole(w)
+        count = min(100, math.ceil(self.h.pass_limit / self.solver.samples))
+        return self.pooled(w, [self.batch() for _ in range(count)])
 
-    def slope(w, u, gamma=1.0, chosen=None):
-        """The derivative of phi in u, and the direct derivative in w; smoothing times gamma."""
+    def value(self, w):
+        """F(w) by a full pass, without derivatives."""
+        self.state.oracles += self.solver.rows
+        return self.solver.inner_full(self.data, w, self.h)
+
+    def slope(self, w, u, gamma=1.0, chosen=None):
+        """The derivatives of phi in u and in w, its smoothing parameters times gamma; with ``chosen``
+        by samples of phi."""
         if gamma == 1:
-            scaled = h
+            scaled = self.h
         else:
-            scaled = h.smoothed(lambda lam: gamma * lam)
+            scaled = self.h.smoothed(lambda lam: gamma * lam)
         y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
         with torch.enable_grad():
-            part = solver.outer_part if chosen is not None else None
+            part = self.solver.outer_part if chosen is not None else None
             if part is None:
-                taped = solver.outer(data, x, y, c, scaled)
+                taped = self.solver.outer(self.data, x, y, self.c, scaled)
             else:
-                taped = part(data, x, y, c, chosen, scaled)
+                taped = part(self.data, x, y, self.c, chosen, scaled)
         return torch.autograd.grad(taped, (y, x), allow_unused=True, materialize_grads=True)
 
-    def phi(w, u):
-        """The outer function at (w, u)."""
-        return solver.outer(data, w, u, c, h)
+    def phi(self, w, u):
+        """The value of phi."""
+        return self.solver.outer(self.data, w, u, self.c, self.h)
 
-    def prox(w, step):
-        """Project w in place, with a proximal step."""
-        solver.project(w, step)
+    def prox(self, w, step):
+        """prox_{step R}(w), in the place of w."""
+        self.solver.project(w, step)
         return w
-
-    return SimpleNamespace(
-        batch=batch,
-        sample=sample,
-        pooled=pooled,
-        mean=mean,
-        many=many,
-        whole=whole,
-        value=value,
-        slope=slope,
-        phi=phi,
-        prox=prox,
-        late=late,
-        ahead=ahead,
-        partial=solver.outer_part is not None,
-        keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix,
-        smoothing=solver.centred,
-        share=min(1.0, solver.samples / solver.rows) if solver.rows else 1.0,
-    )

@@ -10,14 +10,14 @@ import numpy as np
 
 from fccomodel import pipeline
 from fccomodel.app import new_rows
-from fccomodel.app.python import starting
+from fccomodel.app.python.starts import begun
 from fccomodel.app.python.sweeps import errors
 from fccomodel.app.python.sweeps.record import Point, Sweep
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.pipeline import starts
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 #: A curve through answers is continued for at most this many times the distance of the last two.
 FARTHEST_STEP = 2.0
@@ -126,7 +126,7 @@ def _planned(
         like = done[near].planned
     planned = pipeline.plan(compiled, binding, chosen, bound=data, like=like)
     if near is None:
-        return starting.begun(planned, start)
+        return begun(planned, start)
     return starts.begun(planned, _before(planned, cell, near, lists, done))
 
 

@@ -99,13 +99,13 @@ def compare(
     bench = Bench(task, compiled, bound)
     bench.bind_all()
     if checkpoints is not None:
-        from fccomodel.app.stored.comparison import kept
+        from fccomodel.app.stored.comparison.checkpoints import Kept, begun
 
         rows = bench.bound(Job(algorithm="", seed=seeds[0]))[0]
         if process.rank() > 0:
-            known = kept.Kept(checkpoints)
+            known = Kept(checkpoints)
         else:
-            known = kept.begun(checkpoints, task, rows, compiled.hash)
+            known = begun(checkpoints, task, rows, compiled.hash)
         bench.task = replace(task, kept=known)
     refused, unverified = _lacking(bench, names, seeds[0])
     able = [name for name in names if name not in refused]

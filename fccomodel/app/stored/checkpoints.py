@@ -49,7 +49,7 @@ def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> I
 
 def _clear(folder: Path) -> None:
     """Remove the checkpoints of all runs, and the records of a comparison. Other files stay."""
-    from fccomodel.app.stored.comparison.kept import COMPARISON, DIGITS, RUN
+    from fccomodel.app.stored.comparison.checkpoints import COMPARISON, DIGITS, RUN
     from fccomodel.execution.checkpoints import Checkpoints, remove
 
     (folder / COMPARISON).unlink(missing_ok=True)

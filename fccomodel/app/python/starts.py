@@ -12,7 +12,7 @@ from fccomodel.app import errors
 from fccomodel.app.stored import results
 from fccomodel.core.diagnostics import refuse
 from fccomodel.pipeline import starts
-from fccomodel.plan.start import Start
+from fccomodel.plan.starts import Start
 
 
 def begun(planned: pipeline.Planned, start: Any) -> pipeline.Planned:
