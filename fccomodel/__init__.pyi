@@ -22,6 +22,7 @@ from fccomodel.app.python.modelling import (
     dim as dim,
     draw as draw,
     grid as grid,
+    if_else as if_else,
     index as index,
     integer as integer,
     iterate as iterate,
@@ -245,6 +246,11 @@ logmeanexp: _Reduction
 theta log of the mean of exp(e / theta)
 
 In a file: logmeanexp(theta = 1)[k in K] f"""
+
+def lognormal(mean: Value, sd: Value) -> Set:
+    """lognormal(mean, sd): a distribution, for ``E(f(z) for z in lognormal(...))``
+
+    exp(u) with u normal(mean, sd): mean and sd are those of the logarithm"""
 
 def logsigmoid(u: Value) -> Term:
     """logsigmoid(u)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.data.drawn import drawn
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,7 +19,8 @@ class BoundTable:
     n         number of rows
     columns   arrays (n, *shape): float64 numbers (float32 if the source has them and the user asked
               for it), or int64 positions of labels. A family's table has the hidden column
-              ``__family``: the position of a label, or the value of a number
+              ``__family``: the position of a label, or the value of a number. A column that only
+              nets read may be a ``DrawnColumn``
     encoding  for each column, how it was read and scaled
     rows      numbers of the rows in the source; None for all rows in their order
     indices   prepared groups and orders of all rows: by the expression that decides them, arrays by
@@ -40,9 +42,9 @@ class BoundTable:
         return self.rows
 
 
-def mapped(values: np.ndarray) -> bool:
-    """Whether a column holds vectors that are mapped from a file."""
-    return isinstance(values, np.memmap) and values.ndim > 1
+def mapped(values: Any) -> bool:
+    """Whether a column's vectors stay where they are: in a file, or in a source that draws them."""
+    return drawn(values) or isinstance(values, np.memmap) and values.ndim > 1
 
 
 #: Draws that replace a distribution, if nobody gives their number.

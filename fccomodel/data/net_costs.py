@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir
+from fccomodel.core.work import Rates
 from fccomodel.data import draw_counts
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn as is_drawn
 
 if TYPE_CHECKING:
     import torch
@@ -89,6 +91,28 @@ def _of_net(bound: Bound, name: str) -> float:
     """Multiply-adds of one pass of one net."""
     rows = evaluations(bound, name)
     module = bound.nets[name]
+    return _fetches(bound, name) + _of_rows(bound, name, rows, module)
+
+
+def _fetches(bound: Bound, name: str) -> float:
+    """The time to fetch all rows that a net is applied to, if they are drawn, as multiply-adds."""
+    columns = {
+        (child.binder.domain.table, child.name)
+        for node in bound.problem.expressions(ir.NetCall)
+        if node.net == name
+        for child in node.children
+        if isinstance(child, ir.Column) and isinstance(child.binder.domain, ir.RowSet)
+    }
+    seconds = 0.0
+    for table, column in columns:
+        values: Any = bound.tables[table].columns[str(column)]
+        if is_drawn(values):
+            seconds += bound.tables[table].n * values.source.seconds
+    return seconds / Rates().product
+
+
+def _of_rows(bound: Bound, name: str, rows: int, module: torch.nn.Module) -> float:
+    """Multiply-adds of a net for so many rows."""
     if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in module.parameters()) <= THRIFTY_PASS:
         return 0.0
     return rows * multiply_adds(module, input_shape(bound, name))

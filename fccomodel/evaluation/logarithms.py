@@ -22,6 +22,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, operands
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.sets import elements
 from fccomodel.library import atoms, reductions
@@ -222,6 +223,8 @@ class Logarithms(memory.Owned):
             case ir.Column(binder=binder, name=str() as name) if isinstance(binder.domain, ir.RowSet):
                 table = binder.domain.table
                 key = table, name
+                if drawn(bound.tables[table].columns[name]):
+                    return REALS
                 if key not in self.columns:
                     self.columns[key] = _ends(bound.tables[table].columns[name])
                 return self.columns[key]

@@ -27,9 +27,15 @@ _REDUCTIONS = {
     "var": "variance{0} u",
     "norm1": "sum{0} abs(u)",
     **dict.fromkeys(("norm2", "norm"), "sqrt(sum{0} u^2)"),
+    "median": "E{0} abs(v - u), whose least u is a median",
+    "quantile": "cvar(tail = 0.1){0} u, which bounds the quantile",
     **dict.fromkeys(("count", "cardinality"), "sum{0} 1"),
     **dict.fromkeys(("pr", "p", "probability", "chance"), "prob{0} (u <= v)"),
 }
+
+
+#: Types of the words that begin statements with long formulas.
+_FORMULAS = ("SENSE", "LET", "DEF", "NAME")
 
 
 # --------------------------------------------------------------------------------- whole statements
@@ -124,6 +130,8 @@ def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagn
         diagnostic = mistake.explained(slip)
         if diagnostic is not None:
             return diagnostic
+    if words[0].type in _FORMULAS and (kinds >= _VALUE or kinds >= _OPERATOR):
+        form = ""  # inside a formula the statement's form does not help
     return errors.syntax.unexpected(words[k], _reason(slip.before, kinds), form, slip.at)
 
 
@@ -228,6 +236,33 @@ def _reserved(s: Slip, word: Token) -> Diagnostic | None:
     if label or index or value:
         return errors.syntax.reserved(word, s.at, reduction=word.type == "RED")
     return None
+
+
+def _choice(s: Slip, word: Token) -> Diagnostic:
+    """``if`` without round brackets around the choice."""
+    return errors.syntax.choice_without_brackets(s.at)
+
+
+def _several_variables(s: Slip, var: Token, *_: Token) -> Diagnostic:
+    """``var x, y;``."""
+    return errors.syntax.several_names(var, s.at)
+
+
+def _value_of_a_dim(s: Slip, dim: Token, name: Token, equal: Token) -> Diagnostic:
+    """``dim n = 5;``."""
+    return errors.syntax.value_of_a_dim(name, s.at)
+
+
+def _bounds_first(s: Slip, var: Token, number: Token) -> Diagnostic:
+    """``var 0 <= y <= 1;``."""
+    return errors.syntax.bounds_before_the_name(var, s.at)
+
+
+def _entries(s: Slip, *_: Token) -> Diagnostic | None:
+    """``[1, 2, 3]``, a vector written out."""
+    if not {"NUMBER", "NAME"} <= s.expected:
+        return None
+    return errors.syntax.vector_written_out(s.at)
 
 
 def _reduction_as_name(s: Slip, reduction: Token, word: Token) -> Diagnostic | None:
@@ -335,6 +370,11 @@ MISTAKES = (
     Mistake("any any", _semicolon, "options { seed = 1 }"),
     Mistake("EQUAL", _equals, "minimize E[z ~ D | z.y = 1] u;"),
     Mistake("CMP", _compares, "let a == 1;"),
+    Mistake("IF", _choice, "minimize E[z ~ D] if z.y == 1 then u else v;"),
+    Mistake("VAR|PARAM any COMMA", _several_variables, "var x, y;"),
+    Mistake("VAR|PARAM any [] COMMA", _several_variables, "var x[d], y;"),
+    Mistake("DIM any EQUAL", _value_of_a_dim, "dim n = 5;"),
+    Mistake("VAR|PARAM NUMBER|ADD", _bounds_first, "var 0 <= y <= 1;"),
     Mistake("any", _reserved, "minimize sum[data in K] u;"),
     Mistake("RED any", _reduction_as_name, "minimize mean * u;"),
     Mistake("NAME name|NUMBER", _subscript, "minimize mean_i u;"),
@@ -344,6 +384,7 @@ MISTAKES = (
     Mistake("RED [] LPAR ... COMMA", _two_bodies, "minimize cvar[z ~ D](0.1, u);"),
     Mistake("any COLON NUMBER", _range_type, "data D : table(k: 1 .. 3);"),
     Mistake("IN LSQB", _interval, "var p in [0, 1];"),
+    Mistake("LSQB", _entries, "minimize dot(w, [1, 2, 3]);"),
     Mistake("LET any LPAR", _function_by_let, "let f(z) = u;"),
     Mistake("RED [] name|NUMBER|LPAR", _body_in_brackets, "minimize E[u] v;"),
     Mistake("NUMBER NAME", _number_or_name, "minimize 2u;"),

@@ -18,18 +18,19 @@ class Strength(IntEnum):
     A ``REDUCED`` expression ends in the body of a reduction, so that nothing can follow it.
     """
 
-    OR = 0
-    AND = 1
-    NOT = 2
-    COMPARED = 3
-    RANGED = 4
-    SUM = 5
-    REDUCED = 6
-    PRODUCT = 7
-    SIGNED = 8
-    POWER = 9
-    POSTFIX = 10
-    ATOM = 11
+    CHOICE = 0
+    OR = 1
+    AND = 2
+    NOT = 3
+    COMPARED = 4
+    RANGED = 5
+    SUM = 6
+    REDUCED = 7
+    PRODUCT = 8
+    SIGNED = 9
+    POWER = 10
+    POSTFIX = 11
+    ATOM = 12
 
 
 class Demands(NamedTuple):
@@ -90,7 +91,7 @@ class Writer:
         self.marks.append(Mark(start=start, end=self.length, span=span, leaf=leaf))
 
     # ---------------------------------------------------------------------------------- expressions
-    def expression(self, node: syntax.Expr, demand: Strength = Strength.OR) -> None:
+    def expression(self, node: syntax.Expr, demand: Strength = Strength.CHOICE) -> None:
         """Write an expression, in brackets if its place demands more strength than it has."""
         bracketed = strength(node) < demand
         self("(" * bracketed)
@@ -108,6 +109,13 @@ class Writer:
                 self(node.id)
             case syntax.Unary() | syntax.Binary() | syntax.Compare() | syntax.Range():
                 self._operation(node)
+            case syntax.Choice():
+                self("if ")
+                self.expression(node.condition, Strength.OR)
+                self(" then ")
+                self.expression(node.yes)
+                self(" else ")
+                self.expression(node.no)
             case syntax.Field():
                 self.expression(node.obj, Strength.POSTFIX)
                 self(".", node.name)
@@ -276,6 +284,8 @@ def expression(node: syntax.Expr) -> str:
 def strength(node: syntax.Expr) -> Strength:
     """How tightly an expression's text holds together."""
     match node:
+        case syntax.Choice():
+            return Strength.CHOICE
         case syntax.Unary(op="not"):
             return Strength.NOT
         case syntax.Unary():

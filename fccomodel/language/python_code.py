@@ -159,14 +159,12 @@ class PythonWriter:
     def _atom(self, node: syntax.Expr) -> str:
         """A formula that needs no brackets anywhere."""
         match node:
-            case syntax.Number():
-                return _number(node)
-            case syntax.String():
-                return repr(node.value)
-            case syntax.Name():
-                return self.name(node.id)
+            case syntax.Number() | syntax.String() | syntax.Name():
+                return self._word(node)
             case syntax.Compare():
                 return self._chain(node)
+            case syntax.Choice():
+                return f"{self.fc('if_else')}({self.listed((node.condition, node.yes, node.no))})"
             case syntax.Range():
                 return self._range(node)
             case syntax.Field():
@@ -182,6 +180,14 @@ class PythonWriter:
             case syntax.Reduce():
                 return self._reduce(node)
         raise TypeError(node)
+
+    def _word(self, node: syntax.Number | syntax.String | syntax.Name) -> str:
+        match node:
+            case syntax.Number():
+                return _number(node)
+            case syntax.String():
+                return repr(node.value)
+        return self.name(node.id)
 
     def _unary(self, node: syntax.Unary) -> str:
         if node.op == "not":
@@ -244,7 +250,13 @@ class PythonWriter:
         return f"{self.fc('sampler')}({', '.join([repr(node.func), *parts])})"
 
     def _keywords(self, keywords: Iterable[syntax.Keyword]) -> list[str]:
-        return [keyword_argument(item.name, self.formula(item.value)) for item in keywords]
+        return [keyword_argument(item.name, self._option(item)) for item in keywords]
+
+    def _option(self, item: syntax.Keyword) -> str:
+        """The value of a named argument; the word after ``empty`` is a text in Python."""
+        if item.name == "empty" and isinstance(item.value, syntax.Name):
+            return repr(item.value.id)
+        return self.formula(item.value)
 
     # ------------------------------------------------------------------------------- comprehensions
     def _reduce(self, node: syntax.Reduce) -> str:

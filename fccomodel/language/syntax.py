@@ -67,6 +67,15 @@ class Compare(Expr):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choice(Expr):
+    """``if condition then yes else no``."""
+
+    condition: Expr
+    yes: Expr
+    no: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
 class Range(Expr):
     """``low .. high by step``, both ends included."""
 

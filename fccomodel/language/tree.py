@@ -6,6 +6,7 @@ The functions for statements are in ``language/statements``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -218,6 +219,28 @@ def _unary(c: list, at: Span) -> syntax.Expr:
 @_rule("compare")
 def _compare(c: list, at: Span) -> syntax.Expr:
     return syntax.Compare(operands=tuple(c[::2]), ops=tuple(str(op) for op in c[1::2]), span=at)
+
+
+@_rule("choice")
+def _choice(c: list, at: Span) -> syntax.Expr:
+    return syntax.Choice(condition=c[0], yes=c[1], no=c[2], span=at)
+
+
+@_rule("member")
+def _member(c: list, at: Span) -> syntax.Expr:
+    """``z.y in {a, b}`` as ``z.y == a or z.y == b``, and ``z.y in a .. b`` as ``a <= z.y <= b``."""
+    place = Span(start=c[0].span.start, end=lexer.span(c[1]).end)
+    column = _field(c[:2], place)
+    domain = c[2]
+    if isinstance(domain, syntax.Range) and domain.step is None:
+        operands = (domain.low, column, domain.high)
+        return syntax.Compare(operands=operands, ops=("<=", "<="), span=at)
+    if not isinstance(domain, syntax.SetLiteral):
+        raise Refusal(errors.syntax.member_of_a_named_set(at))
+    cases: list[syntax.Expr] = [
+        syntax.Compare(operands=(column, item), ops=("==",), span=at) for item in domain.items
+    ]
+    return functools.reduce(lambda a, b: syntax.Binary(op="or", left=a, right=b, span=at), cases)
 
 
 @_rule("range")

@@ -82,7 +82,7 @@ class Compiled:
 class Binding:
     """What the user gave to bind: a binding file (or the same as a mapping), data by name, params, nets.
 
-    ``given_as`` is the origin of all but what the file holds.
+    ``given_as`` is the origin of all but what the file holds. ``drawing`` says how rows are drawn.
     """
 
     spec: Mapping[str, Any] | Path | None = None
@@ -92,6 +92,7 @@ class Binding:
     samplers: Mapping[str, Any] = field(default_factory=dict)
     data_dir: Path | None = None
     allow_python: bool = False
+    drawing: Any = None
     given_as: str = options.KEYWORD
 
     @property

@@ -9,7 +9,7 @@ import keyword
 from collections.abc import Iterable
 
 #: names that emitted functions use for their own
-LOCALS = "w w_prev u c h t y data batch G T rng torch math time part RANKS OWNERS".split()
+LOCALS = "w w_prev u c h t y data batch G T rng torch math time part row_seed RANKS OWNERS".split()
 #: how the names of the functions of Moreau envelopes begin
 OF_ENVELOPES = ("slope_", "envelope_")
 #: what their lines call, beside the functions of ``runtime.support``, ``proximal.maps`` and of reductions

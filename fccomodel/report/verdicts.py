@@ -16,6 +16,7 @@ from fccomodel.core.failure import Failure
 from fccomodel.core.work import Meter
 from fccomodel.data import nets
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import members
 from fccomodel.report import advice as advising
 from fccomodel.report.advice import Ending
@@ -543,7 +544,9 @@ def cancelling(system: System, lost: float) -> Iterator[str]:
     columns = {
         (n.binder.domain.table, n.name)
         for n in system.problem.expressions(ir.Column)
-        if n.name is not None and isinstance(n.binder.domain, ir.RowSet)
+        if n.name is not None
+        and isinstance(n.binder.domain, ir.RowSet)
+        and not drawn(system.bound.tables[n.binder.domain.table].columns[n.name])
     }
     sizes = {(t, c): float(np.abs(system.bound.tables[t].columns[c]).max(initial=0.0)) for t, c in columns}
     table, column = max(sizes, key=lambda key: sizes[key], default=("", ""))

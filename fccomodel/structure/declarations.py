@@ -11,6 +11,7 @@ import numpy as np
 
 from fccomodel.core import ir, progressions
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn
 from fccomodel.library import distributions, ranges, sets
 from fccomodel.library.amounts import SOME, Amount, amount
 from fccomodel.library.atoms import Interval
@@ -169,9 +170,10 @@ class Declarations:
                 declared = self._typed(columns[node.name], node.shape)
         if self.bound is None or domain.table not in self.bound.tables:
             return declared
-        if node.name not in self.bound.tables[domain.table].columns:
+        values = self.bound.tables[domain.table].columns.get(node.name)
+        if values is None or drawn(values):
             return declared
-        data = self.measured(self.bound.tables[domain.table].columns[node.name], rows=True)
+        data = self.measured(values, rows=True)
         if data.interval.inside(declared.interval) and not declared.interval.inside(data.interval):
             return data
         if node.shape:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from support.places import GOLDEN
 
+import fccomodel
 from fccomodel import structure
-from fccomodel.algorithms import Theorem
 from fccomodel.app.shown import explain
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
-from fccomodel.plan import assumptions
-from fccomodel.plan.ranking import Ranking
 from fccomodel.structure import RULES, Analysis, why
 from fccomodel.structure.facts import Facts
 
@@ -118,63 +115,34 @@ def test_numbers_in_json() -> None:
     assert objective["monotone"] == {"u": "none"} and objective["range"][0] == pytest.approx(0.2689, rel=1e-3)
 
 
+TAIL_OF_PAIRS = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
+minimize cvar(tail = 0.5)[p in D | p.y == 1] (E[n ~ D | n.y == -1] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
+    + 0.1 * norm1(w);"""
+
+
 def test_a_plan_is_shown() -> None:
-    promise = Theorem(name="Theorem 4.7", rate="n / eps^5")
-    record = SimpleNamespace(title="SONEX", theorem="Theorem 4.7", rate="n / eps^5", counts="iterations",
-                             requires={"outer prox": "a prox"})  # fmt: skip
-    term = SimpleNamespace(
-        label="objective",
-        text="log(1 + u)",
-        kind="composition",
-        n=12,
-        d1=2,
-        inner=("E_j g", "E_j h"),
-        depth=1,
-    )
-    step = SimpleNamespace(
-        reformulation=SimpleNamespace(title="cvar", account="removes cvar"), sentences=("a sentence",)
-    )
-    normal = SimpleNamespace(
-        terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(step,))
-    )
-    plan = SimpleNamespace(
-        algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
-        promise=promise, practice=("steps: Adam-type",),
-        rate="12 / eps^5", findings={"outer prox": assumptions.Finding(holds=True, why="exact")}, unverified=(), constants=None,
-        undefined=(), others=[(["sox"], "a smooth f")], ranking=Ranking(), entrants=(), title=record.title, counts="iterations",
-        clauses=record.requires, guarantee="stationarity", interior=False,
-        options={"algorithm": ("sonex", "automatic")},
-    )  # fmt: skip
-    found = from_file("card_form")
+    rows = {"x": np.random.default_rng(0).normal(size=(60, 3)), "y": np.where(np.arange(60) < 12, 1, -1)}
+    planned = fccomodel.compile(TAIL_OF_PAIRS).bind(data={"D": rows}).plan(algorithm="sonex")
+    found, plan = planned.analysis, planned.plan
     text = explain.to_text(found, plan)
     for words in (
         "Structure",
-        "12 blocks of 2 expectations",
-        "tracked: E_j g",
-        "prox: x",
-        "cvar: a sentence",
-        "removes cvar",
+        "composition, 12 blocks",
+        "tracked: E[n ~ D | n.y == -1] sqhinge(1 + dot(w, n.x) - dot(w, p.x))",
+        "prox: 0.1 * norm1(w)",
+        "variational tail mean: cvar",
+        "removes cvar, topk",
         "Algorithm  sonex",
+        "chosen by name",
+        "outer prox (Assumption 3.2): proved",
     ):
         assert words in text
-    assert "a smooth f" in text.split("Rejected")[1] and "outer prox (a prox): proved; exact" in text
+    assert "not smooth: cvar has kinks" in " ".join(text.split("Rejected")[1].split())
     told = explain.to_json(found, plan)
-    assert (
-        told["algorithm"] == "sonex"
-        and told["via"] == ["cvar", "penalty"]
-        and told["rejected"] == {"sox": ["a smooth f"]}
-    )
-    assert told["structure"][0]["inner"] == ["E_j g", "E_j h"]
-
-
-def test_a_bare_plan_is_enough() -> None:
-    @dataclass
-    class Bare:
-        algorithm: str = "sgd"
-        via: tuple[str, ...] = ()
-        rejected: dict[str, list[str]] = field(default_factory=dict)
-
-    assert "Algorithm  sgd" in explain.to_text(from_file("cox"), Bare())
+    assert told["algorithm"] == "sonex" and told["via"] == ["variational tail mean", "outer Moreau smoothing"]
+    assert told["rejected"]["icppac"][0].endswith("the model has no constraint")
+    assert told["structure"][1]["inner"] == ["E[n ~ D | n.y == -1] sqhinge(1 + dot(w, n.x) - dot(w, p.x))"]
+    assert told["structure"][1]["n"] == 12 and told["assumptions"]["outer prox"]["holds"]
 
 
 # ---------------------------------------------------------------------------------------------- why

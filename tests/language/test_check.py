@@ -701,7 +701,7 @@ def test_findings_are_ordered_and_placed() -> None:
         ("set P = {z in D | z.y == 1}; let a[i in P] = i.time; minimize sum(w) + a[1];", "F0309"),
         ("data E2 : table(x: real); minimize sum(w) + mean[i in D] E[j ~ E2 | j != i] j.x;", "F0306"),
         ("minimize sum(w) + E[z ~ D] (z.y - z);", "F0316"),
-        ("minimize sum(w) + E[z ~ D | z.y + (z.y == 1) > 0] z.time;", "F0305"),
+        ("minimize sum(w) + E[z ~ D | z.y + (sum(w) == 1) > 0] z.time;", "F0305"),
         ("minimize sum(w) + (w and w);", "F0304"),
         ("def f(u, k) = u * k; minimize sum(w) + f(1, 2, 3);", "F0302"),
         ("def f(u, k) = u * k; minimize sum(w) + f(1, q = 3);", "F0302"),

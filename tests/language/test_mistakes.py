@@ -25,5 +25,5 @@ def test_each_row_explains_its_example(row: int, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_word_that_no_row_explains_is_told_with_what_may_stand_there() -> None:
-    (diagnostic,) = found("var w, ;")
+    (diagnostic,) = found("var w ~ ;")
     assert diagnostic.message.startswith("did not expect") and diagnostic.reason.startswith("After `w` comes")

@@ -27,6 +27,7 @@ OPERATORS = {
 #: where to take parameters from, by name
 PARAMETERS = {
     "a": (2.2, 4.0),
+    "c": (0.2, 2.0),
     "delta": (0.2, 2.0),
     "eps": (0.1, 1.0),
     "hi": (0.2, 2.0),

@@ -94,6 +94,11 @@ case(
 )
 case("pairs", "minimize E[p ~ P, n ~ N] sqhinge(1 - dot(w, p.x) + dot(w, n.x));")
 case("pairs_swapped", "minimize E[p ~ P] E[n ~ N] sigmoid(dot(w, n.x) - dot(w, p.x)) * p.time;")
+case(
+    "chosen",
+    'minimize E[z ~ D] (if z.time > 1 then log(z.time) * dot(w, z.x)^2 else z.y * dot(w, z.x)) '
+    '+ E[z ~ D] (z.g == "north") * exp(0.1 * dot(w, z.x)) + sumsq(w)^2;',
+)
 case("maximised", "maximize E[p ~ P, n ~ N] sigmoid(dot(w, p.x) - dot(w, n.x)) - 0.01 * sumsq(w)^2;")
 
 # ----------------------------------------------------------------------------- compositions, nested

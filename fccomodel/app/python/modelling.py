@@ -31,7 +31,7 @@ from fccomodel.language.notation.declarations import (
 )
 from fccomodel.language.notation.model import Notation
 from fccomodel.language.notation.sets import draw, iterate
-from fccomodel.language.notation.terms import between, chain, column, literal, subscript
+from fccomodel.language.notation.terms import between, chain, column, if_else, literal, subscript
 
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result
@@ -46,6 +46,7 @@ __all__ = [
     "dim",
     "draw",
     "grid",
+    "if_else",
     "index",
     "integer",
     "iterate",
@@ -157,6 +158,10 @@ class Model(Shown, Notation):
         samplers: Mapping[str, Callable[..., Any]] | None = None,
         data_dir: str | Path | None = None,
         allow_python: bool = False,
+        keys: Any = None,
+        transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        eval_transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        workers: int = 0,
         **given: Any,
     ) -> BoundModel:
         """Give the model's names their data: ``m.bind(D=frame, mu=0.1, s=module)``.
@@ -174,7 +179,15 @@ class Model(Shown, Notation):
         """
         named = self._by_kind(given)
         return self.compiled.bind(
-            spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named
+            spec=spec,
+            samplers=samplers,
+            data_dir=data_dir,
+            allow_python=allow_python,
+            keys=keys,
+            transform=transform,
+            eval_transform=eval_transform,
+            workers=workers,
+            **named,
         )
 
     def prepare(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.python import starts
@@ -163,6 +165,8 @@ def owned(value: Any) -> Any:
 
     The rows of a query are read. Any other value is returned as it is.
     """
+    if isinstance(value, np.memmap):
+        return value
     value = frame.read(value)
     if isinstance(value, Mapping):
         return {name: owned(part) for name, part in value.items()}
@@ -196,9 +200,11 @@ def _binding(
     samplers: Mapping[str, Callable[..., Any]] | None,
     data_dir: str | Path | None,
     allow_python: bool,
+    drawing: Any = None,
 ) -> pipeline.Binding:
     """The arguments of ``bind`` as the record that the pipeline takes."""
     return pipeline.Binding(
+        drawing=drawing,
         spec=Path(spec) if isinstance(spec, str) else spec,
         data=data,
         params={name: owned(value) for name, value in (params or {}).items()},
@@ -240,6 +246,10 @@ class CompiledModel(latex.Typeset):
         samplers: Mapping[str, Callable[..., Any]] | None = None,
         data_dir: str | Path | None = None,
         allow_python: bool = False,
+        keys: Any = None,
+        transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        eval_transform: Mapping[str, Callable[[Any], Any]] | None = None,
+        workers: int = 0,
         **tables: Any,
     ) -> BoundModel:
         """Give the model's names their data.
@@ -253,9 +263,21 @@ class CompiledModel(latex.Typeset):
         samplers   functions that draw from the model's own distributions:
                    ``function(rng, n, *parameters)`` returns n draws
         data_dir   the folder that file names in the binding start from
+        keys       of a data set whose rows are drawn, the columns that formulas read: a DataFrame or
+                   a mapping of arrays; then no item is read for them. By table for several tables
+        transform  by column, ``{"x": f}``, what a step does to each row that it draws
+        eval_transform  the same for looks, reports and scores, which see rows as they are otherwise
+        workers    processes that fetch rows, as of a torch ``DataLoader``
+
+        A column of vectors that only nets read is drawn row by row if it comes from a large or
+        random Dataset, a folder of images, or an array that is mapped from a file.
         """
+        from fccomodel.data.bind import Given, keyed
+
         given = {name: owned(value) for name, value in _tables(data, tables).items()}
-        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python))
+        given = keyed(self.compiled.problem, given, owned(keys))
+        drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
+        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
 
     def prepare(
         self,
@@ -382,20 +404,24 @@ class BoundModel(latex.Typeset):
         results.write_program(program, Path(path))
         return Path(path).read_text(encoding="utf-8")
 
-    def criterion(self, *, batch: int = 64, algorithm: str | None = None, **given: Any) -> Criterion:
+    def criterion(
+        self, *, batch: int = 64, algorithm: str | None = None, together: bool = True, **given: Any
+    ) -> Criterion:
         """The minimised objective as a ``torch.nn.Module``, for a training loop of your own:
         ``loss = criterion(rows, s=net(x))``.
 
         batch      rows in a batch of ``criterion.sampler()``; the loss takes batches of any size
         algorithm  the algorithm whose gradient the loss has. The default is an algorithm whose
                    estimates are unbiased in the limit
+        together   whether the batches of all ranks are one under ``torch.distributed``. Then every
+                   rank calls the loss at the same time, and gradients are averaged over ranks
 
         Other keywords are options of the algorithm. Raises F0826 if the model has no net, or if a
         part of the model needs more rows than a batch has.
         """
         from fccomodel.app.python import training
 
-        return training.criterion(self, batch=batch, algorithm=algorithm, **given)
+        return training.criterion(self, batch=batch, algorithm=algorithm, together=together, **given)
 
     def solve(
         self,

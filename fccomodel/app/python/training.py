@@ -19,6 +19,7 @@ from fccomodel.data.nets import build
 from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
 from fccomodel.execution.training import errors as refusals
+from fccomodel.execution.training import joint
 from fccomodel.execution.training.recipe import Recipe, Validation, Watch
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
@@ -68,8 +69,8 @@ class Criterion(compiled.Criterion):
     no weights of nets are ``parameters()``. In ``eval()`` mode estimates do not move.
     """
 
-    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int):
-        super().__init__(planned.bound, planned.plan, batch=batch)
+    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True):
+        super().__init__(planned.bound, planned.plan, batch=batch, together=together)
         self.model, self.planned = model, planned
 
     def extra_repr(self) -> str:
@@ -88,6 +89,7 @@ class Criterion(compiled.Criterion):
         *,
         data: Mapping[str, Any] | None = None,
         inputs: Callable[[Any], Any] | None = None,
+        together: bool = False,
         **nets: Any,
     ) -> Values:
         """The objective and the constraints on the rows of a loader, in float64.
@@ -97,10 +99,11 @@ class Criterion(compiled.Criterion):
         inputs   function from a batch to the net's input; by default the batch, or its first entry
         nets     a module, or any function of the inputs, by the name of the model's net; a module runs
                  in evaluation mode
+        together whether every rank of ``torch.distributed`` calls it, each with a part of the rows
         """
         if set(nets) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
-        rows, scores = self._pass(loader, inputs or _first, nets)
+        rows, scores = self._pass(loader, inputs or _first, nets, together)
         bound, point = self._at_scores(rows, scores, data)
         from fccomodel.report.point.system import System
 
@@ -113,7 +116,7 @@ class Criterion(compiled.Criterion):
         )
 
     def _pass(
-        self, loader: Iterable[Any], inputs: Callable[[Any], Any], nets: Mapping[str, Any]
+        self, loader: Iterable[Any], inputs: Callable[[Any], Any], nets: Mapping[str, Any], together: bool
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """The row numbers in increasing order, each once, and the scores of these rows for each net."""
         for name, columns in self.inputs.items():
@@ -132,11 +135,15 @@ class Criterion(compiled.Criterion):
                 for name, net in nets.items():
                     value = net(_on_device_of(net, inputs(batch)))
                     scores[name].append(value.detach().double().cpu().numpy())
-        numbers, first = np.unique(np.concatenate(rows), return_index=True)
-        ordered = {}
-        for name, batches in scores.items():
-            shape = self.inputs[name][0].event
-            ordered[name] = np.concatenate(batches).reshape(-1, *shape)[first]
+        taken = np.concatenate(rows)
+        outputs = {name: np.concatenate(batches) for name, batches in scores.items()}
+        if together:
+            taken = joint.of_all(taken)
+            outputs = {name: joint.of_all(values) for name, values in outputs.items()}
+        numbers, first = np.unique(taken, return_index=True)
+        ordered = {
+            name: values.reshape(-1, *self.inputs[name][0].event)[first] for name, values in outputs.items()
+        }
         return numbers, ordered
 
     def _at_scores(
@@ -277,11 +284,13 @@ class KnownScores(torch.nn.Module):
         return scores[rows.reshape(len(rows), -1)[:, 0].round().long()]
 
 
-def criterion(model: BoundModel, *, batch: int, algorithm: str | None, **given: Any) -> Criterion:
+def criterion(
+    model: BoundModel, *, batch: int, algorithm: str | None, together: bool, **given: Any
+) -> Criterion:
     """The criterion of a bound model; F0826 if the model or the algorithm has none."""
     if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
         refuse(errors.criterion_batch(batch))
-    return Criterion(model, _planned(model, algorithm, **given), batch)
+    return Criterion(model, _planned(model, algorithm, **given), batch, together=together)
 
 
 def _planned(model: BoundModel, algorithm: str | None, **given: Any) -> pipeline.Planned:

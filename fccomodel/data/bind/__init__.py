@@ -24,6 +24,7 @@ from fccomodel.data.bind import (
     errors,
     numbers,
 )
+from fccomodel.data.bind._drawn import Given, keyed, only_nets_read
 from fccomodel.data.bind._families import Opened
 from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
@@ -33,10 +34,11 @@ from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors.binding_file import BINDING_FILE
 from fccomodel.data.bind.errors.demands import ENCODING
 from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.data.drawn import drawn
 from fccomodel.data.sources import Spool
 from fccomodel.data.sources.errors import FILE
 
-__all__ = ["Sink", "bind", "parameters"]
+__all__ = ["Given", "Sink", "bind", "keyed", "parameters"]
 
 
 def bind(
@@ -55,6 +57,7 @@ def bind(
     without: str | None = None,
     rows: Mapping[str, np.ndarray] | None = None,
     sink: Sink | None = None,
+    drawing: Given | None = None,
 ) -> Bound:
     """Bind a model to its data. Raises FccoError with every error at once.
 
@@ -73,6 +76,7 @@ def bind(
     without   a condition on further rows to leave out, in every table
     rows      for some tables, the source's row numbers of the only rows to take
     sink      writes vectors block by block, so that they are not held in memory
+    drawing   transforms and workers of columns whose rows are drawn
 
     Feature matrices are float64, filled column by column, and scaled in place: the peak of memory is
     one copy and a few columns. An array that is float64 and contiguous already is not copied.
@@ -93,6 +97,7 @@ def bind(
         without=_condition(without),
         rows=rows or {},
         sink=sink,
+        drawing=drawing or Given(),
     ).run()
 
 
@@ -152,6 +157,7 @@ class _Binder:
         without: str | None,
         rows: Mapping[str, np.ndarray],
         sink: Sink | None,
+        drawing: Given,
     ):
         self.problem = problem
         self.data = data
@@ -165,6 +171,9 @@ class _Binder:
         self.without = without
         self.only = rows
         self.sink = sink
+        self.drawing = drawing
+        self.lazy = {} if sink is not None else only_nets_read(problem)
+        drawing.check(problem, self.lazy)
         self.errors = Errors()
         self.notes: list[str] = []
         self.spec = Spec()
@@ -265,9 +274,16 @@ class _Binder:
         return domains
 
     # ----------------------------------------------------------------------------------------- data
-    def ways(self, stored: Mapping[str, Any] | None = None) -> _families.Ways:
-        """The settings for reading sources: folders, allowed files, and the encoding of earlier rows."""
-        return _families.Ways(folders=self.folders, within=self.within, stored=stored or {}, spool=self.spool)
+    def ways(self, stored: Mapping[str, Any] | None = None, table: ir.Table | None = None) -> _families.Ways:
+        """The settings for reading sources: folders, allowed files, and the encoding of earlier rows.
+
+        For a ``table`` also which of its columns may be drawn, and how.
+        """
+        ways = _families.Ways(folders=self.folders, within=self.within, stored=stored or {}, spool=self.spool)
+        if table is None:
+            return ways
+        columns = self.lazy.get(table.name, frozenset())
+        return replace(ways, columns=columns, drawing=self.drawing.of(table, columns))
 
     def tables(
         self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]
@@ -285,7 +301,8 @@ class _Binder:
             family_labels = self.family_labels(table, sizes)
             opened = None
             with self.errors.collect(span=table.span, place=section.place if given is None else ""):
-                opened = _families.open_table(table, section, given, where, family_labels, self.ways(stored))
+                ways = self.ways(stored, table)
+                opened = _families.open_table(table, section, given, where, family_labels, ways)
                 if name in self.only:
                     opened = self.rows_alone(name, opened)
             if opened is None:
@@ -299,7 +316,15 @@ class _Binder:
             if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
             drafts[name] = _tables.draft(
-                table, section, opened, stored, sizes, domains.get(name, {}), self.errors, self.sink
+                table,
+                section,
+                opened,
+                stored,
+                sizes,
+                domains.get(name, {}),
+                self.errors,
+                self.sink,
+                self.ways(stored, table).drawing,
             )
             if drafts[name].columns:
                 with self.errors.collect(span=table.span):
@@ -377,6 +402,8 @@ class _Binder:
                     if isinstance(kind.domain, ir.LabelSet):
                         columns[column], notes = _labels.positions(built, kind.domain, what, draft, sizes)
                         self.notes += notes
+                    elif drawn(built.values):
+                        columns[column] = built.values
                     else:
                         _tables.check_domain(built, kind, what, self.members(kind, values), draft.rows)
                         columns[column] = built.values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
-from fccomodel.data.bind import _prepared, _where, errors
+from fccomodel.data.bind import _drawn, _prepared, _where, errors
 from fccomodel.data.bind._encode import labels
 from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import TableSpec, by_name
 from fccomodel.data.bind.collect import at
-from fccomodel.data.sources import RawTable, Request, Spool
+from fccomodel.data.sources import Drawing, RawTable, Request, Spool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,12 +63,16 @@ class Ways:
     within   folders that patterns and queries of the binding file may read
     stored   the encoding of an earlier binding, by column
     spool    a file for columns that are not held in memory
+    columns  columns that only nets read
+    drawing  how the rows of these are drawn
     """
 
     folders: tuple[Path, ...]
     within: tuple[Path, ...] = ()
     stored: Mapping[str, Any]
     spool: Spool | None = None
+    columns: frozenset[str] = frozenset()
+    drawing: Drawing = field(default_factory=Drawing)
 
 
 def open_table(
@@ -104,6 +108,8 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, w
         within=within,
         options=spec.options,
         spool=ways.spool,
+        drawn=_drawn.source_names(spec, ways.columns),
+        drawing=ways.drawing,
     )
     raw = sources.open(value, request)
     if raw.ready:

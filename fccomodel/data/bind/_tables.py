@@ -11,7 +11,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.bind import _encode, _prepared, errors
+from fccomodel.data.bind import _drawn, _encode, _prepared, errors
 from fccomodel.data.bind._encode import Built
 from fccomodel.data.bind._families import Opened, demand_column
 from fccomodel.data.bind._rows import Rows, missing, read
@@ -20,7 +20,7 @@ from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors import words
-from fccomodel.data.sources import RawColumn, RawTable
+from fccomodel.data.sources import Drawing, RawColumn, RawTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -54,6 +54,7 @@ def draft(
     domains: Mapping[str, Any],
     collected: Errors,
     sink: Sink | None = None,
+    drawing: Drawing | None = None,
 ) -> Draft:
     """Bind every column of a table.
 
@@ -64,6 +65,7 @@ def draft(
     domains     the numbers of value sets, by column
     collected   the errors so far; new ones are added
     sink        writes vectors to files; None to hold them in memory
+    drawing     how rows are drawn
     """
     raw, rows = opened.raw, opened.rows
     stored = {name: record for name, record in stored.items() if name not in raw.ready}
@@ -87,18 +89,23 @@ def draft(
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
-            columns[name] = _column(
-                table,
-                name,
-                entry,
-                source_columns[name],
-                raw,
-                rows,
-                stored.get(name),
-                sizes,
-                domains.get(name, ()),
-                sink,
-            )
+            if raw.drawn.keys() & set(source_columns[name]):
+                kind, what = table.columns[name], f"{table.name}.{name}"
+                built = _drawn.column(raw, entry, rows, name, what, drawing or Drawing())
+                columns[name] = _sized(built, kind, name, what, raw, sizes)
+            else:
+                columns[name] = _column(
+                    table,
+                    name,
+                    entry,
+                    source_columns[name],
+                    raw,
+                    rows,
+                    stored.get(name),
+                    sizes,
+                    domains.get(name, ()),
+                    sink,
+                )
             notes += columns[name].notes
     used: set[str] = set().union(*source_columns.values())
     unused = [name for name in raw.names if name not in used and name not in raw.hidden]
@@ -321,7 +328,7 @@ def _filtered(
     if spec.missing == "drop":
         complete = np.ones(rows.n, bool)
         counts: dict[str, int] = {}
-        for column in sorted(set().union(*source_columns.values())):
+        for column in sorted(set().union(*source_columns.values()) - set(raw.drawn)):
             absent = missing(read(raw, column, rows, table.name))
             complete &= ~absent
             if absent.any():

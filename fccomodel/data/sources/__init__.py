@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from fccomodel.data.sources import errors
 from fccomodel.data.sources._joined import joined
 from fccomodel.data.sources._paths import expanded, find_file, is_file, is_pattern, matching
 from fccomodel.data.sources._spool import Spool
-from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Ready, Request
+from fccomodel.data.sources.base import DataSource, Drawing, Keyed, RawColumn, RawTable, Ready, Request
 from fccomodel.data.sources.folders import MANIFEST
 
 __all__ = [
     "DataSource",
+    "Drawing",
+    "Keyed",
     "RawColumn",
     "RawTable",
     "Ready",
@@ -44,6 +47,9 @@ def open(value: Any, request: Request) -> RawTable:
 
     Raises FccoError with F0505 - F0507 or F0529.
     """
+    if isinstance(value, Keyed):
+        drawing = replace(request.drawing, keys=value.keys)
+        return open(value.value, replace(request, drawing=drawing))
     if files := _matching(value, request):
         return joined([open(file, request) for file in files], str(value))
     source, value = _find(value, request)

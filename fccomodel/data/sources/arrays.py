@@ -40,8 +40,14 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
         refuse(errors.not_array_like(what, error))
 
 
-def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable:
-    """A table of arrays of one length; each is a column, and its axes after the first are a row's shape."""
+def from_mapping(
+    columns: Mapping[str, Any], origin: str = "arrays", request: Request | None = None
+) -> RawTable:
+    """A table of arrays of one length; each is a column, and its axes after the first are a row's shape.
+
+    Columns of the ``request`` that only nets read are drawn if they are mapped from files, or if
+    somebody asks for it.
+    """
     demand_distinct([str(name) for name in columns], origin)
     arrays = {str(name): to_numpy(value, str(name)) for name, value in columns.items()}
     if not arrays:
@@ -52,12 +58,32 @@ def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         refuse(errors.lengths(lengths))
-    raw: dict[str, RawColumn] = {name: from_array(array) for name, array in arrays.items()}
+    n = next(iter(lengths.values()))
+    if request is not None and (own := _drawn_columns(arrays, request)):
+        from fccomodel.data.sources import _drawn
+
+        rest = as_table({name: from_array(a) for name, a in arrays.items() if name not in own}, origin, n)
+        return _drawn.of_arrays(own, origin, request).beside(rest)
+    return as_table({name: from_array(array) for name, array in arrays.items()}, origin, n)
+
+
+def as_table(raw: Mapping[str, RawColumn], origin: str, n: int) -> RawTable:
+    """A table of columns that are read already."""
     numeric = {name: column.categories is None and not column.unusable for name, column in raw.items()}
     vectors = frozenset(name for name, column in raw.items() if numeric[name] and column.values.ndim > 1)
-    return RawTable(
-        origin=origin, n=next(iter(lengths.values())), numeric=numeric, load=raw.__getitem__, vectors=vectors
-    )
+    return RawTable(origin=origin, n=n, numeric=numeric, load=raw.__getitem__, vectors=vectors)
+
+
+def _drawn_columns(arrays: Mapping[str, np.ndarray], request: Request) -> dict[str, np.ndarray]:
+    """The arrays that are not read while they are bound."""
+    return {
+        name: array
+        for name, array in arrays.items()
+        if name in request.drawn
+        and array.dtype.kind in "biuf"
+        and array.ndim > 1
+        and (isinstance(array, np.memmap) or request.drawing.asked)
+    }
 
 
 def _accepts(value: Any) -> bool:
@@ -69,11 +95,11 @@ def _open(value: Any, request: Request) -> RawTable:
     if isinstance(value, np.ndarray) and value.dtype.names:
         value = {name: value[name] for name in value.dtype.names}
     if isinstance(value, Mapping):
-        return from_mapping(value)
+        return from_mapping(value, request=request)
     parts = value if isinstance(value, tuple) else (value,)
     if len(parts) != len(request.fields):
         refuse(errors.parts_of_a_tuple(request.name, len(parts), request.fields))
-    return from_mapping(dict(zip(request.fields, parts, strict=True)))
+    return from_mapping(dict(zip(request.fields, parts, strict=True)), request=request)
 
 
 SOURCE = DataSource(

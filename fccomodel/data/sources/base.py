@@ -18,6 +18,7 @@ from fccomodel.core.pages import expect
 from fccomodel.data.sources import errors
 
 if TYPE_CHECKING:
+    from fccomodel.data.sources._drawn import RowSource
     from fccomodel.data.sources._spool import Spool
 
 #: A range of a mapped file is read at once if it has at most this many rows for each one needed.
@@ -66,6 +67,7 @@ class RawTable:
     ready     the model's columns that were prepared, by name
     prepared  the manifest's entry of a prepared table
     indices   groups and orders of prepared rows, see ``BoundTable``
+    drawn     columns whose rows are fetched when they are asked for, by name: where from
     """
 
     origin: str
@@ -78,6 +80,7 @@ class RawTable:
     ready: Mapping[str, Ready] = field(default_factory=dict)
     prepared: Mapping[str, Any] = field(default_factory=dict)
     indices: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    drawn: Mapping[str, RowSource] = field(default_factory=dict)
 
     @property
     def called(self) -> str:
@@ -107,6 +110,26 @@ class Ready:
     keys: tuple[Any, ...] = ()
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Drawing:
+    """How the rows of a table are drawn.
+
+    keys       a table of the columns that formulas read; None reads them from the data set, once
+    steps      by column what a step does to a row, and ``looks`` what a look does; by name of the model
+    workers    processes that fetch rows
+    """
+
+    keys: Any = None
+    steps: Mapping[str, Any] = field(default_factory=dict)
+    looks: Mapping[str, Any] = field(default_factory=dict)
+    workers: int = 0
+
+    @property
+    def asked(self) -> bool:
+        """Whether rows are to be drawn, however small the data are."""
+        return self.keys is not None or bool(self.steps) or bool(self.looks) or self.workers > 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """A request to open data for a table or an array of the model.
@@ -117,6 +140,8 @@ class Request:
     within   folders below which a pattern or a query may read; () means ``folders``
     options  keys of the table's section in the binding file: ``separator``, ``na``, ``files``
     spool    writes columns to files if they must not be held in memory
+    drawn    columns of the source whose rows may be fetched when they are asked for: only nets read them
+    drawing  how: keys, transforms, workers
     """
 
     name: str = "D"
@@ -125,6 +150,16 @@ class Request:
     within: tuple[Path, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     spool: Spool | None = None
+    drawn: frozenset[str] = frozenset()
+    drawing: Drawing = field(default_factory=Drawing)
+
+
+@dataclass(frozen=True, eq=False)
+class Keyed:
+    """A data set with a table of the columns that formulas read, so that its items are not read for them."""
+
+    value: Any
+    keys: Any
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,4 +1,9 @@
-"""torch Datasets with a length: every item is read once, and the parts of the items become columns."""
+"""torch Datasets and datasets of Hugging Face, with a length.
+
+Their items are read once, and the parts of the items become columns. Parts that only nets read are
+drawn row by row instead, if they are large, if they change from one reading to the next, or if
+somebody asks for it.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +13,71 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.sources import arrays, errors
-from fccomodel.data.sources.base import DataSource, RawTable, Request
+from fccomodel.data.sources import _drawn, arrays, errors
+from fccomodel.data.sources._drawn import ItemReader
+from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
+
+
+def _modules(value: Any) -> list[str]:
+    """The modules of a value's classes."""
+    return [base.__module__ for base in type(value).__mro__]
+
+
+def _of_hugging_face(value: Any) -> bool:
+    """Whether a value is a dataset of the package ``datasets``, which is not imported."""
+    return any(name.partition(".")[0] == "datasets" for name in _modules(value))
 
 
 def _accepts(value: Any) -> bool:
-    return any(base.__module__ == "torch.utils.data.dataset" for base in type(value).__mro__)
+    modules = _modules(value)
+    if any(name.startswith("torch.utils.data.data") for name in modules):
+        return True
+    return _of_hugging_face(value)
 
 
 def _open(value: Any, request: Request) -> RawTable:
     origin = f"a {type(value).__name__}"
+    if "torch.utils.data.dataloader" in _modules(value):
+        refuse(errors.a_loader(request.name))
     if not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
         refuse(errors.no_length(request.name, origin))
-    if hasattr(value, "tensors"):  # a TensorDataset has its columns already
+    if hasattr(value, "tensors") and not request.drawing.asked:  # its columns are arrays already
         return _named(value.tensors, request, origin)
     if len(value) == 0:
         refuse(errors.no_items(request.name, origin))
+    with _drawn.watched_randomness():
+        return _of_items(value, origin, request)
+
+
+def _of_items(value: Any, origin: str, request: Request) -> RawTable:
+    """The table of a data set; parts of its items that are not drawn are read."""
     first = value[0]
-    if isinstance(first, Mapping):
-        return arrays.from_mapping(
-            {name: _column(value, name, first[name], request) for name in first}, origin
-        )
-    if not isinstance(first, tuple | list):
-        return _named((_column(value, None, first, request),), request, origin)
-    columns = tuple(_column(value, part, first[part], request) for part in range(len(first)))
-    return _named(columns, request, origin)
+    reader = ItemReader(value)
+    if not isinstance(first, Mapping):
+        reader = ItemReader(value, _names(first, request, origin))
+    drawn = _drawn.chosen(reader, list(reader.parts(first)), len(value), origin, request)
+    if drawn.keys is not None:
+        return drawn.beside_keys()
+    kept = [name for name in reader.parts(first) if name not in drawn.names]
+    found = _Columns(value, reader, request).read(kept)
+    raw = {str(name): from_array(column) for name, column in found.items()}
+    table = arrays.as_table(raw, origin, len(value))
+    return drawn.beside(table)
+
+
+def _names(first: Any, request: Request, origin: str) -> tuple[str, ...]:
+    """The declared columns as the names of an item's parts, in order.
+
+    With ``keys`` an item may have the drawn columns alone, as the first of its parts.
+    """
+    count = len(first) if isinstance(first, tuple | list) else 1
+    if request.drawing.keys is not None:
+        drawn = [name for name in request.fields if name in request.drawn]
+        if count == len(drawn):
+            return tuple(drawn)
+    if count != len(request.fields):
+        refuse(errors.parts_of_an_item(request.name, origin, count, request.fields))
+    return request.fields
 
 
 def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
@@ -42,23 +87,46 @@ def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
     return arrays.from_mapping(dict(zip(request.fields, parts, strict=True)), origin)
 
 
-def _column(items: Any, part: Any, first: Any, request: Request) -> np.ndarray:
-    """One part of every item, written straight into its column."""
-    sample = arrays.to_numpy(first, str(part))
-    text = sample.dtype.kind not in "biuf"
-    column = np.empty((len(items), *sample.shape), object if text else sample.dtype)
-    for row in range(len(items)):
-        item = items[row]
-        value = arrays.to_numpy(item if part is None else item[part], str(part))
-        if value.shape != sample.shape:
-            refuse(errors.shape_of_item(request.name, row, value.shape, sample.shape))
+class _Columns:
+    """Parts of every item as columns."""
+
+    def __init__(self, items: Any, reader: ItemReader, request: Request):
+        self.items, self.reader, self.request = items, reader, request
+
+    def read(self, names: list[Any]) -> dict[Any, np.ndarray]:
+        """One reading of the items; a dataset of Hugging Face gives single columns without the others."""
+        if not names:
+            return {}
+        if _of_hugging_face(self.items):
+            return {name: arrays.to_numpy(self.items[name][:], str(name)) for name in names}
+        columns: dict[Any, np.ndarray] = {}
+        for row in range(len(self.items)):
+            parts = self.reader.parts(self.items[row])
+            for name in names:
+                value = _drawn.numeric_or_text(parts[name], str(name))
+                if row == 0:
+                    columns[name] = _empty(value, len(self.items))
+                columns[name] = self._put(columns[name], row, value)
+        return columns
+
+    def _put(self, column: np.ndarray, row: int, value: np.ndarray) -> np.ndarray:
+        """A value written straight into its column, which becomes one of floats where one is."""
+        if value.shape != column.shape[1:]:
+            refuse(errors.shape_of_item(self.request.name, row, value.shape, column.shape[1:]))
         if column.dtype.kind in "biu" and value.dtype.kind == "f":
             column = column.astype(float)
-        if text:
+        if column.dtype.kind == "O":
             column[row] = value.item()
         else:
             column[row] = value
-    return column
+        return column
+
+
+def _empty(value: np.ndarray, n: int) -> np.ndarray:
+    """A column for values like the first one."""
+    if value.dtype.kind in "biuf":
+        return np.empty((n, *value.shape), value.dtype)
+    return np.empty((n, *value.shape), object)
 
 
 SOURCE = DataSource(name="dataset", meaning="a torch Dataset", open=_open, accepts=_accepts, needs=("torch",))

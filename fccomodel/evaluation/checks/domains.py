@@ -19,6 +19,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
 from fccomodel.core.rewrite import conjunction, conjuncts, substitute
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation import errors, memory
 from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.sets import elements, members
@@ -394,7 +395,7 @@ def _range(bound: Bound, node: ir.Expr) -> Interval:
             return REALS
         case ir.Column(binder=binder, name=str(name)) if isinstance(binder.domain, ir.RowSet):
             table = bound.tables.get(binder.domain.table)
-            if table is None or name not in table.columns:
+            if table is None or name not in table.columns or drawn(table.columns[name]):
                 return REALS
             return remember(bound, ("hull", table.name, name), lambda: enclosing(table.columns[name]))
         case ir.Column(binder=binder) | ir.Element(binder=binder):

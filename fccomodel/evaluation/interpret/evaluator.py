@@ -29,6 +29,7 @@ from fccomodel.evaluation.kernels.net_rows import ROWS, NetRows, net_apply
 from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
+from fccomodel.evaluation.sets.mapped import Mapped
 from fccomodel.evaluation.sets.selections import Conditions
 from fccomodel.library import atoms, reductions
 from fccomodel.library.distances import beside, middle, squared_distances
@@ -321,7 +322,7 @@ class Evaluator(Conditions):
         if thrifty:
             value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), rows.to(working))
             value = value.to(weights.dtype)
-        elif len(rows) * max(widths, 1) <= self.chunk:
+        elif len(rows) * max(widths, 1) <= self.chunk and not isinstance(rows, Mapped):
             value = net_apply(module, weights, rows)
         else:
             value = NetRows.apply(module, ROWS, weights, rows)

@@ -58,45 +58,39 @@ class _Again:
             torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)
         ]
         total, rows = found
-        if rows is not None:
-            parts = rows.split(self.size)
-        else:
-            parts = ()
-        for k, ((leaf, part), value, outer) in enumerate(
-            zip(*self._parts(x, wanted), gradient.split(self.size), strict=True)
-        ):
-            slopes = iter(
-                torch.autograd.grad(value, [one for one in (leaf, part) if one.requires_grad], outer)
-            )
+        start = 0
+        for leaf, part, value in self._parts(x, wanted):
+            piece = slice(start, start + len(part))
+            asked = [one for one in (leaf, part) if one.requires_grad]
+            slopes = iter(torch.autograd.grad(value, asked, gradient[piece]))
             if total is not None:
                 total += next(slopes)
-            if parts:
-                parts[k].copy_(next(slopes))
+            if rows is not None:
+                rows[piece].copy_(next(slopes))
+            start = piece.stop
         return found
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """The derivative of the outputs along directions."""
         way, rows = along
-        if rows is None:
-            ways = [None] * -(-len(x[1]) // self.size)
-        else:
-            ways = rows.split(self.size)
-        parts = zip(*self._parts(x, [one is not None for one in along]), ways, strict=True)
-        with torch.enable_grad():
-            return torch.cat([directional(value, inputs, [way, mine]) for inputs, value, mine in parts])
+        start, found = 0, []
+        for leaf, part, value in self._parts(x, [one is not None for one in along]):
+            piece = slice(start, start + len(part))
+            mine = None if rows is None else rows[piece]
+            with torch.enable_grad():
+                found.append(directional(value, (leaf, part), [way, mine]))
+            start = piece.stop
+        return torch.cat(found)
 
     def _parts(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool]
-    ) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], Iterator[torch.Tensor]]:
-        """The parameters with some rows, and the outputs there with their graph."""
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+        """The parameters, some rows at a time, and the outputs there with their graph."""
         leaf = x[0].detach().requires_grad_(wanted[0])
-        inputs = [(leaf, part.detach().requires_grad_(wanted[1])) for part in x[1].split(self.size)]
-
-        def outputs() -> Iterator[torch.Tensor]:
-            """The outputs of each part, with a graph."""
-            for _, part in inputs:
-                with torch.enable_grad():
-                    value = net_apply(self.module, leaf, part)
-                yield value
-
-        return inputs, outputs()
+        for rows in x[1].split(self.size):
+            part = rows.detach()
+            if wanted[1]:
+                part.requires_grad_()
+            with torch.enable_grad():
+                value = net_apply(self.module, leaf, part)
+            yield leaf, part, value

@@ -60,7 +60,11 @@ class _Pulled(torch.autograd.Function):
                 found = ctx.operation.push(x, along)
             else:
                 found = None
-        return None, None, found, *(torch.full_like(part, torch.nan) for part in x)
+        unknown = [
+            torch.full_like(part, torch.nan) if asked else None
+            for part, asked in zip(x, ctx.needs_input_grad[3:], strict=True)
+        ]
+        return None, None, found, *unknown
 
 
 def directional(

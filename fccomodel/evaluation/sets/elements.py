@@ -16,6 +16,7 @@ from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound, mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.memory import common, deciding, remember
 from fccomodel.evaluation.sets import indices
@@ -25,7 +26,7 @@ from fccomodel.library import sets
 
 # ------------------------------------------------------------------------------------------ columns
 def column(bound: Bound, table: str, name: str) -> torch.Tensor:
-    """A column as float64 with shape (n, *shape); a large prepared one stays in its file."""
+    """A column as float64 with shape (n, *shape); one whose rows are in a file, or drawn, stays there."""
     return common(bound, ("column", table, name), (), lambda: _column(bound.tables[table].columns[name]))
 
 
@@ -34,7 +35,10 @@ def _column(array: np.ndarray) -> torch.Tensor:
         return as_tensor(array)
     from fccomodel.evaluation.sets.mapped import Mapped
 
-    return Mapped(torch.from_numpy(array), "cpu", torch.float64)
+    rows: Any = array
+    if not drawn(array):
+        rows = torch.from_numpy(array)
+    return Mapped(rows, "cpu", torch.float64)
 
 
 def as_tensor(array: Any) -> torch.Tensor:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import torch
 
 from fccomodel.core.pages import expect
 
 
 class Mapped(torch.Tensor):
-    """A tensor whose rows stay in their file.
+    """A tensor whose rows stay in their file, or in a source that fetches them when they are asked for.
 
-    Rows that are taken have the working precision and device. Products read the rows block by block.
-    Any other operation loads all rows.
+    Rows that are taken have the working precision and device. Products and nets read the rows block
+    by block. Any other operation loads all rows.
 
-    rows   the rows of the file
-    at     the numbers of its rows in the file, or None for all
+    rows   the rows of the file, or what fetches them: it has a ``shape``, gives itself at other rows,
+           and ``to(device, dtype)`` gives these as a tensor
+    at     the numbers of its rows there, or None for all
     sizes  whether it holds the absolute values of the numbers
     place  the working device and precision
     """
 
     MOST = 1 << 22  # numbers that are in memory at once
-    rows: torch.Tensor
+    rows: Any
     at: torch.Tensor | None
     sizes: bool
     place: tuple[torch.device, torch.dtype]
@@ -37,7 +41,7 @@ class Mapped(torch.Tensor):
 
     def expect(self, how):
         """Tell the system how the rows will be read."""
-        if self.rows.device.type == "cpu":
+        if isinstance(self.rows, torch.Tensor) and self.rows.device.type == "cpu":
             expect(self.rows.data_ptr(), self.rows.numel() * self.rows.element_size(), how)
 
     def few(self, count):
@@ -69,12 +73,62 @@ class Mapped(torch.Tensor):
         rest = [part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest]
         return self.placed(self.rows[(first, *rest)])
 
+    def without_loading(self, name, *args):
+        """The result of an operation that needs no rows, or only a few; None for others."""
+        if name == "__getitem__":
+            return self.chosen(args[0])
+        if name == "index_select" and args[0] == 0:
+            return self.chosen(args[1])
+        if name == "narrow" and args[0] == 0:
+            return self.chosen(slice(args[1], args[1] + args[2]))
+        if name == "split" and isinstance(args[0], int):
+            return self.parts(args[0])
+        if name == "to" and all(isinstance(part, str | torch.device | torch.dtype) for part in args):
+            return self.moved(args)
+        if name == "detach" or name == "reshape" and args == (-1, *self.shape[1:]):
+            return self
+        if name in ("abs", "__abs__"):
+            return Mapped(self.rows, *self.place, at=self.at, sizes=True)
+        return None
+
     def placed(self, rows):
         """Rows of the file in the working precision, on the working device."""
         taken = rows.to(*self.place)
         if self.sizes:
             return taken.abs()
         return taken
+
+    def drawn(self, index, seed):
+        """Rows as a step sees them, transformed anew for each seed."""
+        if self.at is not None:
+            index = self.at[index]
+        return self.placed(self.rows.drawn(index, seed))
+
+    def ahead(self, indices, seeds):
+        """Tell the source which rows the next steps will draw, (steps, rows), with which seeds."""
+        if self.at is not None:
+            indices = [self.at[index] for index in indices]
+        self.rows.ahead(indices, seeds)
+
+    def parts(self, size):
+        """All rows in order, some at a time, which are loaded when they are used."""
+        size = max(1, min(size, self.MOST // max(1, math.prod(self.shape[1:]))))
+        for start in range(0, len(self), size):
+            part = slice(start, min(start + size, len(self)))
+            if self.at is None:
+                yield Mapped(self.rows[part], *self.place, sizes=self.sizes)
+            else:
+                yield Mapped(self.rows, *self.place, at=self.at[part], sizes=self.sizes)
+
+    def moved(self, place):
+        """The same rows in another precision, or on another device."""
+        device, dtype = self.place
+        for part in place:
+            if isinstance(part, torch.dtype):
+                dtype = part
+            else:
+                device = torch.device(part)
+        return Mapped(self.rows, device, dtype, at=self.at, sizes=self.sizes)
 
     def blocks(self):
         """All rows in order, as pairs of a slice and its rows.
@@ -83,6 +137,12 @@ class Mapped(torch.Tensor):
         """
         self.expect("usual")
         count, (device, dtype) = len(self), self.place
+        if not isinstance(self.rows, torch.Tensor):
+            start = 0
+            for part in self.parts(count):
+                yield slice(start, start + len(part)), part.whole()
+                start += len(part)
+            return
         step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
         shape, there = (step, *self.rows.shape[1:]), (self.rows.device, self.rows.dtype) == self.place
         taken = self.rows.new_empty(shape if self.at is not None else 0)
@@ -125,16 +185,9 @@ class Mapped(torch.Tensor):
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*args, **kwargs)
         if isinstance(args[0], Mapped) and not kwargs:
-            if name == "__getitem__":
-                return args[0].chosen(args[1])
-            if name == "index_select" and args[1] == 0:
-                return args[0].chosen(args[2])
-            if name == "narrow" and args[1] == 0:
-                return args[0].chosen(slice(args[2], args[2] + args[3]))
-            if name in ("abs", "__abs__"):
-                return Mapped(args[0].rows, *args[0].place, at=args[0].at, sizes=True)
-            if name == "detach":
-                return args[0]
+            found = args[0].without_loading(name, *args[1:])
+            if found is not None:
+                return found
         if (
             name in ("__matmul__", "matmul", "mv", "mm")
             and not kwargs
@@ -153,6 +206,57 @@ class Mapped(torch.Tensor):
         return function(
             *map(in_memory, args), **{key: in_memory(value) for key, value in (kwargs or {}).items()}
         )
+
+
+class FetchedRows:
+    """Rows that a function fetches when they are asked for: ``fetch(numbers, seed)`` gives them as a
+    tensor. ``seed`` is that of a step's draw, or None for a look.
+
+    shape  of the whole column
+    at     the numbers of its rows, or None for all
+    """
+
+    def __init__(self, fetch, shape, at=None):
+        self.fetch, self.event = fetch, tuple(shape[1:])
+        if at is None:
+            self.at = torch.arange(shape[0])
+        else:
+            self.at = at
+        self.shape, self.device = (*self.at.shape, *self.event), torch.device("cpu")
+
+    def __len__(self):
+        return len(self.at)
+
+    def numel(self):
+        """The number of entries."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, index):
+        first, *rest = index if isinstance(index, tuple) else (index,)
+        if isinstance(first, torch.Tensor):
+            first = first.cpu()
+        view = FetchedRows(self.fetch, (len(self), *self.event), self.at[first])
+        if rest:
+            return view.to()[(slice(None),) * view.at.dim() + tuple(rest)]
+        return view
+
+    def to(self, *place):
+        """The rows as looks see them, of a type, on a device."""
+        return self.fetched(None, *place)
+
+    def drawn(self, index, seed):
+        """Some rows as a step sees them."""
+        return self[index].fetched(int(seed))
+
+    def fetched(self, seed, *place):
+        """The rows as a tensor."""
+        rows = self.fetch(self.at.reshape(-1), seed).reshape(self.shape)
+        if place:
+            return rows.to(*place)
+        return rows
+
+    def ahead(self, indices, seeds):
+        """Rows of the next steps: a place to begin with them."""
 
 
 def in_memory(value):

@@ -27,6 +27,7 @@ from fccomodel.core import arrays, files
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import flush, make_folder
 from fccomodel.core.schema import anything, by_name, count, misfits, number, text
+from fccomodel.data.drawn import drawn
 from fccomodel.execution import errors
 
 #: The version of the format.
@@ -130,7 +131,11 @@ def remove(at: Checkpoints) -> None:
 
 
 def digest(array: Any) -> str:
-    """Sixteen hexadecimal digits of an array's numbers, shape and type."""
+    """Sixteen hexadecimal digits of an array's numbers, shape and type; of rows that are drawn, which
+    ones they are and from what."""
+    if drawn(array):
+        words = f"{array.source.what} {array.name} {array.dtype} {array.shape}"
+        return hashlib.sha256(words.encode() + array.at.tobytes()).hexdigest()[:16]
     array = np.ascontiguousarray(array)
     return hashlib.sha256(f"{array.dtype} {array.shape}".encode() + array.tobytes()).hexdigest()[:16]
 

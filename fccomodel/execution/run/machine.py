@@ -14,6 +14,7 @@ import torch
 from fccomodel.core import process
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.checks import sizes
 from fccomodel.execution import errors, ranks
 from fccomodel.execution.checkpoints.keeper import Keeper
@@ -60,6 +61,9 @@ def solved(
             raise _of_state(error, keeper) from None
         finally:
             torch.set_num_threads(threads)
+            for value in program.data.values():
+                if drawn(value):
+                    value.source.close()
 
 
 def _of_memory(error: Exception) -> bool:

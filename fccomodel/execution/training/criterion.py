@@ -16,7 +16,7 @@ from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.core import process
 from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
 from fccomodel.data.bound import Bound
-from fccomodel.execution.training import blocks
+from fccomodel.execution.training import blocks, joint
 from fccomodel.execution.training.samplers import Strata, StratifiedSampler
 from fccomodel.plan import Plan
 from fccomodel.program import errors
@@ -89,11 +89,23 @@ class Criterion(torch.nn.Module):
     ``loss = criterion(rows, s=net(x))``: its value is an estimate of the minimised objective, its
     gradient the algorithm's. Estimates u, centres and multipliers are buffers, variables beside the
     nets are parameters. In evaluation mode estimates do not move.
+
+    If it is ``together`` under ``torch.distributed``, the batches of all ranks are one: every rank calls
+    it at the same time, and gradients are averaged over ranks, as ``DistributedDataParallel`` does.
     """
 
-    def __init__(self, bound: Bound, plan: Plan, *, batch: int, dtype: torch.dtype = torch.float64):
+    def __init__(
+        self,
+        bound: Bound,
+        plan: Plan,
+        *,
+        batch: int,
+        dtype: torch.dtype = torch.float64,
+        together: bool = False,
+    ):
         super().__init__()
         self.bound, self.plan, self.batch, self.dtype = bound, plan, batch, dtype
+        self.together = together
         self.made: dict[int, Made] = {}
         self.placed: dict[tuple[int, torch.device], SimpleNamespace] = {}
         first = self._made(batch)
@@ -102,6 +114,7 @@ class Criterion(torch.nn.Module):
         self.inputs: dict[str, list[ScoreInput]] = {}
         for asked in lowered.scores:
             self.inputs.setdefault(asked.net, []).append(asked)
+        self.table_of = {asked.name: asked.table for asked in lowered.scores}
         self.strata = {
             name: Strata.of(
                 bound.tables[name].n,
@@ -188,31 +201,49 @@ class Criterion(torch.nn.Module):
         Raises F0826 for rows, names or shapes that do not fit.
         """
         ids = self._ids(rows)
-        given, parts = SimpleNamespace(), dict[str, torch.Tensor]()
-        flat = self._scores(scores, ids)
+        mine = self._scores(scores, ids)
         if previous is not None:
             before = self._scores(previous, ids)
         else:
-            before = flat
-        device = next(iter(flat.values())).device
-        made = self._made(max(len(part) for part in ids.values()))
-        for name, part in ids.items():
-            padded = _padded(part, made.capacity, part[0])
+            before = mine
+        if self.together and joint.count() > 1:
+            batch = joint.gathered(ids, mine, before, self.table_of)
+        else:
+            batch = joint.alone(ids, mine, before)
+        made = self._made(max(len(part) for part in batch.ids.values()))
+        device = next(iter(mine.values())).device
+        given = self._given(batch, made.capacity, device)
+        value, adjoints, gradients = self._stepped(made, given, device)
+        return self._loss(value, self._own(adjoints, batch, mine), gradients, mine)
+
+    def _given(self, batch: joint.Batch, capacity: int, device: torch.device) -> SimpleNamespace:
+        """Rows, their weights and scores, filled up to the capacity of a program."""
+        given = SimpleNamespace()
+        for name, part in batch.ids.items():
+            padded = _padded(part, capacity, part[0])
             weights, strata, others = self.strata[name].weights(part)
             filled = {
                 "rows": padded,
-                "weights": _padded(weights.to(self.dtype), made.capacity, 0.0),
-                "strata": _padded(strata, made.capacity, -1),
-                "others": _padded(others.to(self.dtype), made.capacity, 1.0),
+                "weights": _padded(weights.to(self.dtype), capacity, 0.0),
+                "strata": _padded(strata, capacity, -1),
+                "others": _padded(others.to(self.dtype), capacity, 1.0),
             }
             for kind, values in filled.items():
                 setattr(given, f"{kind}_{name}", values.to(device))
-        for name, score in flat.items():
-            parts[name] = score
-            setattr(given, name, self._filled(score, made.capacity))
-            setattr(given, f"{name}_prev", self._filled(before[name], made.capacity))
-        value, adjoints, gradients = self._stepped(made, given, device)
-        return self._loss(value, adjoints, gradients, parts)
+        for name, score in batch.scores.items():
+            setattr(given, name, self._filled(score, capacity))
+            setattr(given, f"{name}_prev", self._filled(batch.before[name], capacity))
+        return given
+
+    def _own(
+        self, adjoints: Mapping[str, torch.Tensor], batch: joint.Batch, mine: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """The adjoints of this rank's scores, times the number of ranks: gradients are averaged later."""
+        found = {}
+        for name, adjoint in adjoints.items():
+            begin = batch.begins[self.table_of[name]]
+            found[name] = adjoint[begin : begin + len(mine[name])] * batch.ranks
+        return found
 
     def _stepped(
         self, made: Made, given: SimpleNamespace, device: torch.device
@@ -261,7 +292,7 @@ class Criterion(torch.nn.Module):
         total: Any = 0.0
         for name, adjoint in adjoints.items():
             score = scores[name]
-            kept = adjoint[: len(score)].to(self.dtype).expand(score.shape)
+            kept = adjoint.to(self.dtype).expand(score.shape)
             total = total + (kept * score.to(self.dtype)).sum()
         for name, gradient in gradients.items():
             parameter = self.variables[name]
@@ -453,12 +484,19 @@ class Criterion(torch.nn.Module):
         return found
 
     def sampler(self, seed: int = 0, batch: int | None = None, table: str | None = None) -> StratifiedSampler:
-        """Batches of row numbers with rows of every set and group: a ``batch_sampler`` of a DataLoader."""
+        """Batches of row numbers with rows of every set and group: a ``batch_sampler`` of a DataLoader.
+
+        Under ``torch.distributed`` each rank gets rows of its own, ``batch`` of them.
+        """
         name = table or self.tables[0]
         if name not in self.tables:
             self._refuse(errors.criterion_tables(self.tables))
         return StratifiedSampler(
-            self.strata[name], self.bound.tables[name].numbers, batch or self.batch, seed
+            self.strata[name],
+            self.bound.tables[name].numbers,
+            batch or self.batch,
+            seed,
+            together=self.together,
         )
 
     # ------------------------------------------------------------------------------------- its state

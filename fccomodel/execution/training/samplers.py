@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
+from fccomodel.execution.training import joint
+
 #: Largest number of strata by which rows are weighted; if there are more, all rows weigh alike.
 MOST_STRATA = 64
 #: Rows of one group that a batch takes together if pairs are formed inside groups.
@@ -95,32 +97,47 @@ class StratifiedSampler(Sampler[list[int]]):
     Rows of a stratum are drawn without replacement until all were drawn; an epoch has as many batches
     as its rows fill. If rows are paired inside many groups (``j.q == i.q``), a batch has several rows
     of a few groups. The batches depend on ``seed`` and on the number of the epoch.
+
+    If it is drawn ``together`` with other ranks of ``torch.distributed``, the batches of all ranks are
+    such a batch, and each rank has ``batch`` rows of it.
     """
 
-    def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int):
+    def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int, *, together: bool = False):
         self.strata, self.numbers, self.batch, self.seed = strata, numbers, batch, seed
+        self.together = together
         self.epoch = 0
         self.by_stratum = [np.flatnonzero(strata.of_rows == k) for k in range(len(strata.sizes))]
-        self.counts = strata.allotted(min(batch, len(numbers)))
+
+    @property
+    def joint_batch(self) -> int:
+        """Rows of the batches of all ranks."""
+        return self.batch * (joint.count() if self.together else 1)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the number of the epoch of the next iteration."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return max(1, math.ceil(len(self.numbers) / self.batch))
+        return max(1, math.ceil(len(self.numbers) / self.joint_batch))
 
     def __iter__(self) -> Iterator[list[int]]:
+        for rows in self._joint():
+            yield joint.share(rows, self.together)
+
+    def _joint(self) -> Iterator[list[int]]:
+        """The batches of all ranks."""
+        size = self.joint_batch
+        counts = self.strata.allotted(min(size, len(self.numbers)))
         rng = np.random.default_rng([self.seed, self.epoch])
         self.epoch += 1
-        if not len(self.counts) or self.strata.groups is not None:
+        if not len(counts) or self.strata.groups is not None:
             order = self._order(rng)
             for k in range(len(self)):
-                yield self.numbers[order[k * self.batch : (k + 1) * self.batch]].tolist()
+                yield self.numbers[order[k * size : (k + 1) * size]].tolist()
             return
         streams = [_passes(rows, rng) for rows in self.by_stratum]
         for _ in range(len(self)):
-            rows = [next(s) for s, count in zip(streams, self.counts, strict=True) for _ in range(count)]
+            rows = [next(s) for s, count in zip(streams, counts, strict=True) for _ in range(count)]
             yield self.numbers[rows].tolist()
 
     def _order(self, rng: np.random.Generator) -> np.ndarray:

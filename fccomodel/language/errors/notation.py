@@ -26,7 +26,7 @@ INSTEAD = {
     "Not": "negate a condition by `~`: `~(a)`",
     "Compare": "write `between(low, e, high)`, or `chain(a, '<', e, '<=', b)`",
     "GeneratorExp": "put the condition on the set: `for z in D.where(D.y == 1)`",
-    "IfExp": "write the choice as a formula: `step(u)`, `max(u, v)`, or a condition in `.where(...)`",
+    "IfExp": "write the choice as a formula: `if_else(z.y == 1, u, v)`",
     "In": "write the cases out: `(z.y == 1) | (z.y == 2)`",
     "": "join conditions by `&`, `|`, `~`; put them on sets, `D.where(D.y == 1)`; write `between(low, e, "
     "high)` for a chain",

@@ -102,6 +102,16 @@ def no_such_option(reduction: str, option: str, allowed: Sequence[str], form: st
     )
 
 
+def value_of_empty(reduction: str, value: Quote, choices: Sequence[str]) -> Diagnostic:
+    """``empty`` is one of a few words."""
+    return OPTION.error(
+        f"`empty` of `{reduction}` is not {value}",
+        span=value.span,
+        reason="For groups without rows: `drop` leaves them out, `error` refuses the model.",
+        fix="Write " + " or ".join(f"`empty = {choice}`" for choice in choices) + ".",
+    )
+
+
 def needs_option(reduction: str, option: str, form: str, span: Span) -> Diagnostic:
     """A reduction has every option that has no default."""
     return OPTION.error(

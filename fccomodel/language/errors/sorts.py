@@ -18,13 +18,12 @@ ROW_AS_NUMBER = Code("F0316", "row as number")
 
 # ------------------------------------------------------------------------- in the place of a number
 def condition_as_number(value: Quote, place: str) -> Diagnostic:
-    """A condition is not a number 0 or 1; ``place`` is the operation or argument that takes a number."""
+    """A condition on variables is not a number; ``place`` is the argument that must be a number."""
     return CONDITION_AS_NUMBER.error(
         f"{value} is true or false, and {place} must be a number",
         span=value.span,
-        reason="Conditions are not 0/1 numbers.",
-        fix="Put it into the brackets of a reduction, `E[z ~ D | z.y == 1] ...`, or use `step(u)`, which "
-        "is 1 where u > 0.",
+        reason="A condition on data is 1 or 0 as a number. This one depends on a variable, and would jump.",
+        fix="Use a smooth rate, `sigmoid(t * u)`; in a `let` that is reported, `step(u)` is 1 for u > 0.",
     )
 
 

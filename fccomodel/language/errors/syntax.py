@@ -28,8 +28,65 @@ def ends_early(end: int, reason: str, form: str) -> Diagnostic:
 
 
 def unexpected(word: str, reason: str, form: str, span: Span) -> Diagnostic:
-    """A word of the language occurs only at its places in a statement."""
-    return UNEXPECTED.error(f"did not expect `{short(word)}` here", span=span, reason=reason, fix=_like(form))
+    """A word of the language occurs only at its places in a statement.
+
+    form  how the statement is written, or an empty text inside a formula
+    """
+    if form:
+        fix = _like(form)
+    else:
+        fix = f"take `{short(word)}` away, or complete the formula before it"
+    return UNEXPECTED.error(f"did not expect `{short(word)}` here", span=span, reason=reason, fix=fix)
+
+
+def choice_without_brackets(span: Span) -> Diagnostic:
+    """``if`` inside a formula stands in round brackets."""
+    return UNEXPECTED.error(
+        "`if` stands inside a formula without round brackets",
+        span=span,
+        reason="Brackets say where the choice ends.",
+        fix="write `(if z.y == 1 then u else v)`",
+    )
+
+
+def several_names(word: str, span: Span) -> Diagnostic:
+    """``var`` and ``param`` declare one name."""
+    return UNEXPECTED.error(
+        f"`{word}` declares one name",
+        span=span,
+        reason="Each variable and param has its own shape and bounds.",
+        fix=f"write one statement each, as in `{word} x[d]; {word} y;`",
+    )
+
+
+def value_of_a_dim(name: str, span: Span) -> Diagnostic:
+    """The data decide a dim."""
+    return UNEXPECTED.error(
+        "a `dim` has no value in the model",
+        span=span,
+        reason="The data decide it, or the binding: `[dims]`. A fixed number is a `const`.",
+        fix=f"write `const {name} = ...;`",
+    )
+
+
+def bounds_before_the_name(word: str, span: Span) -> Diagnostic:
+    """Bounds follow the name."""
+    return UNEXPECTED.error(
+        "the name comes first",
+        span=span,
+        reason="Bounds follow the name and its shape.",
+        fix=f"write `{word} y[d] in box(0, 1);`, or `{word} y >= 0;`",
+    )
+
+
+def vector_written_out(span: Span) -> Diagnostic:
+    """``[1, 2, 3]`` is no value."""
+    return UNEXPECTED.error(
+        "did not expect `[` here",
+        span=span,
+        reason="Square brackets follow a name or a reduction.",
+        fix="write the vector as `concat(1, 2, 3)`, or bind it: `data c : real[d];`",
+    )
 
 
 def _like(form: str) -> str:
@@ -129,6 +186,16 @@ def compared_by_equals(span: Span) -> Diagnostic:
         span=span,
         reason="`=` gives a name its meaning, in `let`, `def`, `const` and named arguments; `==` compares.",
         fix="write `==`, or `<=` if one side bounds the other",
+    )
+
+
+def member_of_a_named_set(span: Span) -> Diagnostic:
+    """``z.y in {1, 2}`` lists its values."""
+    return COMPARISON.error(
+        "`in` in a condition takes a list or a range of values",
+        span=span,
+        reason="A named set is something that an index ranges over.",
+        fix="write `z.y in {1, 2}`, `z.y in 1 .. 5`, or `z.g == k` with an index `k` of the set",
     )
 
 

@@ -38,8 +38,9 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
     args = _arguments(ctx, scope, node, atom)
     if args is None:
         return None
-    are_numbers = [expressions.is_number(ctx, value, f"an argument of `{atom.name}`") for value in args]
-    if not all(are_numbers):
+    what = f"an argument of `{atom.name}`"
+    args = expressions.complete([expressions.as_number(ctx, value, what) for value in args])
+    if args is None:
         return None
     shape = _shape(ctx, node, atom, args)
     if shape is None or not _parameters_fixed(ctx, atom, args):

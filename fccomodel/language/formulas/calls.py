@@ -20,6 +20,7 @@ from fccomodel.language.formulas.shapes import described, show
 from fccomodel.library import atoms, distributions, sets
 
 #: What to write for functions of other languages, by their names there.
+NO_RULES = "z.c, a column with its values; nothing is known of this function at variables"
 ELSEWHERE: Mapping[str, str] = {
     "ln": "log(u)",
     "logistic": "log1pexp(u), or sigmoid(u)",
@@ -33,7 +34,23 @@ ELSEWHERE: Mapping[str, str] = {
     "power": "u^p",
     "sq": "u^2, or sumsq(u)",
     "linear": "dot(w, x)",
-    "indicator": "a condition, E[z ~ D | ...], or step(u)",
+    "indicator": "the condition itself, (z.y == 1) * u",
+    "where": "(if z.y == 1 then u else v)",
+    "ifelse": "(if z.y == 1 then u else v)",
+    "if_else": "(if z.y == 1 then u else v)",
+    "iif": "(if z.y == 1 then u else v)",
+    "log2": "log(u) / log(2)",
+    "log10": "log(u) / log(10)",
+    "exp2": "2^u",
+    "cbrt": "u^(1/3)",
+    "median": "E[z ~ D] abs(z.x - u), whose least u is a median",
+    "quantile": "cvar(tail = 0.1)[z ~ D] ..., which bounds the quantile",
+    **dict.fromkeys(("sin", "cos", "tan", "lgamma", "gammaln", "digamma"), NO_RULES),
+    "norm_spec": "a bound on norm_fro(A) or norm_nuc(A): the largest singular value has no rules yet",
+    "opnorm": "a bound on norm_fro(A) or norm_nuc(A): the largest singular value has no rules yet",
+    "det": "a factor L with A == L @ transpose(L): determinants have no rules yet",
+    "logdet": "2 * sum[k in K] log(L[k, k]) of a triangular factor L: determinants have no rules yet",
+    "log_det": "2 * sum[k in K] log(L[k, k]) of a triangular factor L: determinants have no rules yet",
     "bce": "log1pexp(-z.y * u) for labels -1 and 1",
     "cross_entropy": "log1pexp(-z.y * u) for labels -1 and 1",
     "binary_cross_entropy": "log1pexp(-z.y * u) for labels -1 and 1",

@@ -95,12 +95,26 @@ def number(
     advice  what to write instead of an array
     """
     value = evaluate(ctx, scope, node)
-    if value is None or not is_number(ctx, value, what):
+    if value is not None:
+        value = as_number(ctx, value, what)
+    if value is None:
         return None
     if scalar and value.shape:
         ctx.report(errors.shapes.not_a_scalar(what, described(ctx, value), advice))
         return None
     return value
+
+
+def as_number(ctx: Context, value: ir.Expr, what: str) -> ir.Expr | None:
+    """A value as a number, a condition as 1 or 0; None after an error about anything else.
+
+    A condition must not depend on a variable.
+    """
+    if sort(ctx, value) == "truth" and not ir.variables_of(value):
+        return ir.Apply(op="indicator", args=(value,), span=value.span)
+    if is_number(ctx, value, what):
+        return value
+    return None
 
 
 def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:

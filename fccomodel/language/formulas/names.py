@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 
 from fccomodel.core import ir
@@ -27,6 +28,9 @@ from fccomodel.language.formulas.context import (
     TableSymbol,
 )
 
+#: Numbers that have a name, unless the model gives the name another meaning.
+CONSTANTS = {"pi": math.pi}
+
 
 @expressions.evaluates(syntax.Name)
 def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
@@ -38,6 +42,8 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
             return element(value, span)
         return value
     symbol = find(ctx, name)
+    if symbol is None and name in CONSTANTS:
+        return ir.Const(value=CONSTANTS[name], span=span)
     if symbol is None:
         split = split_subscript(ctx, scope, name)
         if split is not None:

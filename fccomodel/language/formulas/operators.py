@@ -7,9 +7,9 @@ import math
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import comparisons, signs
+from fccomodel.language.formulas import comparisons, domains, signs
 from fccomodel.language.formulas.context import Context, Scope
-from fccomodel.language.formulas.expressions import evaluate, evaluates, is_number
+from fccomodel.language.formulas.expressions import as_number, complete, evaluate, evaluates, number
 from fccomodel.language.formulas.shapes import broadcast, described, same_dim
 from fccomodel.library import atoms
 
@@ -33,7 +33,9 @@ def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
             return None
         return ir.Apply(op="not", args=(condition,), span=node.span)
     value = evaluate(ctx, scope, node.arg)
-    if value is None or not is_number(ctx, value, f"what `{node.op}` stands before"):
+    if value is not None:
+        value = as_number(ctx, value, f"what `{node.op}` stands before")
+    if value is None:
         return None
     if node.op == "+":
         return value
@@ -62,12 +64,57 @@ def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
     return left
 
 
+@evaluates(syntax.Choice)
+def choice(ctx: Context, scope: Scope, node: syntax.Choice) -> ir.Expr | None:
+    """``if c then a else b``: ``[c] a + [not c] b``, where ``[c]`` is 1 or 0.
+
+    A branch that is not defined everywhere, such as ``log(z.x)``, is a sum over one element under the
+    condition, so that it is evaluated only where the condition holds.
+    """
+    condition = comparisons.condition(ctx, scope, node.condition, "what follows `if`")
+    yes = number(ctx, scope, node.yes, "what `if` chooses", scalar=False)
+    no = number(ctx, scope, node.no, "what `if` chooses", scalar=False)
+    if condition is None or yes is None or no is None or not domains.condition_is_fixed(ctx, condition):
+        return None
+    opposite = ir.Apply(op="not", args=(condition,), span=condition.span)
+    return arithmetic(ctx, "+", _under(condition, yes), _under(opposite, no), node.span)
+
+
+def _under(condition: ir.Expr, branch: ir.Expr) -> ir.Expr:
+    """A number where a condition holds, and 0 elsewhere."""
+    if isinstance(branch, ir.Const) and branch.value == 0 and not branch.shape:
+        return branch
+    if _defined_everywhere(branch):
+        indicator = ir.Apply(op="indicator", args=(condition,), span=condition.span)
+        return ir.Apply(op="mul", args=(indicator, branch), shape=branch.shape, span=branch.span)
+    one = ir.Const(value=1.0, span=condition.span)
+    alone = ir.Binder(
+        name="once", kind="in", domain=ir.ValueSet(name="{1}", items=(one,)), span=condition.span
+    )
+    return ir.Reduce(
+        kind="sum",
+        binders=(alone,),
+        body=branch,
+        condition=condition,
+        shape=branch.shape,
+        span=branch.span,
+    )
+
+
+def _defined_everywhere(expr: ir.Expr) -> bool:
+    """Whether no function in an expression limits the values of its arguments."""
+    applied = (atoms.of(node) for node in ir.walk(expr) if isinstance(node, ir.Apply))
+    return not any(atom is None or atom.limited for atom in applied)
+
+
 def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """``left op right`` with shapes checked and constants folded, or None after an error."""
     name = atoms.operator(op).name
     what = f"what is {VERBS[name]}"
-    if not (is_number(ctx, left, what) & is_number(ctx, right, what)):
+    sides = complete([as_number(ctx, left, what), as_number(ctx, right, what)])
+    if sides is None:
         return None
+    left, right = sides
     if name == "matmul":
         return matmul(ctx, left, right, span)
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):

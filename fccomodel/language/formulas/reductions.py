@@ -39,6 +39,8 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     else:
         return _over_open_draws(ctx, scope, node, kind, options)
     body = expressions.evaluate(ctx, head.scope, node.body)
+    if body is not None and not kind.condition:
+        body = expressions.as_number(ctx, body, f"the body of `{node.kind}`")
     if body is None or head.broken or options is None or not _body_fits(ctx, node, kind, body):
         return None
     if kind.option is not None and kind.option.counts:
@@ -271,6 +273,10 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
         word = keyword.value.id if isinstance(keyword.value, syntax.Name) else ""
         if keyword.name == "empty" and word in EMPTY_GROUPS:
             options["empty"] = ir.Label(text=word, span=keyword.value.span)
+            continue
+        if keyword.name == "empty":
+            ctx.report(errors.reductions.value_of_empty(node.kind, ctx.quote(keyword.value), EMPTY_GROUPS))
+            valid = False
             continue
         if option is None or keyword.name != option.name:
             if option is None:

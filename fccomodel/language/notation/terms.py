@@ -453,6 +453,14 @@ def between(low: Any, value: Any, high: Any) -> Term:
     return compared(low, "<=", value, "<=", high)
 
 
+def if_else(condition: Any, yes: Any, no: Any) -> Term:
+    """``if condition then yes else no``: a choice by data and indices, not by variables.
+
+    >>> m.minimize(E(if_else(z.y == 1, 5 * loss(z), loss(z)) for z in D))  # doctest: +SKIP
+    """
+    return made(lambda c, a, b, at: syntax.Choice(condition=c, yes=a, no=b, span=at), condition, yes, no)
+
+
 def chain(first: Any, *rest: Any) -> Term:
     """Comparisons one after the other, operands and operators in turn: ``chain(0, "<", i, "<=", m.d)``."""
     signs = all(isinstance(op, str) and op in ("<=", ">=", "==", "!=", "<", ">") for op in rest[::2])

@@ -29,7 +29,8 @@ def _read(c: list, at: Span) -> Objective:
         label = None
     else:
         label = str(c[1])
-    return Objective(sense=str(c[0]), label=label, body=c[2], span=at)
+    sense = str(c[0]).replace("mise", "mize")
+    return Objective(sense=sense, label=label, body=c[2], span=at)
 
 
 def _announce(ctx: Context, node: Objective) -> None:
@@ -87,8 +88,8 @@ objective = StatementKind(
         "maximize": "maximize score: E[z ~ D] gain(z);",
     },
     elsewhere={
-        **dict.fromkeys(("minimise", "min", "minimum"), "minimize"),
-        **dict.fromkeys(("maximise", "max", "maximum"), "maximize"),
+        **dict.fromkeys(("min", "minimum"), "minimize"),
+        **dict.fromkeys(("max", "maximum"), "maximize"),
     },
     token="SENSE",
     group="problem",

@@ -1,4 +1,7 @@
-"""Comparisons and logic, for conditions and data; their derivative is 0."""
+"""Comparisons and logic, for conditions and data; their derivative is 0.
+
+A condition in the place of a number is its ``indicator``.
+"""
 
 from fccomodel.library.atoms.base import Properties
 from fccomodel.library.atoms.interval import UNIT
@@ -61,4 +64,16 @@ not_ = ScalarAtom(
     derivative=("0",),
     boolean=True,
     properties=Properties(gradient_lipschitz=None, range=UNIT),
+)
+indicator = ScalarAtom(
+    name="indicator",
+    meaning="1 where the condition c holds, else 0",
+    tex=r"\mathbb{1}\{<0>\}",
+    arguments=("c",),
+    parameters=("c",),
+    formula="Piecewise((1, Ne(c, 0)), (0, True))",
+    torch="torch.as_tensor({0} != 0).double()",
+    derivative=(),
+    internal=True,
+    properties=Properties(curvature="constant", monotone="constant", lipschitz=0.0, range=UNIT),
 )

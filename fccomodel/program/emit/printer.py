@@ -226,7 +226,15 @@ class Printer:
             call = again
         else:
             call = f"{function}(part)"
-        return f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
+        whole = f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
+        layout = [val.attrs["onto"] if other is axis else other for other in body.axes]
+        if tuple(layout) == val.axes:
+            return whole
+        dims = [
+            *(layout.index(other) for other in val.axes),
+            *range(len(layout), len(layout) + len(val.event)),
+        ]
+        return f"{whole}.permute({', '.join(map(str, dims))})"
 
     # ----------------------------------------------------------------------------------- references
     def name(self, val: Val) -> str:

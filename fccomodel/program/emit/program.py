@@ -17,7 +17,7 @@ from fccomodel.library import distances, distributions, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal_form.penalty import Penalty
 from fccomodel.normal_form.smoothing import Smoothed
-from fccomodel.program.emit import modules, sections
+from fccomodel.program.emit import fetching, modules, sections
 from fccomodel.program.emit.carried import Carried, carried, read, source
 from fccomodel.program.emit.evaluation import Evaluation
 from fccomodel.program.emit.gradient import Gradient
@@ -33,6 +33,7 @@ from fccomodel.program.emit.vector import Composition
 from fccomodel.program.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps, together
 from fccomodel.program.lower.records import Buffer
 from fccomodel.program.names import Names
+from fccomodel.program.operations.sources import fetch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,9 @@ def emit(lowered: Lowered) -> Program:
     if isinstance(steps, BlockSteps) and lowered.shares is None:
         steps = together(steps)
         looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
-    samples = Samples(steps.state.draws, lowered.shares, looked)
+    fetches = tuple(val for val in steps.state.graph.vals if val.op is fetch)
+    changing = any(fetching.changing(lowered.data[val.attrs["key"]]) for val in fetches)
+    samples = Samples(steps.state.draws, lowered.shares, looked, fetches, changing)
     smoothing = smoothing_of(lowered)
     if isinstance(steps, VectorSteps):
         oracle: Composition | Gradient = Composition(lowered, steps, samples, smoothing)
@@ -98,6 +101,7 @@ def emit(lowered: Lowered) -> Program:
         device=_asked(lowered, "device", "cpu"),
         backend=_asked(lowered, "backend", "eager"),
         run_class=record.form.run.__name__,
+        fetched=bool(fetching.keys(lowered)),
         **kind,
     )
     classes, loop = record.classes(), record.loop()

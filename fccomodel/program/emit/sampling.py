@@ -15,7 +15,7 @@ from fccomodel.program.lower.records import Share
 from fccomodel.program.names import Names
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.draws import draw, draw_range, draw_strata
-from fccomodel.program.operations.sources import take
+from fccomodel.program.operations.sources import FETCHED, take
 from fccomodel.program.operations.together import joined
 
 EPOCHS = """def epochs(name, n, size):
@@ -82,11 +82,14 @@ class LookedUp:
 @dataclass(frozen=True, eq=False)
 class Samples:
     """The draws of a step, made for many at once with what is ``looked`` up by them, and handed to
-    each as its ``batch``."""
+    each as its ``batch``; ``fetches``: rows that a source gives for a seed of the step's own, which
+    is drawn where rows are ``changing`` from one draw to the next."""
 
     draws: list[Val]
     shares: Shares | None = None
     looked: LookedUp = field(default_factory=LookedUp)
+    fetches: tuple[Val, ...] = ()
+    changing: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -99,7 +102,31 @@ class Samples:
         left = [
             name for name, val in zip(self.names, self.draws, strict=True) if val.id not in self.looked.inside
         ]
-        return left + [name for i, (name, _) in self.looked.texts.items() if i not in self.looked.inside]
+        left += [name for i, (name, _) in self.looked.texts.items() if i not in self.looked.inside]
+        if self.fetches:
+            return [*left, FETCHED]
+        return left
+
+    @property
+    def ahead(self) -> list[str]:
+        """The statements that draw the seeds of the steps, and tell sources which rows they will ask for."""
+        if not self.fetches:
+            return []
+        known = {val.id: name for name, val in zip(self.names, self.draws, strict=True)}
+        known |= {i: name for i, (name, _) in self.looked.texts.items()}
+        keys: dict[str, list[str]] = {}
+        for val in self.fetches:
+            rows = val.args[0]
+            if rows.id in known and self.shares is None:
+                keys.setdefault(val.attrs["key"], []).append(known[rows.id])
+            elif rows.static and rows.op.kept(rows):
+                keys.setdefault(val.attrs["key"], []).append(f"{rows.op.kept(rows)}.expand(T, -1)")
+        if self.changing:
+            made = "torch.randint(1 << 62, (T,), generator=rng, device=data.device)"
+        else:
+            made = "torch.zeros((T,), dtype=torch.int64, device=data.device)"
+        lines = [f"{FETCHED} = {made}"]
+        return lines + [f"data.{key}.ahead([{', '.join(rows)}], {FETCHED})" for key, rows in keys.items()]
 
     @property
     def text(self) -> str:
@@ -113,6 +140,7 @@ class Samples:
         ]
         lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
         lines += [f"{name} = {text}" for name, text in self.looked.texts.values()]
+        lines += self.ahead
         about = "Positions and uniform numbers for T steps, each with a leading dim of T."
         text = function("draw", about, [*lines, f"return [{', '.join(self.handed)}]"], "data, rng, T")
         return f"# ---- sampling: the minibatches of T steps at once, on the device\n{text}"

@@ -15,9 +15,10 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
-from fccomodel.program.emit import flatnet, layers, modules
+from fccomodel.program.emit import fetching, flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
@@ -172,12 +173,17 @@ def data(lowered: Lowered) -> str:
     if not kept:
         return text
     return "\n\n\n".join(
-        [*map(source, (expect, Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text]
+        [
+            *map(source, (expect, Mapped, in_memory, Products, Sums)),
+            f"MAPPED = {literal(kept)}",
+            text,
+            *fetching.text(lowered),
+        ]
     )
 
 
 def staying(lowered: Lowered) -> list[str]:
-    """The keys of the arrays that stay in their files."""
+    """The keys of the arrays that stay in their files, or in what draws their rows."""
     return [key for key, array in lowered.data.items() if mapped(array)]
 
 
@@ -186,7 +192,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     nets' initial parameters."""
     kept: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
-        kept[key] = as_tensor(array)
+        kept[key] = array if drawn(array) else as_tensor(array)
     if (w := starts.first(lowered)) is not None:
         kept[START] = torch.from_numpy(w)
     kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}

@@ -71,7 +71,7 @@ def main():
     file, digest = arguments.data, None
     if file is None:
         file, digest = Path(__file__).with_name(DATA_FILE), DATA_SHA256
-    tensors = read_data(file, digest{mapped})
+    tensors = read_data(file, digest{mapped}){fetched}
 {equipped}
     program = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     written_by = {"program": program, "arrays": DATA_SHA256}
@@ -145,15 +145,17 @@ def report(
     device: str = "cpu",
     backend: str = "eager",
     run_class: str = "BlockRun",
+    fetched: bool = False,
 ) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes
     after that; ``mapped``: some of its arrays stay in their file; ``ranks``: it is a program of
     several; ``device``, ``backend``: where and by what it runs unless its command line says
-    otherwise."""
+    otherwise; ``fetched``: some of its rows are drawn."""
     text = REPORT.replace("{silent}", SILENT if ranks else "").replace(
         "{keeper}", "KeeperOfAll" if ranks else "FileKeeper"
     )
     text = text.replace("{run_class}", run_class)
+    text = text.replace("{fetched}", "\n    tensors |= fetched_rows()" if fetched else "")
     text = text.replace("{shared}\n", f"{SHARED}\n" if ranks else "\n")
     if finishing:
         run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES")

@@ -13,6 +13,7 @@ import numpy as np
 from fccomodel.core import ir, quoting
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn, same_rows
 from fccomodel.evaluation import logarithms
 from fccomodel.evaluation.sets import elements
 from fccomodel.plan.sharing import Strata
@@ -130,8 +131,10 @@ class State:
             if name in self.numbers:
                 continue
             stored = self.data.setdefault(name, array)
-            if stored is array:
+            if stored is array or same_rows(stored, array):
                 return name
+            if drawn(stored) or drawn(array):
+                continue
             if stored.shape == array.shape and stored.dtype == array.dtype and np.array_equal(stored, array):
                 return name
         raise AssertionError

@@ -21,7 +21,7 @@ from fccomodel.program.operations.draws import draw, draw_strata
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.scores import net, score
-from fccomodel.program.operations.sources import take
+from fccomodel.program.operations.sources import fetch, take
 from fccomodel.program.operations.sums import log_mean_axes, mean_axes, shares, sum_axes
 from fccomodel.program.operations.together import at, iterates, joined, part
 
@@ -156,7 +156,7 @@ class Together:
                 users.setdefault(arg.id, []).append(val)
         groups: dict[Any, list[Val]] = {}
         for _, val in sorted(self.needed.items()):
-            is_vector = val.op is take and val.event and not val.static and len(val.axes) == 1
+            is_vector = val.op in (take, fetch) and val.event and not val.static and len(val.axes) == 1
             if not is_vector or not is_sampled(val.args[0]):
                 continue
             factors = frozenset(
@@ -287,7 +287,7 @@ class Together:
         ids = [self.made[part.args[0].id] for part in rows.parts]
         axes = tuple(part.axes[0] for part in rows.parts)
         all_ids = self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())
-        return self.graph.make(take, [all_ids], **rows.parts[0].attrs)
+        return self.graph.make(rows.parts[0].op, [all_ids], **rows.parts[0].attrs)
 
     def cut(self, whole: Val, rows: Rows, axis: Axis) -> Val:
         """The part of a value that belongs to one of the axes."""

@@ -21,6 +21,8 @@ from fccomodel.program.operations.base import (
 )
 
 DATA = "it is known from the data"
+#: the name, in a step, of the seed that rows are drawn by
+FETCHED = "row_seed"
 
 
 class Const(Op):
@@ -231,6 +233,26 @@ class Take(Op):
         return stem + suffix
 
 
+class Fetch(Op):
+    """Rows of a column as a step draws them, transformed anew: of a source that fetches them."""
+
+    name, arguments, attributes = "fetch", ("rows",), {"key": str, "event": Event}
+    changing = True
+    constant = DATA
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """No variable decides them."""
+        return False
+
+    def text(self, writer: Writer, val: Val) -> str:
+        """The rows that the source gives for the step's seed."""
+        return f"data.{val.attrs['key']}.drawn({writer.ref(val.args[0])}, {FETCHED})"
+
+    def stem(self, val: Val) -> str:
+        """The column's name with the names of the axes."""
+        return take.stem(val)
+
+
 class Cell(Op):
     """The numbers of an array of the data at combinations of positions."""
 
@@ -258,4 +280,5 @@ array_data = Array()
 arange = Arange()
 chunk = Chunk()
 take = Take()
+fetch = Fetch()
 cell = Cell()

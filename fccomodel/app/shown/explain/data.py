@@ -12,6 +12,9 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.options import AUTOMATIC
 from fccomodel.library.amounts import Amount
+from fccomodel.normal_form import NormalForm
+from fccomodel.normal_form.terms import Term
+from fccomodel.plan import Plan
 from fccomodel.plan.assumptions import Finding
 from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.ranking import rank, rejected
@@ -21,7 +24,7 @@ from fccomodel.structure.facts import Fact, Facts
 
 def to_json(
     analysis: Analysis,
-    plan: Any = None,
+    plan: Plan | None = None,
     *,
     candidates: Mapping[str, Candidate] | None = None,
     refusal: Sequence[Diagnostic] = (),
@@ -56,14 +59,13 @@ def to_json(
             **_facts_json(analysis.constraints[constraint.label]),
         }
     if plan is not None:
-        lacking = getattr(plan, "rejected", {})
+        lacking = plan.rejected
     elif refusal and not candidates:
         messages = [diagnostic.message for diagnostic in refusal]
         lacking = dict.fromkeys(algorithms.all(), messages)
     else:
         judged = candidates or {}
         lacking = rejected(judged, None, rank(judged))
-    of_plan = plan_json(plan) if getattr(plan, "findings", None) else {}
     normal = normal_of(plan, candidates)
     return {
         "model": problem.name,
@@ -71,20 +73,20 @@ def to_json(
         "objective": described,
         "constraints": constraints,
         "nodes": _nodes_json(analysis),
-        "algorithm": getattr(plan, "algorithm", None),
-        "via": list(getattr(plan, "via", ())),
+        "algorithm": None if plan is None else plan.algorithm,
+        "via": [] if plan is None else list(plan.via),
         "rejected": {name: list(lacks) for name, lacks in lacking.items()},
         "refused": [_refusal_json(analysis, diagnostic) for diagnostic in refusal] or None,
-        **of_plan,
-        "structure": [_term_json(term) for term in getattr(normal, "terms", ())],
+        **({} if plan is None or not plan.findings else plan_json(plan)),
+        "structure": [] if normal is None else [_term_json(term) for term in normal.terms],
         "warnings": notes.warnings(analysis, plan),
     }
 
 
-def normal_of(plan: Any, candidates: Mapping[str, Candidate] | None) -> Any:
+def normal_of(plan: Plan | None, candidates: Mapping[str, Candidate] | None) -> NormalForm | None:
     """The normal form of the plan's algorithm. Without a plan, the form that candidates were judged by."""
     if plan is not None:
-        return getattr(plan, "normal", None)
+        return plan.normal
     for candidate in (candidates or {}).values():
         return candidate.setting.normal
     return None
@@ -99,7 +101,7 @@ def _refusal_json(analysis: Analysis, diagnostic: Diagnostic) -> dict[str, Any]:
     return {**fields, "place": place}
 
 
-def plan_json(plan: Any) -> dict[str, Any]:
+def plan_json(plan: Plan) -> dict[str, Any]:
     """The plan: how assumptions are met, the rate, the constants of the schedule, and practices that
     the theorem does not cover."""
     constants, promise = plan.constants, plan.promise
@@ -122,12 +124,12 @@ def plan_json(plan: Any) -> dict[str, Any]:
             "here": plan.rate,
         },
         "constants": constants_json,
-        "steps": plan.schedule.steps if constants else None,
+        "steps": None if plan.schedule is None else plan.schedule.steps,
         "undefined": list(plan.undefined),
     }
 
 
-def named(plan: Any) -> bool:
+def named(plan: Plan) -> bool:
     """Whether an option names the algorithm."""
     return bool(plan.options["algorithm"][1] != AUTOMATIC and not plan.entrants)
 
@@ -207,14 +209,10 @@ def _number(value: Amount) -> float | str | None:
     return "finite"
 
 
-def _term_json(term: Any) -> dict[str, Any]:
-    """The fields of a term that it has, with lists in place of tuples."""
-    fields = {}
-    for name in ("label", "text", "kind", "outer", "inner", "n", "d1", "depth"):
-        if hasattr(term, name):
-            value = getattr(term, name)
-            fields[name] = list(value) if isinstance(value, tuple) else value
-    return fields
+def _term_json(term: Term) -> dict[str, Any]:
+    """A term: its texts and its sizes."""
+    fields: dict[str, Any] = {"label": term.label, "text": term.text, "kind": term.kind, "outer": term.outer}
+    return {**fields, "inner": list(term.inner), "n": term.n, "d1": term.d1, "depth": term.depth}
 
 
 def reason(fact: Fact) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.core.memory import available, in_words
 from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import preparing
+from fccomodel.plan import Plan
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
 
@@ -21,14 +22,14 @@ LONGEST_TEXT = 60
 PER_ROW = 130
 
 
-def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
+def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     """All notes on a model, each once.
 
     They are: cautions about data and options, conditions that are not proved or are checked with the
     data, assumptions in use, the lint of the model, and the memory that the plan needs.
     """
     problem = analysis.problem
-    unused = getattr(plan, "unused", ())
+    unused = () if plan is None else plan.unused
     if analysis.bound is None:
         texts = [f"{option}." for option in unused]
     else:
@@ -79,7 +80,7 @@ def _large(analysis: Analysis) -> list[str]:
     return texts
 
 
-def _memory(analysis: Analysis, plan: Any) -> list[str]:
+def _memory(analysis: Analysis, plan: Plan | None) -> list[str]:
     """A note on the memory of a solve and its largest array; none for at most ``FEW_NUMBERS`` elements."""
     bound = analysis.bound
     if bound is None or plan is None:
@@ -113,6 +114,11 @@ def _in_files(bound: Bound) -> list[str]:
             continue
         for column, values in in_files.items():
             shape = " x ".join(f"{size:,}" for size in values.shape)
+            if drawn(values):
+                texts.append(
+                    f"{name}.{column} ({shape}, {values.dtype}) is not read as a whole: its rows are drawn"
+                )
+                continue
             size = _size(values.nbytes)
             texts.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {size}")
         if table.indices:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from fccomodel.algorithms import Constants
 from fccomodel.app.shown.explain.data import named
 from fccomodel.core.diagnostics import Diagnostic
-from fccomodel.plan import assumptions
+from fccomodel.normal_form import NormalForm
+from fccomodel.plan import Plan, assumptions
 from fccomodel.plan.candidates import GIVEN, Candidate
 from fccomodel.plan.errors import NO_ALGORITHM
 from fccomodel.plan.ranking import nearest
@@ -19,33 +20,32 @@ from fccomodel.structure.why import wrap
 PAPER = re.compile(r".*?\d{4}, ")
 
 
-def plan_lines(plan: Any, normal: Any, width: int) -> list[str]:
+def plan_lines(plan: Plan, width: int) -> list[str]:
     """The plan, section by section.
 
     plan     the plan
-    normal   the normal form of its algorithm, with the chain of reformulations
     width    columns of the text
     """
-    lines = _reformulation_lines(normal, width)
+    lines = _reformulation_lines(plan.normal, width)
     lines += _algorithm_lines(plan, width)
-    unverified = getattr(plan, "unverified", ())
-    practice = getattr(plan, "practice", ())
-    if practice:
-        lines += ["", "Practice does without a theorem" if unverified else "Practice adds to the theorem"]
-        lines += items(practice, width)
-    if getattr(plan, "findings", {}):
-        lines += ["", "The algorithm's theorem assumes" if unverified else "Its theorem assumes"]
+    if plan.practice:
+        lines += [
+            "",
+            "Practice does without a theorem" if plan.unverified else "Practice adds to the theorem",
+        ]
+        lines += items(plan.practice, width)
+    if plan.findings:
+        lines += ["", "The algorithm's theorem assumes" if plan.unverified else "Its theorem assumes"]
         lines += items(assumption_lines(plan), width)
-    constants = getattr(plan, "constants", None)
-    if constants:
+    if plan.schedule is not None:
         lines += ["", "Constants of its schedule"]
-        lines += items([*constant_lines(constants), *plan.schedule.sentences()], width)
-    return lines + rejected_lines(getattr(plan, "others", ()), width)
+        lines += items([*constant_lines(plan.schedule.constants), *plan.schedule.sentences()], width)
+    return lines + rejected_lines(plan.others, width)
 
 
-def _reformulation_lines(normal: Any, width: int) -> list[str]:
+def _reformulation_lines(normal: NormalForm, width: int) -> list[str]:
     """The chain of reformulations, with an account of each."""
-    chain = getattr(getattr(normal, "chain", None), "steps", ())
+    chain = normal.chain.steps
     lines = ["", "Reformulations"] if chain else []
     for step in chain:
         lines += items([f"{step.reformulation.title}: {sentence}" for sentence in step.sentences], width)
@@ -53,26 +53,24 @@ def _reformulation_lines(normal: Any, width: int) -> list[str]:
     return lines
 
 
-def _algorithm_lines(plan: Any, width: int) -> list[str]:
+def _algorithm_lines(plan: Plan, width: int) -> list[str]:
     """The algorithm, its theorem and rate, and the reasons for it."""
     lines = ["", f"Algorithm  {plan.algorithm}"]
-    if getattr(plan, "algorithm_record", None) is not None:
-        unverified = getattr(plan, "unverified", ())
-        if getattr(plan, "optimizer", ""):
-            lines += wrap(plan.summary[0], width, "  ")
-        elif unverified:
-            lines += wrap(f"{plan.title}; no theorem covers this run, which needs", width, "  ")
-            lines += items(unverified, width)
-        elif not all(finding.holds for finding in plan.findings.values()):
-            beyond = f"{plan.title}, beyond {plan.promise.name}, which does not cover all of the model"
-            lines += wrap(beyond, width, "  ")
-        else:
-            lines += wrap(f"{plan.title}, {plan.promise.name}", width, "  ")
-            promise = f"{GIVEN[plan.promise.gives]} in O({plan.promise.rate}) {plan.counts}"
-            rate_here = getattr(plan, "rate", "")
-            if rate_here:
-                promise += f"; here {rate_here}"
-            lines += wrap(promise, width, "  ", "    ")
+    promise = plan.promise
+    if plan.optimizer:
+        lines += wrap(plan.summary[0], width, "  ")
+    elif plan.unverified or promise is None:
+        lines += wrap(f"{plan.title}; no theorem covers this run, which needs", width, "  ")
+        lines += items(plan.unverified, width)
+    elif not all(finding.holds for finding in plan.findings.values()):
+        beyond = f"{plan.title}, beyond {promise.name}, which does not cover all of the model"
+        lines += wrap(beyond, width, "  ")
+    else:
+        lines += wrap(f"{plan.title}, {promise.name}", width, "  ")
+        rate = f"{GIVEN[promise.gives]} in O({promise.rate}) {plan.counts}"
+        if plan.rate:
+            rate += f"; here {plan.rate}"
+        lines += wrap(rate, width, "  ", "    ")
     for text in (*choice_lines(plan), *backend_lines(plan)):
         lines += wrap(text, width, "  ", "    ")
     return lines
@@ -110,11 +108,8 @@ def refused_lines(
     return lines
 
 
-def choice_lines(plan: Any) -> list[str]:
+def choice_lines(plan: Plan) -> list[str]:
     """The reasons for the choice of the algorithm: its theorem, measurements, or its name in an option."""
-    ranking = getattr(plan, "ranking", None)
-    if ranking is None:
-        return []
     if plan.interior and not named(plan):
         return ["chosen because no stochastic algorithm's theorem covers the model"]
     if plan.entrants:
@@ -124,21 +119,21 @@ def choice_lines(plan: Any) -> list[str]:
         ]
     if named(plan):
         return ["chosen by name"]
-    reasons = ranking.reasons()
+    reasons = plan.ranking.reasons()
     if reasons:
         return [f"chosen by {'; '.join(reasons)}"]
     return []
 
 
-def backend_lines(plan: Any) -> list[str]:
+def backend_lines(plan: Plan) -> list[str]:
     """The backend that runs the steps, if it is neither automatic nor the eager one."""
-    name, origin = getattr(plan, "options", {}).get("backend", ("auto", ""))
+    name, origin = plan.options.get("backend", ("auto", ""))
     if name in ("auto", "eager"):
         return []
     return [f"steps by the {name} backend ({origin})"]
 
 
-def assumption_lines(plan: Any) -> list[str]:
+def assumption_lines(plan: Plan) -> list[str]:
     """A line for each assumption: name, clause in the theorem's paper, standing, and reason.
 
     A last line explains the assumptions that are taken on trust, if there are any.
@@ -157,7 +152,7 @@ def assumption_lines(plan: Any) -> list[str]:
     return lines
 
 
-def constant_lines(constants: Any) -> list[str]:
+def constant_lines(constants: Constants) -> list[str]:
     """A line for each constant of a theorem's schedule, with its standing."""
     lines = [f"n = {constants.n:,}, B1 = {constants.B1:,}, B2 = {constants.B2:,}, eps = {constants.eps:g}"]
     for name, standing in constants.standing.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fccomodel import algorithms
 from fccomodel.app.shown.explain import notes
@@ -13,6 +12,9 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.quoting import visible
 from fccomodel.library.amounts import Amount
+from fccomodel.normal_form import NormalForm
+from fccomodel.normal_form.terms import Term
+from fccomodel.plan import Plan
 from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.ranking import alike, rank
 from fccomodel.structure import Analysis
@@ -26,7 +28,7 @@ WIDTH = 80
 
 def to_text(
     analysis: Analysis,
-    plan: Any = None,
+    plan: Plan | None = None,
     *,
     candidates: Mapping[str, Candidate] | None = None,
     refusal: Sequence[Diagnostic] = (),
@@ -62,7 +64,7 @@ def to_text(
     if normal is not None:
         lines += _structure(normal, width)
     if plan is not None:
-        lines += plan_lines(plan, normal, width)
+        lines += plan_lines(plan, width)
     else:
         others = [(list(algorithms.all()), one.message) for one in refusal]
         if candidates:
@@ -151,38 +153,33 @@ def verdict(analysis: Analysis, width: int) -> list[str]:
     )
 
 
-def _term_text(normal: Any, term: Any) -> str:
+def _term_text(normal: NormalForm, term: Term) -> str:
     """A summand as the user wrote it.
 
     If a reformulation made the summand, the new variable, or the text that it was made from.
     """
-    f = getattr(term, "f", None)
-    if f is None:
-        return term.text
+    f = term.f
     if isinstance(f, ir.Var) and f.name not in normal.problem.variables:
         return f"{f.name}, which a reformulation added"
     span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != ir.NOWHERE), ir.NOWHERE)
     return term.text or f"from {normal.problem.source.text[span.start : span.end]}"
 
 
-def _structure(normal: Any, width: int) -> list[str]:
+def _structure(normal: NormalForm, width: int) -> list[str]:
     """The terms f_i(E g_i), the regularisers, and the treatment of kinks and sets."""
     lines = ["", "Structure"]
-    for term in getattr(normal, "terms", ()):
-        kind = getattr(term, "kind", "")
-        count = getattr(term, "n", None)
-        expectations = getattr(term, "d1", None)
-        size = kind
-        if kind != "deterministic" and isinstance(count, int):
-            size += f", {count:,} block" if count == 1 else f", {count:,} blocks"
-        if isinstance(expectations, int) and expectations > 1:
-            size += f" of {expectations} expectations"
-        lines += wrap(f"{getattr(term, 'label', '')}: {_term_text(normal, term)}", width, "  ", "    ")
+    for term in normal.terms:
+        size = str(term.kind)
+        if term.kind != "deterministic" and isinstance(term.n, int):
+            size += f", {term.n:,} block" if term.n == 1 else f", {term.n:,} blocks"
+        if term.d1 > 1:
+            size += f" of {term.d1} expectations"
+        lines += wrap(f"{term.label}: {_term_text(normal, term)}", width, "  ", "    ")
         lines += wrap(size, width, "      ")
-        if kind == "composition":
-            for inner in getattr(term, "inner", ()):
+        if term.kind == "composition":
+            for inner in term.inner:
                 lines += wrap(f"tracked: {inner}", width, "      ", "        ")
-    for text, treatment, why in getattr(normal, "treatment", ()):
+    for text, treatment, why in normal.treatment:
         # Smoothing and penalties are told with the reformulations.
         if treatment not in ("smoothed", "penalised"):
             lines += wrap(f"{treatment}: {text} ({why})", width, "  ", "    ")

@@ -20,6 +20,7 @@ from fccomodel.core import ir, options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import digest, whole, write_text
 from fccomodel.core.quoting import literal
+from fccomodel.data.drawn import drawn
 
 if TYPE_CHECKING:
     from fccomodel.data.bound import Bound
@@ -64,13 +65,18 @@ def _copied(bound: Bound, data: Path) -> list[str]:
     """A note if the program's data repeat tables in files, with their size."""
     from fccomodel.data.bound import mapped
 
-    names = [name for name, table in bound.tables.items() if any(map(mapped, table.columns.values()))]
+    said = []
+    held = {name: [v for v in table.columns.values() if not drawn(v)] for name, table in bound.tables.items()}
+    names = [name for name, columns in held.items() if any(map(mapped, columns))]
     size = f"{data.stat().st_size / 1e6:,.1f} MB"
     if names:
-        return [
+        said.append(
             f"{data.name} has a copy of {', '.join(names)}, {size}: {SOLVER} runs without the prepared folder"
-        ]
-    return []
+        )
+    lazy = [f"{t}.{c}" for t, table in bound.tables.items() for c, v in table.columns.items() if drawn(v)]
+    if lazy:
+        said.append(f"{data.name} does not hold {', '.join(lazy)}: {SOLVER} fetches these rows (`fetch_...`)")
+    return said
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -118,7 +124,8 @@ def write_program(program: Program, path: Path) -> Path:
 
     from fccomodel.program.emit.modules import exported
 
-    tensors = {**program.data, **dict(exported(program.modules))}
+    tensors = {key: value for key, value in program.data.items() if not drawn(value)}
+    tensors |= dict(exported(program.modules))
     data = path.with_name(DATA if path.name == SOLVER else f"{path.stem}.{DATA}")
     with whole(data) as temporary:
         try:
@@ -171,7 +178,7 @@ def _outputs(
     with torch.no_grad():
         parts = [
             net_apply(
-                module, weights, torch.as_tensor(rows[start : start + chunk], dtype=torch.float64)
+                module, weights, torch.as_tensor(np.asarray(rows[start : start + chunk]), dtype=torch.float64)
             ).numpy()
             for start in range(0, len(rows), chunk)
         ]

@@ -10,7 +10,7 @@ from fccomodel.program.lower.leaves.rows import Rows
 from fccomodel.program.lower.leaves.scores import Scores
 from fccomodel.program.lower.state import Env, Linear, Lower, State
 from fccomodel.program.operations import Val
-from fccomodel.program.operations.entrywise import broadcast, fill
+from fccomodel.program.operations.entrywise import broadcast, fill, number
 
 
 class Atoms:
@@ -39,6 +39,8 @@ class Atoms:
         args = [self.lower(arg, env, linear_in_args) for arg in nodes]
         if atom is None:
             self.state.refuse(errors.no_atom(node.op, node.span))
+        if node.op == "indicator":
+            return self.state.graph.make(number, args)
         if not isinstance(atom, atoms.ScalarAtom):
             return self.state.graph.array(node.op, args)
         value = self.state.graph.apply(node.op, *args)

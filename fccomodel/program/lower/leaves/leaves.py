@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import elements
 from fccomodel.program.lower.leaves.slots import set_key
 from fccomodel.program.lower.state import Env, State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.indexing import within
-from fccomodel.program.operations.sources import array_data, param, variable
+from fccomodel.program.operations.sources import array_data, fetch, param, variable
 
 
 class Leaves:
@@ -58,7 +59,10 @@ class Leaves:
         if slot.shared is not None:
             whole, part = slot.shared
             return self.state.graph.make(within, [self.column(node, {**env, node.binder: whole})], **part)
-        return self.state.take(self.key(node), slot.ids, self.entries(node).shape[1:])
+        event = self.entries(node).shape[1:]
+        if drawn(self.entries(node)) and not self.state.full:
+            return self.state.graph.make(fetch, [slot.ids], key=self.key(node), event=event)
+        return self.state.take(self.key(node), slot.ids, event)
 
     def element(self, node: ir.Element, env: Env) -> Val:
         """The number of an element of a value set, or the position of an element of another set."""
