@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir
-from fccomodel.core.work import Rates
+from fccomodel.core.work import Rates, priced
 from fccomodel.data import draw_counts
 from fccomodel.data.bound import Bound
 from fccomodel.data.drawn import drawn as is_drawn
@@ -18,16 +18,24 @@ if TYPE_CHECKING:
 #: Multiply-adds of one pass of the nets over all rows above which passes are thrifty: few of them,
 #: in the precision of the steps, in small blocks.
 THRIFTY_PASS = 1e9
-#: Multiply-adds of one pass above which looks between stages see only a sample of the rows.
+#: Multiply-adds of one pass above which looks between stages see only a sample of the rows, if the
+#: budget is not in seconds.
 SAMPLED_PASS = 1e10
 #: Multiply-adds of a pass over such a sample.
 SAMPLE_PASS = 5e9
+#: The share of a budget in seconds that one pass of a look may take: a run has ten or so.
+LOOK_SHARE = 0.006
+#: Rows of the largest table that a look sees at least.
+LEAST_LOOKED_AT = 500
 #: First guess of the largest number of places of one input at which a layer uses each of its weights.
 USES_OF_A_WEIGHT = 1000
 #: Multiply-adds of a layer that take the time of one number of pointwise work.
 PRODUCTS_OF_A_NUMBER = 16
 #: Rows that a net sees at once in a thrifty pass: its intermediate values fit a processor's cache.
 THRIFTY_ROWS = 256
+
+#: The price of operations by their multiply-adds alone.
+PRODUCTS = Rates(call=0.0, byte=0.0, product=1.0, curved=0.0, moved=0.0, drawn=0.0, ordered=0.0)
 
 _known: weakref.WeakKeyDictionary[Bound, float] = weakref.WeakKeyDictionary()
 _weights: weakref.WeakKeyDictionary[Bound, dict[str, int]] = weakref.WeakKeyDictionary()
@@ -38,11 +46,20 @@ def dear(bound: Bound | None) -> bool:
     return bound is not None and bool(bound.nets) and pass_cost(bound) > THRIFTY_PASS
 
 
-def looked_at(bound: Bound | None) -> float:
-    """The share of the rows that a look between stages evaluates."""
-    if bound is None or not bound.nets or pass_cost(bound) <= SAMPLED_PASS:
+def looked_at(bound: Bound | None, seconds: float | None = None) -> float:
+    """The share of the rows that a look between stages evaluates.
+
+    seconds   of the budget, None for a budget of steps or oracle calls
+    """
+    if bound is None or not bound.nets or not dear(bound):
         return 1.0
-    return SAMPLE_PASS / pass_cost(bound)
+    cost = pass_cost(bound)
+    if seconds is None:
+        if cost <= SAMPLED_PASS:
+            return 1.0
+        return SAMPLE_PASS / cost
+    least = LEAST_LOOKED_AT / max(table.n for table in bound.tables.values())
+    return min(1.0, max(LOOK_SHARE * seconds / (Rates().product * cost), least))
 
 
 def pass_cost(bound: Bound) -> float:
@@ -148,13 +165,15 @@ def _elements(bound: Bound, node: ir.NetCall) -> int:
 
 
 def multiply_adds(module: torch.nn.Module, shape: tuple[int, ...]) -> float:
-    """Multiply-adds of a net for one input of a shape."""
+    """Multiply-adds of a net for one input of a shape, in products of matrices and convolutions."""
     import torch
-    from torch.utils.flop_counter import FlopCounterMode
 
     first = next(module.parameters())
     row = torch.zeros((1, *shape), dtype=first.dtype, device=first.device)
-    counter = FlopCounterMode(display=False)
-    with counter, torch.no_grad():
-        module(row)
-    return counter.get_total_flops() / 2
+    fused = torch.backends.mha.get_fastpath_enabled()  # layers of transformers as one operation
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.no_grad():
+            return priced(lambda: module(row), PRODUCTS)[1]
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)

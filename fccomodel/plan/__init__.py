@@ -336,7 +336,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         promise=chosen.promise,
         practice=(
             *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
-            *practice.looks(looked_at(bound) if thrifty else 1.0),
+            *practice.looks(looked_at(bound, settings.budget(settled).seconds)),
         ),
         rate=rate,
         schedule=schedule,

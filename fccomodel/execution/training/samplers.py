@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,15 +46,20 @@ class Strata:
                 groups = _combined(n, related)
         return cls(of_rows=codes, sizes=sizes, groups=groups)
 
+    @cached_property
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The stratum of each row, and the rows of each stratum as real numbers."""
+        return torch.from_numpy(self.of_rows), torch.from_numpy(self.sizes).double()
+
     def weights(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The weights and the strata of the rows of a batch, and the factors of weights beside another row.
 
         The weights sum to 1, and each stratum in the batch has its share of the table. The factor
         corrects the weight of a row in sums that leave out another row of its stratum.
         """
-        strata = torch.from_numpy(self.of_rows)[ids]
-        counts = torch.bincount(strata, minlength=len(self.sizes)).double()
-        sizes = torch.from_numpy(self.sizes).double()
+        of_rows, sizes = self.tensors
+        strata = of_rows[ids]
+        counts = torch.bincount(strata, minlength=len(sizes)).double()
         each = sizes * (counts > 0) / counts.clamp(min=1.0)
         others = (sizes - 1.0) / (counts - 1.0).clamp(min=1.0) / each.clamp(min=1e-30)
         others = torch.where(counts > 1, others, 1.0)

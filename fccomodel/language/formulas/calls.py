@@ -8,7 +8,7 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import atom_calls, definitions, expressions, names, shapes
+from fccomodel.language.formulas import atom_calls, definitions, expressions, family_calls, names, shapes
 from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
@@ -95,6 +95,9 @@ def _undeclared(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None
     """A call of a function of the language, or of a definition with a subscript: ``h_k(w)``."""
     name, atoms_by_name = node.func, atom_calls.named_atoms()
     if name in atoms_by_name:
+        reduced = family_calls.over_family(ctx, scope, node)
+        if reduced is not None:
+            return reduced[0]
         return atom_calls.apply_atom(ctx, scope, node, atoms_by_name[name])
     split = names.split_subscript(ctx, scope, name)
     if split is not None and isinstance(ctx.symbols[split[0]], DefSymbol):

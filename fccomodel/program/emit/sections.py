@@ -28,7 +28,7 @@ from fccomodel.structure.exchange import exchangeable
 #: the share of the steps' work that looks at all rows take at most, where these are dear; and where
 #: multipliers move only after looks
 LOOKING = 0.1
-LOOKING_AT_CONSTRAINTS = 0.25
+LOOKING_AT_CONSTRAINTS = 0.15
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and
 #: estimates; no net is called 0
 START = "net_0"
