@@ -69,9 +69,7 @@ class Criterion(compiled.Criterion):
     no weights of nets are ``parameters()``. In ``eval()`` mode estimates do not move.
     """
 
-    def __init__(
-        self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True
-    ):
+    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True):
         super().__init__(planned.bound, planned.plan, batch=batch, together=together)
         self.model, self.planned = model, planned
 
