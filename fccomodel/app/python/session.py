@@ -13,6 +13,7 @@ import numpy as np
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.python import starts
+from fccomodel.app.python import track as track
 from fccomodel.app.python.solved import Explanation, Planned, Result
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
