@@ -84,15 +84,27 @@ def held(
     rng = np.random.default_rng(seed)
     if members is None:
         members = kinds(bound)
-    return {name: _held(of_rows, share, rng) for name, of_rows in members.items()}
+    return {name: _held(of_rows, share, rng, spare=1) for name, of_rows in members.items()}
 
 
-def _held(members: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """A mask of a share of each stratum; ``members`` has the stratum of each row."""
+def representative(
+    bound: Bound, share: float, seed: int, members: Mapping[str, np.ndarray], least: int = 1
+) -> dict[str, np.ndarray]:
+    """Masks of rows that stand for all rows: the same share of every stratum, and at least ``least`` of
+    its rows, so that no class or group is lost. ``members`` is the result of ``kinds``."""
+    rng = np.random.default_rng(seed)
+    return {name: _held(of_rows, share, rng, least=least, spare=0) for name, of_rows in members.items()}
+
+
+def _held(
+    members: np.ndarray, share: float, rng: np.random.Generator, *, least: int = 1, spare: int
+) -> np.ndarray:
+    """A mask of a share of each stratum: at least ``least`` rows, which leaves at least ``spare`` of
+    them; ``members`` has the stratum of each row."""
     order = rng.permutation(len(members))
     order = order[np.argsort(members[order], kind="stable")]
     sizes = np.bincount(members)
-    wanted = np.minimum(np.maximum(1, np.rint(share * sizes)), sizes - 1)
+    wanted = np.minimum(np.maximum(least, np.rint(share * sizes)), sizes - spare)
     place = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     mask = np.zeros(len(members), dtype=bool)
     mask[order[place < np.repeat(wanted, sizes)]] = True
@@ -192,11 +204,13 @@ def lengths(problem: ir.Problem) -> Iterator[tuple[str, str]]:
 class Parts:
     """The random parts of the rows of a problem: the same share of each table and of every stratum.
 
-    seed  of the draws: the same seed gives the same rows
+    seed   of the draws: the same seed gives the same rows
+    least  rows that every stratum keeps, so that no class or group is lost
     """
 
     bound: Bound
     seed: int = 0
+    least: int = 1
 
     @cached_property
     def tables(self) -> list[str]:
@@ -220,7 +234,7 @@ class Parts:
 
     def of_share(self, share: float) -> Bound:
         """The problem on a share of the rows."""
-        return part(self.bound, held(self.bound, share, self.seed, self.strata))
+        return part(self.bound, representative(self.bound, share, self.seed, self.strata, self.least))
 
     def rows(self, thin: Bound) -> str:
         """Which part of the rows a thinned problem has, in words: ``200 of 900 rows of D``."""

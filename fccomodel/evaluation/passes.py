@@ -94,14 +94,21 @@ def amount(bound: Bound) -> float:
 def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
     """The number of elements of a node's binders, for one element of each outer binder.
 
-    It is the mean number if keys choose them.
+    If keys choose them, it is the mean number: over the groups for the first rows, and over the rows
+    around for all others.
     """
-    count = 1.0
+    count, first = 1.0, True
     for part in selections.split(node.binders, node.condition):
         if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
             continue
         index = selections.index(bound, part if part.keys else members.alone(part))
-        count *= max(1.0, len(index.rows) / max(len(index.groups), 1))
+        mean = len(index.rows) / max(len(index.groups), 1)
+        around = any(isinstance(parent.domain, ir.RowSet) for parent in part.parents)
+        if part.keys and (around or not first) and len(index.rows):
+            sizes = np.diff(index.bounds).astype(np.float64)
+            mean = float((sizes**2).sum() / sizes.sum())
+        count *= max(1.0, mean)
+        first = False
     return count
 
 

@@ -261,7 +261,12 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     thrifty = nets and dear(bound)
     batch, _ = sizes.batches(settled, nets, deep=deep, thrifty=thrifty)
     batch, sample_sizes = sizes.batches(
-        settled, nets, sizes.apart(normal, bound, batch) if nets else None, deep, thrifty
+        settled,
+        nets,
+        sizes.apart(normal, bound, batch) if nets else None,
+        deep,
+        thrifty,
+        sizes.crowded(normal, bound, batch),
     )
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch)
@@ -331,7 +336,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         promise=chosen.promise,
         practice=(
             *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
-            *practice.looks(looked_at(bound) if thrifty else 1.0),
+            *practice.looks(looked_at(bound, settings.budget(settled).seconds)),
+            *practice.drawn_rows(bound),
         ),
         rate=rate,
         schedule=schedule,

@@ -38,6 +38,8 @@ OF_DEAR_NETS = 32
 LEAST_OF_DEAR_NETS = 8
 #: Combinations of rows (triples and larger tuples) in a step, at most.
 TUPLES = 1 << 18
+#: Combinations of rows of all blocks together that draw their own, in a step, at most.
+TUPLES_OF_BLOCKS = 1 << 20
 
 
 def batches(
@@ -46,6 +48,7 @@ def batches(
     apart: Mapping[ir.Binder, int] | None = None,
     deep: int = 0,
     thrifty: bool = False,
+    crowded: Mapping[ir.Binder, int] | None = None,
 ) -> tuple[Batch, dict[str, int]]:
     """The batch sizes of a step. Few elements are all taken; of more, as many as cost little compared
     with the step itself.
@@ -54,6 +57,7 @@ def batches(
     apart     binder -> the number of blocks that draw their own samples: fewer each
     deep      the number of binders of rows in one combination: fewer of triples and larger tuples
     thrifty   every row of the nets is expensive: as many as people take by hand
+    crowded   binder -> samples of each block, where all blocks together would have too many
     """
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
     inner: Any = NET_SAMPLES if nets else USUAL
@@ -77,6 +81,8 @@ def batches(
             if thrifty:
                 together, least = OF_DEAR_NETS, LEAST_OF_DEAR_NETS
             size = min(size, max(together // apart[binder], least))
+        if drawn and not fixed_inner and crowded and binder in crowded:
+            return crowded[binder] if n > crowded[binder] else None
         small = isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= SMALL_SET
         if small and (drawn or not fixed_outer):
             return None
@@ -163,23 +169,36 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
     samples' condition names."""
     if bound is None:
         return {}
-
-    def visited(binder: ir.Binder) -> int:
-        """The number of elements that a step visits of a binder."""
-        count = len(elements.ids(bound, binder.domain))
-        return min(count, batch(binder, count, False) or count)
-
     found: dict[ir.Binder, int] = {}
     for mean in (m for term in normal.terms for m in term.means):
-        if mean.condition is None:
-            continue
-        named = [
-            b
-            for b in ir.free_binders(mean.condition)
-            if b not in mean.binders and isinstance(b.domain, LISTED)
-        ]
-        found |= dict.fromkeys(mean.binders, prod(map(visited, named)))
+        if mean.condition is not None:
+            found |= dict.fromkeys(mean.binders, _blocks_of(mean, bound, batch))
     return found
+
+
+def crowded(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
+    """For binders of pairs and larger tuples that every block of a step draws for itself, the samples
+    with which all blocks together have ``TUPLES_OF_BLOCKS``; none for fewer."""
+    if bound is None:
+        return {}
+    found: dict[ir.Binder, int] = {}
+    for mean in (m for term in normal.terms for m in term.means):
+        if len(mean.binders) < 2 or mean.condition is None:
+            continue
+        blocks = _blocks_of(mean, bound, batch)
+        each = prod(batch(binder, n, True) or n for binder, n in taken(mean, bound))
+        if blocks > 1 and blocks * each > TUPLES_OF_BLOCKS:
+            most = max(TUPLES_OF_BLOCKS / blocks, 1.0) ** (1 / len(mean.binders))
+            found |= dict.fromkeys(mean.binders, max(round(most), LEAST_SAMPLES))
+    return found
+
+
+def _blocks_of(mean: ir.Reduce, bound: Bound, batch: Batch) -> int:
+    """The number of blocks of a step that the condition of an expectation names."""
+    assert mean.condition is not None
+    named = [b for b in ir.free_binders(mean.condition) if b not in mean.binders]
+    counts = [(b, len(elements.ids(bound, b.domain))) for b in named if isinstance(b.domain, LISTED)]
+    return prod(min(count, batch(b, count, False) or count) for b, count in counts)
 
 
 def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:

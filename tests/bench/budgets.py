@@ -1,12 +1,13 @@
 """Budgets of whole commands: models by budgets, seconds of the clock and of the process beside what is
 asked, and memory.
 
-    python tests/bench/budgets.py [--models 20] [--budgets 2s 5s 15s] [--large] [--pairs 80]
+    python tests/bench/budgets.py [--models 20] [--budgets 2s 5s 15s] [--large] [--pairs 200] [--first 0]
 
 Models of textbooks; ``--large``: of all pairs of rows instead, whose passes and reports take
 seconds each, and a net with constraints, whose steps may be compiled. ``--pairs``: so many random
-forms over pairs and triples of 300 to 12,000 rows in place of these (``tests/fuzz/pair_forms.py``),
-which may end with a coded refusal too (status 2).
+forms over pairs and triples of 1,000 to 12,000 rows in place of these (``tests/fuzz/pair_forms.py``),
+from the seed ``--first`` on, which may end with a coded refusal too (status 2) and take at most
+1.5 GB.
 
 kept   the command took at most 1.3 times its budget and 5 s, and ended with a point and its report
        (exit status 0); on a busy
@@ -40,6 +41,8 @@ from fccomodel.core.options import parse_budget
 #: A command in a budget of seconds takes at most so many times these, and so many seconds more.
 TIMES = 1.3
 MORE = 5.0
+#: The memory that a command may take on a random form.
+MOST_GB = 1.5
 #: What the names of random forms begin with.
 FORM = "form "
 NET = ["--net", "s=mlp(64, 64, activation=elu)"]
@@ -111,11 +114,14 @@ def main() -> int:
     parser.add_argument("--budgets", nargs="*", default=["2s", "5s", "15s"])
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
     given = parser.parse_args()
     missed = 0
     print(f"{'model':32}{'budget':>8}{'clock s':>9}{'process s':>11}{'GB':>7}  kept")
     books = list(MODELS)[:: max(len(MODELS) // given.models, 1)][: given.models]
-    names = [f"{FORM}{seed}" for seed in range(given.pairs)] or (list(LARGE) if given.large else books)
+    names = [f"{FORM}{seed}" for seed in range(given.first, given.first + given.pairs)] or (
+        list(LARGE) if given.large else books
+    )
     for name in names:
         for budget in given.budgets:
             with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +129,8 @@ def main() -> int:
             most = TIMES * (parse_budget(budget).seconds or 0.0) + MORE
             ended = not status or name.startswith(FORM) and status == 2 and "F0001" not in said
             kept = "no"
-            if used <= most and ended:
+            small = peak <= MOST_GB or not name.startswith(FORM)
+            if used <= most and ended and small:
                 kept = "yes" if wall <= most else "by load"
             missed += kept == "no"
             print(

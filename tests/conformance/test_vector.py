@@ -25,7 +25,6 @@ from fccomodel.evaluation import interpret
 from fccomodel.execution import run
 from fccomodel.program import emit
 from fccomodel.program.lower import VectorSteps, lower
-from fccomodel.program.lower import vector as vector_module
 from fccomodel.program.lower.leaves.slots import Slots
 from fccomodel.program.lower.reductions import reductions
 
@@ -141,7 +140,6 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
 @pytest.mark.parametrize("name", ["pairs", "ordered", "ratios"])
 def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, w = made(name), point(4)
-    monkeypatch.setattr(vector_module, "DENSE", 100)
     monkeypatch.setattr(reductions, "DENSE", 100)
     sliced = Made(MODELS[name])
     assert "checkpoint(" in sliced.program.text and "checkpoint(" not in whole.program.text

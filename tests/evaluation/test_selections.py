@@ -107,6 +107,37 @@ PAIRS = {
         both(op("eq", col(J, "g"), col(OUT, "g")), op("ne", ir.Element(binder=OUT), ir.Element(binder=J))),
         (G[A] == G[B]) & (A != B),
     ),
+    "distance": (
+        op("le", op("abs", op("sub", col(OUT, "t"), col(J, "t"))), TWO),
+        np.abs(T[A] - T[B]) <= 2,
+    ),
+    "distance in a group": (
+        both(
+            op("gt", TWO, op("abs", op("sub", col(J, "t"), col(OUT, "t")))),
+            op("eq", col(J, "g"), col(OUT, "g")),
+            op("ne", ir.Element(binder=J), ir.Element(binder=OUT)),
+        ),
+        (np.abs(T[A] - T[B]) < 2) & (G[A] == G[B]) & (A != B),
+    ),
+    "sum after a row": (
+        both(
+            op("lt", op("add", col(OUT, "t"), col(J, "t")), ir.Const(value=7.0)),
+            op("lt", col(OUT, "t"), col(J, "t")),
+        ),
+        (T[A] + T[B] < 7) & (T[B] > T[A]),
+    ),
+    "rounded": (
+        op(
+            "ge",
+            op(
+                "sub",
+                op("mul", ir.Const(value=0.3), col(OUT, "t")),
+                op("div", col(J, "t"), ir.Const(value=10.0)),
+            ),
+            ir.Const(value=0.2),
+        ),
+        0.3 * T[A] - T[B] / 10 >= 0.2,
+    ),
     "mask": (op("ne", col(J, "t"), col(OUT, "t")), T[A] != T[B]),
     "mask of an or": (
         op("or", op("eq", col(J, "g"), col(OUT, "g")), op("gt", col(J, "t"), col(OUT, "t"))),
@@ -162,6 +193,10 @@ def test_how_conditions_are_taken_apart():
     assert kinds("two keys") == (0, 2, 0, 0, 0)
     assert kinds("window") == (0, 0, 2, 0, 0)
     assert kinds("others of its group") == (0, 1, 0, 1, 0)
+    assert kinds("distance") == (0, 0, 2, 0, 0)
+    assert kinds("distance in a group") == (0, 1, 2, 1, 0)
+    assert kinds("sum after a row") == (0, 0, 2, 0, 0)
+    assert kinds("rounded") == (0, 0, 1, 0, 0)
     assert kinds("mask of an or") == (0, 0, 0, 0, 1)
     assert kinds("static too") == (1, 0, 1, 0, 0)
     assert selections.split((J,), None)[0].parents == ()

@@ -73,6 +73,17 @@ def _max(v: Array, m: Array) -> Array:
     return np.where(m, v, -np.inf).max(-1)
 
 
+def _largest_three(v: Array, m: Array) -> Array:
+    """The mean of the three largest elements, or of all where there are fewer."""
+    ordered = -np.sort(-np.where(m, v, -np.inf), -1)[..., :3]
+    counted = np.arange(ordered.shape[-1]) < m.sum(-1, keepdims=True)
+    return np.where(counted, ordered, 0).sum(-1) / counted.sum(-1)
+
+
+def _root_mean_square(v: Array, m: Array) -> Array:
+    return np.sqrt(_mean(v**2, m))
+
+
 def _log_mean_exp(v: Array, m: Array) -> Array:
     top = _max(v, m)
     return top + np.log(_mean(np.exp(np.where(m, v - top[..., None], 0)), m))
@@ -104,6 +115,8 @@ KINDS = {
     "logmeanexp": Kind("logmeanexp(theta = 1)[{}]", _log_mean_exp, True),
     "max": Kind("max[{}]", _max, False),
     "cvar": Kind("cvar(tail = 0.3)[{}]", _tail, False),
+    "topk": Kind("topk(k = 3)[{}]", _largest_three, False),
+    "pmean": Kind("pmean(p = 2)[{}]", _root_mean_square, False),
 }
 
 
@@ -147,8 +160,8 @@ OUTER: dict[str, Callable[[Array], Array]] = {
 
 
 #: Rows of the table for pairs and for triples, and the parts of these that are the number of groups.
-PAIRS = (1500, 3000, 6000, 12000)
-TRIPLES = (300, 1000, 2000)
+PAIRS = (3000, 6000, 12000)
+TRIPLES = (1000, 3000)
 FEW_GROUPS = (3, 30)
 ROWS_OF_GROUPS = (20, 5)
 
@@ -187,6 +200,7 @@ class Forms:
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
+        self.products = seed % 3 == 0
 
     def pick(self, *choices: Any) -> Any:
         return self.random.choice(choices)
@@ -222,6 +236,10 @@ class Forms:
             Part(f"sigmoid({m.text})", lambda r: 1 / (1 + np.exp(-m.value(r)))),
             Part(f"abs({m.text} - 0.3)", lambda r: np.abs(m.value(r) - 0.3)),
             Part(
+                f"pinball({a}.t - {m.text}, 0.7)",
+                lambda r: np.maximum(0.7 * (r[a]["t"] - m.value(r)), -0.3 * (r[a]["t"] - m.value(r))),
+            ),
+            Part(
                 f"exp(-0.1 * sumsq({a}.x - {b}.x)) * ({m.text})^2",
                 lambda r: np.exp(-0.1 * ((r[a]["x"] - r[b]["x"]) ** 2).sum(-1)) * m.value(r) ** 2,
             ),
@@ -255,8 +273,14 @@ class Forms:
         if self.chance(0.2):
             found.append(Part(f"abs({a}.t - {b}.t) <= 1.5", lambda r: np.abs(r[a]["t"] - r[b]["t"]) <= 1.5))
         if self.chance(0.15):
-            found.append(Part(f"{a}.t + {b}.t <= 2.5", lambda r: r[a]["t"] + r[b]["t"] <= 2.5))
+            found.append(self.together(a, b))
         return found
+
+    def together(self, a: str, b: str) -> Part:
+        """A condition on two rows that an order of the rows decides, or (``products``) none does."""
+        if self.products:
+            return Part(f"{a}.t * {b}.t <= 1.5", lambda r: r[a]["t"] * r[b]["t"] <= 1.5)
+        return Part(f"{a}.t + {b}.t <= 2.5", lambda r: r[a]["t"] + r[b]["t"] <= 2.5)
 
     def own(self, a: str, share: float = 0.35) -> list[Part]:
         """Conditions on one row."""
@@ -279,11 +303,12 @@ class Forms:
             self.grouped,
             self.member_of_table,
             self.in_family,
+            self.rows_in_family,
         ]
         return self.pick(*kinds)(self.chance(triples))
 
     def inner_kind(self) -> str:
-        return self.pick("E", "E", "E", "E", "mean", "variance", "logmeanexp", "max", "cvar")
+        return self.pick("E", "E", "E", "E", "mean", "variance", "logmeanexp", "max", "cvar", "topk", "pmean")
 
     def reduced(
         self, kind: str, binders: Sequence[str], over: str, conditions: list[Part], body: Part
@@ -333,7 +358,7 @@ class Forms:
             p for p in conditions if " < " not in p.text and "!=" not in p.text and "<= 2.5" not in p.text
         ]
         part = self.outside(self.reduced(self.inner_kind(), inner, "D", conditions, self.body(["i", *inner])))
-        outer = self.pick("mean", "mean", "mean", "max", "cvar", "logmeanexp")
+        outer = self.pick("mean", "mean", "mean", "max", "cvar", "logmeanexp", "topk")
         part = self.reduced(outer, ["i"], self.pick("D", "P"), self.own("i"), part)
         return self.made(part, ["i", *inner], self.pick("objective", "objective", "constraint"))
 
@@ -374,6 +399,21 @@ class Forms:
             self.pick("E", "E", "variance", "max"), binders, "D", conditions, self.body(binders)
         )
         return self.made(part, ["q", *binders], "family")
+
+    def rows_in_family(self, triples: bool) -> Form:
+        """A constraint for each group, on its rows: for each something of a reduction over the others."""
+        inner = ["j", "k"] if triples else ["j"]
+        conditions = [self.equal(b, "i") for b in inner]
+        if self.chance(0.3):
+            conditions.append(
+                Part("abs(i.t - j.t) <= 1.5", lambda r: np.abs(r["i"]["t"] - r["j"]["t"]) <= 1.5)
+            )
+        part = self.outside(
+            self.reduced(self.pick("E", "E", "max", "topk"), inner, "D", conditions, self.body(["i", *inner]))
+        )
+        outer = self.pick("mean", "max", "cvar")
+        part = self.reduced(outer, ["i"], "D", [self.member("i", "q")], part)
+        return self.made(part, ["q", "i", *inner], "family")
 
     def made(self, part: Part, binders: Sequence[str], place: str) -> Form:
         """The part with its binders at all rows."""

@@ -181,7 +181,7 @@ class Criterion(compiled.Criterion):
             columns = tables[table].columns
             column = inputs[0].column
             ones = [1] * (columns[column].ndim - 1)
-            numbered_column = np.broadcast_to(places.reshape(-1, *ones), columns[column].shape)
+            numbered_column = places.reshape(-1, *ones)
             tables[table] = replace(tables[table], columns={**columns, column: numbered_column})
             nets[name] = KnownScores(scores[name])
         dims = {**bound.dims, **{f"params({name})": 0 for name in nets}}

@@ -129,7 +129,7 @@ def alone(part: Selection) -> Selection:
 
 def unmasked(part: Selection) -> Selection:
     """A selection by its keys, orders and excluded rows alone, which is a run of an order."""
-    outer = [expr for _, expr in part.keys] + [expr for _, _, expr in part.orders]
+    outer = [expr for _, expr in part.keys] + [order.around for order in part.orders]
     around = {b for expr in outer for b in ir.free_binders(expr)} | {*part.excludes}
     return replace(part, masks=(), parents=tuple(parent for parent in part.parents if parent in around))
 

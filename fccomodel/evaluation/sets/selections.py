@@ -9,6 +9,7 @@ import math
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Literal, NoReturn
 
 import numpy as np
@@ -37,9 +38,44 @@ from fccomodel.evaluation.sets.indices import Order
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
-MAX_CELLS = 1 << 27  # cells (combinations of the parents' ids) that ``realise`` may list
-MAX_TESTS = 1 << 34  # pairs that ``realise`` may test to count those that pass a mask
-CELL_BYTES = 48  # bytes per cell: start, length, skipped row, accepted share, and two in between
+#: Cells (combinations of the parents' ids) that ``realise`` may list.
+MAX_CELLS = 1 << 27
+#: Pairs that ``realise`` may test to count those that pass a mask.
+MAX_TESTS = 1 << 34
+#: Conditions whose selections are remembered.
+MOST_SPLITS = 4096
+#: Pairs on which masks are evaluated at once.
+MASK_BLOCK = 1 << 20
+#: Bytes per cell: start, length, skipped row, accepted share, and two arrays in between.
+CELL_BYTES = 48
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A condition that holds for all elements on one side of a threshold of an ordered quantity.
+
+    op      ``le lt``: it holds up to the threshold; ``ge gt``: from there on
+    inner   the ordered quantity, of the binder's own element alone
+    outer   the threshold; None if only tests find it, as for ``i.t - j.t <= 1.5``
+    test    the condition itself
+    """
+
+    op: str
+    inner: ir.Expr
+    outer: ir.Expr | None = None
+    test: ir.Expr
+
+    @property
+    def around(self) -> ir.Expr:
+        """The expression whose binders, besides the own one, the threshold depends on."""
+        if self.outer is None:
+            return self.test
+        return self.outer
+
+    @property
+    def upwards(self) -> bool:
+        """Whether it holds from the threshold on, not up to it."""
+        return self.op in ("ge", "gt")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +85,7 @@ class Selection:
     static    conjuncts about the binder's own element alone: a filter that is applied once (those
               of its set are applied by ``ids``)
     keys      pairs (inner, outer) that must be equal: a group index
-    orders    triples (op, inner, outer) meaning ``inner op outer`` with op of ``ge gt le lt``, all
-              with the same ``inner``: a range of a sorted order
+    orders    comparisons of one quantity of the binder's element: a range of a sorted order
     excludes  outer binders of the same table whose row is left out (``j != i``); at most one
     masks     all other conjuncts, which are evaluated for each pair
     parents   the binders that keys, orders, excludes and masks depend on
@@ -59,7 +94,7 @@ class Selection:
     binder: ir.Binder
     static: tuple[ir.Expr, ...] = ()
     keys: tuple[tuple[ir.Expr, ir.Expr], ...] = ()
-    orders: tuple[tuple[str, ir.Expr, ir.Expr], ...] = ()
+    orders: tuple[Comparison, ...] = ()
     excludes: tuple[ir.Binder, ...] = ()
     masks: tuple[ir.Expr, ...] = ()
     parents: tuple[ir.Binder, ...] = ()
@@ -92,11 +127,18 @@ FLIPPED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
 
 
 def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Selection, ...]:
-    """One selection per binder, in order; a conjunct belongs to the last of ``binders`` that it
-    mentions (the last if none).
+    """One selection per binder, in order.
 
-    Over several binders the reduction weighs every combination that satisfies the condition alike.
+    A conjunct belongs to the last of ``binders`` that it mentions; a conjunct that mentions none of
+    them belongs to the last one. Every combination of elements that satisfies the condition has equal
+    weight in a reduction. Equal arguments give the same records, since values are remembered by them.
     """
+    return _split(tuple(binders), condition)
+
+
+@lru_cache(maxsize=MOST_SPLITS)
+def _split(binders: tuple[ir.Binder, ...], condition: ir.Expr | None) -> tuple[Selection, ...]:
+    """``split``, made once for the same binders and condition."""
     parts = [Selection(binder=binder) for binder in binders]
     for conjunct in _through_equal_keys(binders, list(conjuncts(condition))):
         free = ir.free_binders(conjunct)
@@ -125,13 +167,23 @@ def _through_equal_keys(binders: Sequence[ir.Binder], conditions: list[ir.Expr])
             continue
         rewritten: list[ir.Expr] = []
         for binder, own_keys in zip(binders, keys_of, strict=True):
-            for key in own_keys if anchors else ():
-                beside = {b for c in others if binder in ir.free_binders(c) for b in ir.free_binders(c)}
-                anchor = next((k for k in anchors if ir.free_binders(k)[0] in beside), anchors[0])
-                rewritten.append(_equality(own_equalities, key, anchor))
+            if anchors:
+                for key in own_keys:
+                    anchor = _nearest(anchors, binder, others)
+                    rewritten.append(_equality(own_equalities, key, anchor))
             anchors += own_keys
         conditions = others + rewritten
     return conditions
+
+
+def _nearest(anchors: Sequence[ir.Expr], binder: ir.Binder, others: Sequence[ir.Expr]) -> ir.Expr:
+    """The first key of a binder that other conditions relate to the given one, or else the first key."""
+    related: set[ir.Binder] = set()
+    for condition in others:
+        free = ir.free_binders(condition)
+        if binder in free:
+            related.update(free)
+    return next((key for key in anchors if ir.free_binders(key)[0] in related), anchors[0])
 
 
 def _compares_keys(condition: ir.Expr) -> bool:
@@ -139,7 +191,7 @@ def _compares_keys(condition: ir.Expr) -> bool:
     if not (isinstance(condition, ir.Apply) and condition.op == "eq" and len(condition.args) == 2):
         return False
     free = [ir.free_binders(arg) for arg in condition.args]
-    return all(len(of) == 1 and listed(of[0]) for of in free) and free[0] != free[1]
+    return all(len(binders) == 1 and listed(binders[0]) for binders in free) and free[0] != free[1]
 
 
 def _sides(condition: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
@@ -153,10 +205,16 @@ def _classes(equalities: Sequence[ir.Expr]) -> list[list[ir.Expr]]:
     """The classes of expressions that the equalities make equal, in the order in which they occur."""
     classes: list[list[ir.Expr]] = []
     for condition in equalities:
-        met = [of for of in classes if any(ir.same(side, key) for side in _sides(condition) for key in of)]
-        joined = [key for of in met for key in of]
-        joined += [side for side in _sides(condition) if not any(ir.same(side, key) for key in joined)]
-        classes = [of for of in classes if all(of is not other for other in met)] + [joined]
+        sides = _sides(condition)
+        separate: list[list[ir.Expr]] = []
+        joined: list[ir.Expr] = []
+        for keys in classes:
+            if any(ir.same(side, key) for side in sides for key in keys):
+                joined += keys
+            else:
+                separate.append(keys)
+        joined += [side for side in sides if not any(ir.same(side, key) for key in joined)]
+        classes = [*separate, joined]
     return classes
 
 
@@ -177,7 +235,8 @@ def listed(binder: ir.Binder) -> bool:
 def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Selection:
     """The selection with one more conjunct, whose free binders are ``free``."""
     binder = part.binder
-    parents = tuple(dict.fromkeys((*part.parents, *(b for b in free if b is not binder))))
+    outer = [b for b in free if b is not binder]
+    parents = tuple(dict.fromkeys((*part.parents, *outer)))
     if not parents and listed(binder):
         return replace(part, static=(*part.static, conjunct))
     if all(b is binder for b in free) and listed(binder):
@@ -188,19 +247,96 @@ def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Se
         return masked
     if binder not in free or not all(listed(b) for b in free):
         return masked
-    op, (left, right) = conjunct.op, conjunct.args
+    op = conjunct.op
+    left, right = conjunct.args
     if binder in ir.free_binders(right):
         op, left, right = FLIPPED.get(op, op), right, left
-    if ir.free_binders(left) != (binder,) or binder in ir.free_binders(right):
+    if binder in ir.free_binders(right):
+        return masked
+    if op in FLIPPED:
+        found = _comparisons(binder, conjunct, op, left, right)
+        inners = [order.inner for order in (*part.orders, *found)]
+        if not found or not all(ir.same(inners[0], other) for other in inners[1:]):
+            return masked
+        return replace(part, orders=(*part.orders, *found))
+    if ir.free_binders(left) != (binder,):
         return masked
     if op == "eq":
         return replace(part, keys=(*part.keys, (left, right)))
-    if op in FLIPPED and all(ir.same(left, other) for _, other, _ in part.orders):
-        return replace(part, orders=(*part.orders, (op, left, right)))
     if op == "ne" and not part.excludes and _same_row(left, right):
         assert isinstance(right, ir.Element)
         return replace(part, excludes=(right.binder,))
     return masked
+
+
+def _comparisons(
+    binder: ir.Binder, conjunct: ir.Expr, op: str, left: ir.Expr, right: ir.Expr
+) -> tuple[Comparison, ...]:
+    """The comparisons with thresholds that ``left op right`` is equivalent to; none if it is not.
+
+    The binder is in ``left`` alone. ``abs(u) <= c`` is ``u <= c`` and ``u >= -c``.
+    """
+    if ir.free_binders(left) == (binder,):
+        test = ir.Apply(op=op, args=(left, right))
+        return (Comparison(op=op, inner=left, outer=right, test=test),)
+    if isinstance(left, ir.Apply) and left.op == "abs" and op in ("le", "lt"):
+        (inside,) = left.args
+        below = ir.Apply(op=op, args=(inside, right))
+        least = ir.Apply(op="neg", args=(right,), shape=right.shape, span=right.span)
+        above = ir.Apply(op=FLIPPED[op], args=(inside, least))
+        halves = [_comparison(binder, test) for test in (below, above)]
+        return tuple(half for half in halves if half is not None)
+    found = _comparison(binder, ir.Apply(op=op, args=(left, right)), conjunct)
+    return () if found is None else (found,)
+
+
+def _comparison(binder: ir.Binder, condition: ir.Apply, test: ir.Expr | None = None) -> Comparison | None:
+    """A comparison whose left side is monotone in a quantity of the binder's element, or None.
+
+    ``test``: the condition as written, if this is not it.
+    """
+    left, _ = condition.args
+    found = _monotone(left, binder)
+    if found is None:
+        return None
+    inner, rises = found
+    op = condition.op
+    if not rises:
+        op = FLIPPED[op]
+    return Comparison(op=op, inner=inner, test=test or condition)
+
+
+def _monotone(expr: ir.Expr, binder: ir.Binder) -> tuple[ir.Expr, bool] | None:
+    """The quantity of the binder's element alone in which an expression is monotone, and whether it
+    rises; or None.
+
+    Sums, differences, and products and quotients with constants are known. Their rounding is
+    monotone too, so computed values keep the order.
+    """
+    if ir.free_binders(expr) == (binder,):
+        return expr, True
+    if not isinstance(expr, ir.Apply):
+        return None
+    places = [k for k, arg in enumerate(expr.args) if binder in ir.free_binders(arg)]
+    if len(places) != 1:
+        return None
+    (place,) = places
+    found = _monotone(expr.args[place], binder)
+    if found is None:
+        return None
+    inner, rises = found
+    match expr.op:
+        case "add":
+            return inner, rises
+        case "neg":
+            return inner, not rises
+        case "sub":
+            return inner, rises == (place == 0)
+        case "mul" | "div":
+            factor = expr.args[1 - place]
+            if isinstance(factor, ir.Const) and factor.value != 0 and (expr.op == "mul" or place == 0):
+                return inner, rises == (factor.value > 0)
+    return None
 
 
 def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
@@ -230,8 +366,8 @@ def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
 
 def relations(selection: Selection) -> list[ir.Expr]:
     """The conditions of a selection that relate it to other binders, as expressions."""
-    conditions = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
-    conditions += [ir.Apply(op=op, args=(inner, outer)) for op, inner, outer in selection.orders]
+    conditions: list[ir.Expr] = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
+    conditions += [order.test for order in selection.orders]
     inner = ir.Element(binder=selection.binder)
     conditions += [ir.Apply(op="ne", args=(inner, ir.Element(binder=other))) for other in selection.excludes]
     return [*conditions, *selection.masks]
@@ -250,18 +386,19 @@ class Conditions(Pointwise):
         return super().other(node, env)
 
     def members(self, node: ir.LetRef, env: Env) -> dict[ir.Binder, Named]:
-        """The elements that the binders of a family of lets stand for in a use of it."""
+        """The elements of the binders of a family of lets, in one use of the family."""
         return {
             binder: self.member(binder, arg, env)
             for binder, arg in zip(node.let.binders, node.args, strict=True)
         }
 
     def member(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Named:
-        """The element that one binder stands for: a known one, or that of another binder."""
+        """The elements of one binder of a family: a constant, or the elements of an outer binder."""
         if isinstance(arg, ir.Const):
             return self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
         assert isinstance(arg, ir.Element)
-        place, at = matching(self.bound, arg.binder.domain, binder.domain), env[arg.binder]
+        at = env[arg.binder]
+        place = matching(self.bound, arg.binder.domain, binder.domain)
         if place is None:
             return at
         return Named(torch.from_numpy(place)[at.data], at.axes)
@@ -306,8 +443,8 @@ class Index(Order, Owned):
             group = _named(np.where(hit, at, len(self.groups)), code.axes)
         low = _named(self.bounds[group.data.numpy()], group.axes)
         high = _named(self.bounds[(group.data.numpy() + 1).clip(max=len(self.groups))], group.axes)
-        for op, _, outer in self.selection.orders:
-            low, high = self._narrow(op, evaluate.value(outer, env), group, low, high)
+        for order in self.selection.orders:
+            low, high = self._narrow(order, self._levels_below(order, env), group, low, high)
         (start, end), axes = _aligned([low, high])
         count = (end - start).clip(0)
         skip = None
@@ -319,17 +456,45 @@ class Index(Order, Owned):
             skip = _named(np.where(inside, at - first, -1), axes_skip)
         return _named(start, axes), _named(count, axes), skip
 
+    def _levels_below(self, order: Comparison, env: Env) -> Named:
+        """The number of levels below a comparison's threshold."""
+        evaluate = Conditions(self.bound)
+        if order.outer is not None:
+            threshold = evaluate.value(order.outer, env)
+            side: Literal["left", "right"] = "left" if order.op in ("ge", "lt") else "right"
+            return _named(np.searchsorted(self.levels, threshold.data.numpy(), side), threshold.axes)
+        rows, binder = self.rows_of_levels(), self.selection.binder
+        around = [env[b] for b in ir.free_binders(order.test) if b is not binder]
+        lengths = {axis: value.length(axis) for value in around for axis in value.axes}
+        axes = tuple(sorted(lengths))
+        first = np.zeros([lengths[axis] for axis in axes], dtype=np.int64)
+        last = np.full(first.shape, len(rows))
+        while (open := first < last).any():  # bisection: the test holds on one side of the threshold
+            middle = (first + last) // 2
+            at = _named(rows[middle.clip(max=len(rows) - 1)], axes)
+            tests = evaluate.value(order.test, {**env, binder: at})
+            holds = np.broadcast_to(spread(tests, axes).numpy().astype(bool), first.shape)
+            below = holds != order.upwards
+            first = np.where(open & below, middle + 1, first)
+            last = np.where(open & ~below, middle, last)
+        return _named(first, axes)
+
+    def rows_of_levels(self) -> np.ndarray:
+        """A row with each of the levels."""
+        rows = np.zeros(len(self.levels), dtype=np.int64)
+        rows[self.ranked % (len(self.levels) + 1)] = self.rows
+        return rows
+
     def _narrow(
-        self, op: str, threshold: Named, group: Named, low: Named, high: Named
+        self, order: Comparison, level: Named, group: Named, low: Named, high: Named
     ) -> tuple[Named, Named]:
-        """The runs from ``low`` to ``high`` narrowed by a comparison with a threshold."""
-        side: Literal["left", "right"] = "left" if op in ("ge", "lt") else "right"
-        level = _named(np.searchsorted(self.levels, threshold.data.numpy(), side), threshold.axes)
+        """The runs from ``low`` to ``high``, narrowed to one side of a threshold that has ``level`` levels
+        below it."""
         (inner, rank), axes = _aligned([group, level])
         at = np.searchsorted(self.ranked, inner * (len(self.levels) + 1) + rank, "left")
         (at, first, last), axes = _aligned([_named(at, axes), low, high])
         at = np.clip(at, first, last)
-        if op in ("ge", "gt"):
+        if order.upwards:
             return _named(np.maximum(at, first), axes), _named(last, axes)
         return _named(first, axes), _named(np.minimum(at, last), axes)
 
@@ -374,7 +539,8 @@ def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements
 
 def index(bound: Bound, selection: Selection) -> Index:
     """The sorted rows of a selection, made once for the same data."""
-    inner = (*selection.static, *(own for own, _ in selection.keys), *(own for _, own, _ in selection.orders))
+    keys = (own for own, _ in selection.keys)
+    inner = (*selection.static, *keys, *(order.inner for order in selection.orders))
     made_of = (*inner, *deciding(selection.binder.domain))
     return common(bound, ("index", selection), made_of, lambda: _index(bound, selection))
 
@@ -395,7 +561,7 @@ def decided_by(selection: Selection) -> str | None:
     """The text that decides a selection's order, or None (see ``indices.decided``)."""
     inner = [own for own, _ in selection.keys]
     if selection.orders:
-        along = selection.orders[0][1]
+        along = selection.orders[0].inner
     else:
         along = None
     return indices.decided(selection.binder.domain, selection.static, inner, along)
@@ -419,13 +585,15 @@ def order_of(bound: Bound, selection: Selection) -> Order:
         value = evaluate.value(expr, env)
         return np.unique(np.broadcast_to(value.data.numpy(), (len(rows),)), return_inverse=True)
 
-    code, keys, levels = np.zeros(len(rows), dtype=np.int64), [], indices.NONE
+    code = np.zeros(len(rows), dtype=np.int64)
+    keys = []
+    levels = indices.NONE
     for expr, _ in selection.keys:
         own, at = distinct(expr)
         keys.append(own)
         code = code * max(len(own), 1) + at
     if selection.orders:
-        levels, level = distinct(selection.orders[0][1])
+        levels, level = distinct(selection.orders[0].inner)
         order = np.lexsort((level, code))
     else:
         order = np.argsort(code, kind="stable")
@@ -474,7 +642,10 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
     lookup = index(bound, selection)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
     needed = CELL_BYTES * math.prod(cells)
-    left = CELL_BYTES * MAX_CELLS if math.prod(cells) > MAX_CELLS else memory.lacking(needed)
+    if math.prod(cells) > MAX_CELLS:
+        left: float | None = CELL_BYTES * MAX_CELLS
+    else:
+        left = memory.lacking(needed)
     if left is not None:
         error = errors.too_many_cells(selection.binder, math.prod(cells), needed, left)
         refuse(error, source=bound.problem.source)
@@ -489,9 +660,9 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
         return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), cells))
 
     start, count, skip = lookup.locate(env)
-    ranges = Ranges(
-        rows=lookup.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip)
-    )
+    ranges = Ranges(rows=lookup.rows, start=full(start), size=full(count))
+    if skip is not None:
+        ranges = replace(ranges, skip=full(skip))
     if selection.masks:
         ranges = replace(ranges, accept=_accepted(bound, selection, ranges))
     return ranges
@@ -532,12 +703,32 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
     lengths = tuple(len(m) for m in members)
     grid = np.ix_(*members)
     start, count = ranges.start[grid].ravel(), ranges.size[grid].ravel()
-    if ranges.skip is None:
-        skip = None
-    else:
+    skip = None
+    if ranges.skip is not None:
         skip = ranges.skip[grid].ravel()
     if int(count.sum()) > MAX_TESTS:
         refuse(errors.too_many_tests(selection.binder, count.sum()), source=bound.problem.source)
+    if selection.keys or selection.orders:
+        passed = _passed_in_runs(bound, selection, ranges, start, count, skip)
+    else:
+        passed = _passed_of_all(bound, selection, ranges.rows, lengths, skip)
+    valid = count - (0 if skip is None else (skip >= 0))
+    accept = np.zeros(ranges.size.shape)
+    accept[grid] = (passed / np.maximum(valid, 1)).reshape(lengths)
+    return accept
+
+
+def _passed_in_runs(
+    bound: Bound,
+    selection: Selection,
+    ranges: Ranges,
+    start: np.ndarray,
+    count: np.ndarray,
+    skip: np.ndarray | None,
+) -> np.ndarray:
+    """How many rows of each cell's run pass the masks, which are tested pair by pair."""
+    members = [ids(bound, parent.domain) for parent in selection.parents]
+    lengths = tuple(len(m) for m in members)
     passed = np.zeros(len(count), dtype=np.int64)
     for cell, offset in pair_blocks(count):
         rows = ranges.rows[start[cell] + offset]
@@ -553,10 +744,36 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
         for mask in selection.masks:
             keep &= np.broadcast_to(Conditions(bound).value(mask, env).data.bool().numpy(), keep.shape)
         passed += np.bincount(cell[keep], minlength=len(count))
-    valid = count - (0 if skip is None else (skip >= 0))
-    accept = np.zeros(ranges.size.shape)
-    accept[grid] = (passed / np.maximum(valid, 1)).reshape(lengths)
-    return accept
+    return passed
+
+
+def _passed_of_all(
+    bound: Bound,
+    selection: Selection,
+    rows: np.ndarray,
+    lengths: tuple[int, ...],
+    skip: np.ndarray | None,
+) -> np.ndarray:
+    """How many of all rows pass the masks in each cell, without a list of the pairs: a block of cells
+    lies along one axis, the rows along another."""
+    members = [ids(bound, parent.domain) for parent in selection.parents]
+    total, axes = math.prod(lengths), (new_axis(), new_axis())
+    passed = np.zeros(total, dtype=np.int64)
+    step = max(1, MASK_BLOCK // max(len(rows), 1))
+    for low in range(0, total, step):
+        cells = np.arange(low, min(low + step, total))
+        places = np.unravel_index(cells, lengths)
+        env = {selection.binder: _named(rows, axes[1:])}
+        for parent, parent_ids, at in zip(selection.parents, members, places, strict=True):
+            env[parent] = _named(parent_ids[at], axes[:1])
+        keep = np.ones((len(cells), len(rows)), dtype=bool)
+        for mask in selection.masks:
+            keep &= spread(Conditions(bound).value(mask, env), axes).bool().numpy()
+        if skip is not None:
+            left_out = skip[cells]
+            keep[np.flatnonzero(left_out >= 0), left_out[left_out >= 0]] = False
+        passed[cells] = keep.sum(1)
+    return passed
 
 
 def pair_blocks(count: np.ndarray, block: int = 1 << 20) -> Iterator[tuple[np.ndarray, np.ndarray]]:

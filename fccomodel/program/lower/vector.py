@@ -18,7 +18,7 @@ from fccomodel.program.lower.leaves.slots import set_key
 from fccomodel.program.lower.lowering import Lowering
 from fccomodel.program.lower.records import Part, Slot, Way
 from fccomodel.program.lower.reductions.algebra import gathered
-from fccomodel.program.lower.reductions.reductions import DENSE, Reductions
+from fccomodel.program.lower.reductions.reductions import Reductions, pays_in_slices
 from fccomodel.program.lower.state import Env, Linear, State
 from fccomodel.program.operations import Axis, Event, Val, in_order, union
 from fccomodel.program.operations.entrywise import spread
@@ -226,7 +226,7 @@ class Entries:
         chunked = None
         if self.state.full and part.axes:
             pairs = math.prod(part.shape) * self.lowering.sizes.pairs(part.node)
-            if pairs > DENSE:
+            if pays_in_slices(pairs, part.axes[0].size):
                 chunked = part.axes[0]
         env = {}
         for (binder, slot), rows in zip(part.slots.items(), self.phi.ids(part), strict=True):

@@ -19,7 +19,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, part_of
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import passes
-from fccomodel.evaluation.errors import TOO_LARGE
+from fccomodel.evaluation.errors import EMPTY_GROUP, TOO_LARGE
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student
 
 #: Elements up to which a report always takes all rows.
@@ -47,6 +47,11 @@ MOST_POWER = 1.1
 SMALL_SHARE = 0.1
 #: Rows that are enough for this price, whatever their share.
 FEW_ROWS = 2000
+#: Share of a report's time that one pass of expensive nets over all rows may take, for exact values of
+#: the objective and the constraints.
+ONE_PASS_SHARE = 0.5
+#: Rows of every stratum that a part has at least: tried in turn until no group is empty.
+LEAST_OF_STRATUM = (1, 8)
 #: Counted seconds for the errors of the values, at most.
 ERRORS_S = 2.0
 #: Share of a report's time that the errors take, at most.
@@ -79,12 +84,29 @@ def part_for(
     """
     if math.isinf(afford) or parts.obstacle:
         return None
-    bound, seed = parts.bound, parts.seed
+    bound = parts.bound
     whole = passes.amount(bound)
     if dear(bound):
         return _part_of_dear_nets(parts, whole, point, afford)
     if whole <= FREE_ELEMENTS:
         return None
+    for least in LEAST_OF_STRATUM:
+        try:
+            return _part_of_pairs(replace(parts, least=least), whole, point, afford=afford, most=most)
+        except FccoError as error:
+            if any(d.code != EMPTY_GROUP.id for d in error.diagnostics):
+                raise
+    return None
+
+
+def _part_of_pairs(
+    parts: Parts, whole: float, point: Mapping[str, np.ndarray], *, afford: float, most: float
+) -> Part | None:
+    """``part_for`` of problems without expensive nets.
+
+    Raises F0705 if a group is empty in a part: a pair of rows that a condition asks for may be missing.
+    """
+    bound, seed = parts.bound, parts.seed
     large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS
     tried = LARGE_PARTS if large else SMALL_PARTS
     thinned = [passes.thinned(parts, kept) for kept in tried]
@@ -99,6 +121,7 @@ def part_for(
         return None
     kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
     part = _described(parts, passes.thinned(parts, kept), whole)
+    passes.values(part.bound, point, seed)  # an empty group is met here
     if once > afford:
         return part
     try:
@@ -119,7 +142,7 @@ def _part_of_dear_nets(
     if share >= 1.0:
         return None
     part = _described(parts, part_of(parts.of_share(max(share, least)), bound), whole)
-    if NEEDED_PASSES * once > afford:
+    if ONE_PASS_SHARE * afford < once:
         return part
     exact = passes.values(bound, point, seed)[0]
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)

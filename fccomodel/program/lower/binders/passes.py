@@ -38,12 +38,15 @@ class Passes:
             slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
             return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
+        crowded = False
         if flat and keyed(sel):
-            laid_out = self.segments.slot(sel, env, way, chunk=chunk)
-            if laid_out is not None:
-                return laid_out
+            cells = self.segments.cells_of(sel, env, way)
+            if cells is not None:
+                crowded = cells.crowded and way.runs and not chunk
+                if not crowded or self.runs.lengths(sel, crowded) is None:
+                    return self.segments.laid_out(cells, chunk)
         if way.runs:
-            along_places = self.runs.slot(sel, env, way, way.inner)
+            along_places = self.runs.slot(sel, env, way, way.inner, crowded)
             if along_places is not None:
                 return *along_places, {}
         slot = self.slots.again(sel, env)

@@ -48,8 +48,11 @@ class Runs:
     def __init__(self, state: State, slots: Slots, cells: Cells):
         self.state, self.slots, self.cells = state, slots, cells
 
-    def lengths(self, sel: Selection) -> Lengths | None:
-        """The lengths of a selection's runs, or None if an axis of places would not pay."""
+    def lengths(self, sel: Selection, crowded: bool = False) -> Lengths | None:
+        """The lengths of a selection's runs, or None if an axis of places would not pay.
+
+        crowded   whether rows laid out flat would be too many, so that it pays in any case
+        """
         run = members.unmasked(sel)
         if not (run.keys or run.orders) or not run.parents:
             return None
@@ -63,14 +66,16 @@ class Runs:
         rows = len(selections.index(self.state.bound, members.alone(sel)).rows)
         longest = max(int(size.max(initial=0)), 1)
         gain = LEAST_GAIN if around * rows > AT_ONCE else LEAST_GAIN_OF_FEW
-        if gain * longest <= rows:
+        if crowded or gain * longest <= rows:
             return Lengths(longest=longest, rows=rows)
         return None
 
-    def slot(self, sel: Selection, env: Env, way: Way, averaged: bool) -> tuple[Slot, Part] | None:
+    def slot(
+        self, sel: Selection, env: Env, way: Way, averaged: bool, crowded: bool = False
+    ) -> tuple[Slot, Part] | None:
         """The rows of the runs by their places, with their weights; None where all rows under a mask
         do as well."""
-        lengths = self.lengths(sel)
+        lengths = self.lengths(sel, crowded)
         if lengths is None:
             return None
         run = members.unmasked(sel)

@@ -6,7 +6,7 @@ A cell is a combination of the elements of outer binders (the parents), whose ke
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,24 @@ ARRAYS = 6
 Flat = tuple[Slot, Part, Mapping[ir.Binder, Slot]]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FlatCells:
+    """The cells of a selection by equal keys, whose rows may lie flat one after another.
+
+    start, size   for each cell, its first row among the selection's sorted rows, and their number
+    lists         the elements along each axis of the parents
+    outer         the slots along these axes
+    crowded       whether there are more rows than a pass holds at once
+    """
+
+    selection: Selection
+    start: np.ndarray
+    size: np.ndarray
+    lists: Mapping[Axis, np.ndarray]
+    outer: Mapping[ir.Binder, Slot]
+    crowded: bool
+
+
 class Segments:
     """Makes slots for binders whose rows have the keys of outer elements."""
 
@@ -45,9 +63,15 @@ class Segments:
         most    largest mean number of rows per cell; None for no limit
         chunk   whether a pass goes through the rows in slices
 
-        None if an outer binder lies along several axes, if there are more than ``most`` rows per cell, or
-        if there are so many rows that runs take less memory.
+        None if an outer binder lies along several axes, or if there are more than ``most`` rows per cell.
         """
+        found = self.cells_of(sel, env, way)
+        if found is None or most is not None and found.size.sum() > found.size.size * most:
+            return None
+        return self.laid_out(found, chunk)
+
+    def cells_of(self, sel: Selection, env: Env, way: Way) -> FlatCells | None:
+        """The cells whose rows may be laid out flat, or None if an outer binder lies along several axes."""
         parents = [env[p] for p in sel.parents]
         axes = [s.ids.axes[0] for s in parents if has_complete_axis(s)]
         if len(axes) != len(parents) or len(set(axes)) != len(axes):
@@ -62,29 +86,18 @@ class Segments:
         assert realised.start is not None and realised.size is not None
         lists = [self.slots.known_ids(s) for s in parents]
         grid = np.ix_(*lists)
-        start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
-        if most is not None and size.sum() > size.size * most:
-            return None
-        too_many = size.sum() > max(AT_ONCE, 2 * len(realised.rows))
-        if way.runs and not chunk and too_many and self.runs.lengths(sel) is not None:
-            return None
-        return self.laid_out(sel, start, size, dict(zip(axes, lists, strict=True)), outer, chunk)
+        return FlatCells(
+            selection=sel,
+            start=realised.start[grid].ravel(),
+            size=realised.size[grid].ravel(),
+            lists=dict(zip(axes, lists, strict=True)),
+            outer=outer,
+            crowded=float(realised.size[grid].sum()) > max(AT_ONCE, 2 * len(realised.rows)),
+        )
 
-    def laid_out(
-        self,
-        sel: Selection,
-        start: np.ndarray,
-        size: np.ndarray,
-        lists: Mapping[Axis, np.ndarray],
-        outer: Mapping[ir.Binder, Slot],
-        chunk: bool = False,
-    ) -> Flat:
-        """The rows of the cells, one cell after another.
-
-        start, size   for each cell, its first row among the selection's sorted rows, and their number
-        lists         the elements along each axis of the parents
-        outer         the slots along these axes
-        """
+    def laid_out(self, cells: FlatCells, chunk: bool = False) -> Flat:
+        """The rows of the cells, one cell after another, in slices (``chunk``) or together."""
+        sel, start, size, outer = cells.selection, cells.start, cells.size, cells.outer
         state, g, binder = self.state, self.state.graph, sel.binder
         needed = ROW_BYTES * float(size.sum()) * (ARRAYS + len(outer))
         available = memory.lacking(needed)
@@ -101,9 +114,9 @@ class Segments:
 
         ids = per_row("rows", rows)
         slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=members, selection=sel)
-        shape = tuple(map(len, lists.values()))
+        shape = tuple(map(len, cells.lists.values()))
         per_axis = [cell] if len(shape) == 1 else np.unravel_index(cell, shape)
-        places = dict(zip(lists, per_axis, strict=True))
+        places = dict(zip(cells.lists, per_axis, strict=True))
         aliases = {}
         for outer_binder, outer_slot in outer.items():
             known = self.slots.known_ids(outer_slot)
@@ -115,7 +128,7 @@ class Segments:
         segment = Segment(
             cells=state.ship(f"{stem}_cell", cell),
             sizes=state.ship(f"{stem}_size", size),
-            parents=tuple(lists),
+            parents=tuple(cells.lists),
         )
         part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
         return slot, part, aliases

@@ -34,8 +34,8 @@ class Cells:
         conditions = [self.lower(mask, env, False) for mask in sel.masks]
         for pair in sel.keys:
             conditions.append(self.lower(ir.Apply(op="eq", args=pair), env, False))
-        for op, left, right in sel.orders:
-            conditions.append(g.apply(op, self.lower(left, env, False), self.lower(right, env, False)))
+        for order in sel.orders:
+            conditions.append(self.lower(order.test, env, False))
         for excluded in sel.excludes:
             conditions.append(g.apply("ne", env[sel.binder].ids, env[excluded].ids))
         return self.all_of(conditions)

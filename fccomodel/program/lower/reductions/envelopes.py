@@ -17,7 +17,7 @@ from fccomodel.program.lower.leaves.slots import Slots
 from fccomodel.program.lower.records import Slot, Way
 from fccomodel.program.lower.reductions.algebra import gathered
 from fccomodel.program.lower.reductions.estimates import Estimates
-from fccomodel.program.lower.reductions.reductions import DENSE
+from fccomodel.program.lower.reductions.reductions import pays_in_slices
 from fccomodel.program.lower.reductions.sizes import Sizes
 from fccomodel.program.lower.state import Env, Lower, State
 from fccomodel.program.operations import Axis, Event, Val, in_order
@@ -138,7 +138,7 @@ class Envelopes:
         lengths = {b: blocks[b].ids.axes[0].size for b in binders}
         size = max(math.prod(lengths.values()), *(self.sizes.pairs(expr, lengths) for expr in exact))
         with self.state.thinning.over(size):
-            chunked = binders[0] if binders and size > DENSE else None
+            chunked = next((b for b in binders[:1] if pays_in_slices(size, lengths[b])), None)
             if chunked is not None:
                 env[chunked] = self.slots.all(within.get(chunked) or Selection(binder=chunked), "chunk")
             value = self.stacked(node, [self.lower(expr, env, False) for expr in exact])

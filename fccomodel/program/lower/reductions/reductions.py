@@ -356,6 +356,14 @@ class Reductions:
         return g.make(couple, [body, slot.pos, all_members, alpha], name=name, share=share)
 
 
+def pays_in_slices(pairs: float, length: int) -> bool:
+    """Whether a full pass over so many pairs goes through an outer axis of this length in slices.
+
+    If one element of the axis has too many pairs itself, the reductions inside go in slices instead.
+    """
+    return DENSE < pairs <= DENSE * length
+
+
 def keys_alone(node: ir.Reduce, binder: ir.Binder) -> list[ir.Expr] | None:
     """The keys of an outer element by which a reduction's rows are chosen.
 
@@ -364,7 +372,7 @@ def keys_alone(node: ir.Reduce, binder: ir.Binder) -> list[ir.Expr] | None:
     parts = selections.split(node.binders, node.condition)
     others: list[ir.Expr] = [node.body, *node.options.values()]
     for part in parts:
-        others += [*part.static, *part.masks, *(outer for _, _, outer in part.orders)]
+        others += [*part.static, *part.masks, *(order.around for order in part.orders)]
         others += [ir.Element(binder=excluded) for excluded in part.excludes]
         others += [*getattr(part.binder.domain, "args", ())]
     for expr in others:

@@ -158,11 +158,15 @@ class Sizes:
                 return Extent(length=rows)
             return Extent(length=runs.longest, needs=sel.parents)
         few = max(AT_ONCE, 2 * rows)
-        if sel.binder is node.binders[0] and (runs is None or self.listed(sel, None) <= few):
-            flat[sel.binder] = sel
-            return Extent(length=self.listed(sel, None), covers=sel.parents)
+        if sel.binder is node.binders[0]:
+            crowded = self.listed(sel, None) > few
+            if not crowded or self.runs.lengths(sel, crowded) is None:
+                flat[sel.binder] = sel
+                return Extent(length=self.listed(sel, None), covers=sel.parents)
         beside = next((other for other in flat.values() if other.parents == sel.parents), None)
-        if runs is None or self.listed(sel, beside) <= few:
+        crowded = self.listed(sel, beside) > few
+        runs = self.runs.lengths(sel, crowded)
+        if runs is None or not crowded:
             return None
         return Extent(length=runs.longest, needs=sel.parents)
 
