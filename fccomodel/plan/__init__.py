@@ -337,6 +337,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         practice=(
             *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
             *practice.looks(looked_at(bound, settings.budget(settled).seconds)),
+            *practice.drawn_rows(bound),
         ),
         rate=rate,
         schedule=schedule,

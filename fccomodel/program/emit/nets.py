@@ -27,7 +27,7 @@ class Calls:
 
     @classmethod
     def of(cls, graph: Graph, pulls: Iterable[Pull]) -> Calls:
-        """Those of a graph whose gradient is made of ``pulls``."""
+        """The calls of a graph whose gradient consists of ``pulls``."""
         taped = frozenset(pull.source.id for pull in pulls if pull.source.op is net)
         groups: dict[tuple[int, str, bool], list[Val]] = {}
         for val in graph.vals:

@@ -76,7 +76,7 @@ MANY_CONSTRAINTS = "the gradients of its constraints are too many"
 
 @dataclass(frozen=True, kw_only=True)
 class Examined:
-    """What curvature says of a point.
+    """The results of the second-order test of a point.
 
     better  a feasible point that is better, or None
     why     why curvature was not examined; "" if it was
