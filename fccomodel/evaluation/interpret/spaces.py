@@ -312,20 +312,22 @@ class Listing:
 
     def blocks(self, size: int) -> Iterator[ListingBlock]:
         """Pieces with at most ``size`` combinations, in order."""
-        ends = np.cumsum(self.runs.size)
+        runs = self.runs
+        sizes, start, order = map(torch.from_numpy, (runs.size, runs.start, runs.order))
+        ends = sizes.cumsum(0)
         size = max(1, size // max(1, math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))))
         for low in range(0, int(ends[-1]) if len(ends) else 0, size):
             high = min(low + size, int(ends[-1]))
-            first, last = np.searchsorted(ends, [low, high - 1], "right")
+            first, last = torch.searchsorted(ends, torch.tensor([low, high - 1]), right=True).tolist()
             here = slice(first, last + 1)
-            inside = np.minimum(ends[here], high) - np.maximum(ends[here] - self.runs.size[here], low)
-            before = np.repeat(np.arange(first, last + 1), inside)
-            offset = np.arange(low, high) - (ends[before] - self.runs.size[before])
-            if self.runs.skip is not None:
-                keep = offset != self.runs.skip[before]
+            inside = ends[here].clamp(max=high) - (ends[here] - sizes[here]).clamp(min=low)
+            before = torch.arange(first, last + 1).repeat_interleave(inside)
+            offset = torch.arange(low, high) - (ends - sizes)[before]
+            if runs.skip is not None:
+                keep = offset != torch.from_numpy(runs.skip)[before]
                 before, offset = before[keep], offset[keep]
-            index = {axis: torch.from_numpy(places[before]) for axis, places in self.prefix.items()}
-            index[self.last_axis] = torch.from_numpy(self.runs.order[self.runs.start[before] + offset])
+            index = {axis: torch.from_numpy(places)[before] for axis, places in self.prefix.items()}
+            index[self.last_axis] = order[start[before] + offset]
             block = self.make(index)
             if self.tests:
                 keep_tensor = torch.ones(len(before), dtype=torch.bool)
