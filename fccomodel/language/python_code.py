@@ -250,7 +250,13 @@ class PythonWriter:
         return f"{self.fc('sampler')}({', '.join([repr(node.func), *parts])})"
 
     def _keywords(self, keywords: Iterable[syntax.Keyword]) -> list[str]:
-        return [keyword_argument(item.name, self.formula(item.value)) for item in keywords]
+        return [keyword_argument(item.name, self._option(item)) for item in keywords]
+
+    def _option(self, item: syntax.Keyword) -> str:
+        """The value of a named argument; the word after ``empty`` is a text in Python."""
+        if item.name == "empty" and isinstance(item.value, syntax.Name):
+            return repr(item.value.id)
+        return self.formula(item.value)
 
     # ------------------------------------------------------------------------------- comprehensions
     def _reduce(self, node: syntax.Reduce) -> str:

@@ -33,10 +33,11 @@ REPORT_SECONDS = 1.0
 SEARCH_SHARE = 0.5
 #: The share of a budget in seconds that a report's passes over all rows may take (counted seconds).
 REPORT_PASSES_SHARE = 0.25
-#: The same share if passes of nets are expensive.
-EXPENSIVE_NETS_SHARE = 0.15
-#: The share of the budget that a run then leaves for its last look and the report.
-LEFT_BY_EXPENSIVE_NETS = 0.22
+#: The same share if passes of nets are expensive: of a part of the rows, where all take more.
+EXPENSIVE_NETS_SHARE = 0.07
+#: The share of the budget that a run then leaves for its last look. (The report may end after the
+#: budget, as others do.)
+LEFT_BY_EXPENSIVE_NETS = 0.06
 #: What a report may take beyond a budget in seconds: a share of it ...
 REPORT_BEYOND_SHARE = 0.3
 #: ... and so many counted seconds. With the start of a command (some 3 s) and the budget itself this

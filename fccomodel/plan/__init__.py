@@ -336,7 +336,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         promise=chosen.promise,
         practice=(
             *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
-            *practice.looks(looked_at(bound) if thrifty else 1.0),
+            *practice.looks(looked_at(bound, settings.budget(settled).seconds)),
+            *practice.drawn_rows(bound),
         ),
         rate=rate,
         schedule=schedule,

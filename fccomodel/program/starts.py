@@ -1,5 +1,6 @@
-"""A program that begins where another ended: what it reads in place of zeros, and what it leaves for
-the next."""
+"""Programs that continue from the end of another program: initial values, and final values for the next
+program.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +27,11 @@ ROOM = 4.0
 
 
 def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
-    """What a run ended with; estimates only where no passes came after the steps, since they belong to
-    the last of these. Centres ``inside`` expectations, of each row, are found again."""
+    """The final values of a run for the next run.
+
+    Estimates are kept only if no full passes came after the steps, since they belong to the last step.
+    Centres ``inside`` expectations, which each row has, are computed again.
+    """
     w, h = final.w.double().numpy(), final.h
     if getattr(final, "u", None) is not None and getattr(final, "way", "") != "finish":
         estimates = vars(final.u)
@@ -98,7 +102,7 @@ def estimates(lowered: Lowered) -> dict[str, np.ndarray]:
 
 
 def pairs(lowered: Lowered) -> np.ndarray | None:
-    """Those kept, of as many variables."""
+    """The pairs of the quasi-Newton method that were kept, if they have as many variables."""
     start, length = lowered.plan.start, max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if start is None or lowered.plan.pace != "practical" or start.kept.pairs is None:
         return None
@@ -128,8 +132,9 @@ def settings(lowered: Lowered) -> dict[str, Any]:
 
 
 def _of_penalties(lowered: Lowered) -> Iterator[tuple[str, np.ndarray]]:
-    """By centre the slopes of penalties that are the multipliers of their constraints; of members
-    without one, 0."""
+    """By centre, the slopes at which the penalties have the multipliers of their constraints; 0 for
+    members without a multiplier.
+    """
     assert lowered.plan.start is not None
     for constraint in lowered.normal.reformed.constraints:
         penalty = lowered.normal.penalties.get(constraint.label)
@@ -143,7 +148,7 @@ def _of_penalties(lowered: Lowered) -> Iterator[tuple[str, np.ndarray]]:
 def _slopes(
     bound: Bound, constraint: ir.Constraint, penalty: Smoothed, multipliers: Any
 ) -> tuple[Any, np.ndarray]:
-    """Where the members of a family are in the array of their centres, and their slopes there."""
+    """The places of a family's members in the array of their centres, and the slopes of these members."""
     family = members.of(bound, constraint)
     order = [
         constraint.binders.index(b)

@@ -388,13 +388,17 @@ def test_two_columns_of_one_net() -> None:
 
 
 def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """The script of the guide, as it stands: it ranks, and flags no more than it may."""
+    """The scripts of the guide, one after the other: they rank, and flag no more than they may."""
     page = (ROOT / "tutorials" / "guide" / "training.md").read_text()
-    (script,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    exec(compile(script, "training.md", "exec"), {"__name__": "__main__"})
+    space: dict[str, Any] = {"__name__": "__main__"}
+    for script in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(compile(script, "training.md", "exec"), space)
     auc, violation = re.findall(r"on all rows: auc ([\d.]+), violation ([\d.]+)", capsys.readouterr().out)[0]
     assert float(auc) > 0.85
     assert float(violation) < 0.03
+    result = space["result"]
+    assert result.objective > 0.85
+    assert result.report.feasibility < 0.03
 
 
 # --------------------------------------------------------------------------------------------- errors

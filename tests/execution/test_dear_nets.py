@@ -40,7 +40,7 @@ def problem(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_what_a_pass_costs() -> None:
     """A convolution of 4 x 9 weights at 64 places, and a layer of 16 weights."""
-    assert net_costs.multiply_adds(net(), (1, 8, 8)) == 4 * 9 * 64 + 16
+    assert net_costs.multiply_adds(net(), [torch.zeros(1, 1, 8, 8)]) == 4 * 9 * 64 + 16
 
 
 def test_passes_are_thrifty(problem: Any) -> None:
@@ -51,7 +51,7 @@ def test_passes_are_thrifty(problem: Any) -> None:
     assert "net_in_blocks(net_s, w, data.D_x, PRECISION)" in text
     assert "epochs('n', " in text
     assert "def whole(" not in text
-    assert "looking: float = 0.25" in text
+    assert "looking: float = 0.15" in text
 
 
 def test_values_are_those_of_the_problem(problem: Any) -> None:
@@ -88,7 +88,7 @@ def test_looks_are_at_a_sample_where_a_pass_is_too_dear(
     whole = net_costs.pass_cost(problem.bound)
     monkeypatch.setattr(net_costs, "SAMPLED_PASS", whole / 2)
     monkeypatch.setattr(net_costs, "SAMPLE_PASS", whole / 4)
-    planned = problem.plan(unverified=True)
+    planned = problem.plan(unverified=True, budget="400it")
     assert any("sample of 25% of the rows" in line for line in planned.plan.practice)
     result = problem.solve(unverified=True, budget="400it", seed=0)
     assert "data.D_x_2" in result.solver
@@ -97,3 +97,19 @@ def test_looks_are_at_a_sample_where_a_pass_is_too_dear(
     s = result.module("s").double()(x).detach().numpy()
     assert result.constraints["rate"] == pytest.approx((1 / (1 + np.exp(s[y == 1]))).mean() - 0.2, abs=1e-5)
     assert result.objective < 0.6
+
+
+def test_looks_take_fewer_rows_of_a_short_budget(problem: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(net_costs, "LEAST_LOOKED_AT", 60)
+    seconds = net_costs.Rates().product * net_costs.pass_cost(problem.bound)
+    assert net_costs.looked_at(problem.bound, seconds / net_costs.LOOK_SHARE / 2) == pytest.approx(0.5)
+    assert net_costs.looked_at(problem.bound, 1e-9) == pytest.approx(0.1)
+    assert net_costs.looked_at(problem.bound, 1e9) == 1.0
+
+
+def test_the_price_of_a_net_needs_no_compiler() -> None:
+    """Layers of transformers count, which torch may run as one operation."""
+    conv = torch.nn.Conv2d(2, 4, 3, padding=1)
+    assert net_costs.multiply_adds(conv, [torch.zeros(1, 2, 5, 5)]) == 2 * 9 * 4 * 25
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    assert net_costs.multiply_adds(layer, [torch.zeros(1, 7, 16)]) == 7 * (4 * 16 * 16 + 2 * 16 * 32)

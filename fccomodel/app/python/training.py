@@ -69,9 +69,7 @@ class Criterion(compiled.Criterion):
     no weights of nets are ``parameters()``. In ``eval()`` mode estimates do not move.
     """
 
-    def __init__(
-        self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True
-    ):
+    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True):
         super().__init__(planned.bound, planned.plan, batch=batch, together=together)
         self.model, self.planned = model, planned
 
@@ -165,7 +163,7 @@ class Criterion(compiled.Criterion):
             columns = tables[table].columns
             column = inputs[0].column
             ones = [1] * (columns[column].ndim - 1)
-            numbered_column = np.broadcast_to(places.reshape(-1, *ones), columns[column].shape)
+            numbered_column = places.reshape(-1, *ones)
             tables[table] = replace(tables[table], columns={**columns, column: numbered_column})
             nets[name] = KnownScores(scores[name])
         dims = {**bound.dims, **{f"params({name})": 0 for name in nets}}

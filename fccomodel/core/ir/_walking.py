@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from fccomodel.core.ir._expressions import (
     Apply,
@@ -119,6 +120,22 @@ def _variables(node: Expr, memo: str) -> frozenset[str]:
     return max(sets, key=len)
 
 
+#: What two equal nodes of a kind share, besides equal children. Nodes of other kinds draw or name
+#: something of their own.
+SHARED: Mapping[type[Expr], Callable[[Any], Any]] = {
+    Const: lambda node: node.value,
+    Label: lambda node: node.text,
+    Size: lambda node: node.dim,
+    Param: lambda node: node.name,
+    Var: lambda node: node.name,
+    Column: lambda node: (node.name, id(node.binder)),
+    Element: lambda node: id(node.binder),
+    Apply: lambda node: node.op,
+    NetCall: lambda node: node.net,
+    Item: lambda node: None,
+}
+
+
 def same(a: Expr, b: Expr) -> bool:
     """Whether two expressions are equal as written: the same nodes over the same binders.
 
@@ -126,29 +143,7 @@ def same(a: Expr, b: Expr) -> bool:
     """
     if a is b:
         return True
-    if type(a) is not type(b) or len(a.children) != len(b.children):
+    shared = SHARED.get(type(a))
+    if shared is None or type(a) is not type(b) or len(a.children) != len(b.children):
         return False
-    match a, b:
-        case (Const(), Const()):
-            return a.value == b.value
-        case (Label(), Label()):
-            return a.text == b.text
-        case (Size(), Size()):
-            return a.dim == b.dim
-        case (Param(), Param()):
-            return a.name == b.name
-        case (Var(), Var()):
-            return a.name == b.name
-        case (Column(), Column()):
-            return a.name == b.name and a.binder is b.binder
-        case (Element(), Element()):
-            return a.binder is b.binder
-        case (Apply(), Apply()):
-            alike = a.op == b.op
-        case (NetCall(), NetCall()):
-            alike = a.net == b.net
-        case (Item(), Item()):
-            alike = True
-        case _:
-            return False
-    return alike and all(same(x, y) for x, y in zip(a.children, b.children, strict=True))
+    return shared(a) == shared(b) and all(same(x, y) for x, y in zip(a.children, b.children, strict=True))

@@ -172,6 +172,11 @@ class _Evaluator:
             case ast.Compare(left=left, ops=ops, comparators=rights):
                 links = zip(ops, [left, *rights], rights, strict=False)
                 return np.logical_and.reduce([self.compare(link, a, b) for link, a, b in links])
+        return self.call(node)
+
+    def call(self, node: ast.expr) -> np.ndarray:
+        """The mask of a call of a column's method; refuses every other part."""
+        match node:
             case ast.Call(
                 func=ast.Attribute(value=column, attr="isna" | "isnull" | "notna" | "notnull" as method),
                 args=[],

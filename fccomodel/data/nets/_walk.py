@@ -12,7 +12,7 @@ import builtins
 import operator
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -366,11 +366,7 @@ def _layer(layer: nn.Module) -> _Rule:
     if isinstance(layer, SMOOTH_LAYERS):
         return _smooth
     if isinstance(layer, nn.ELU):
-        if layer.alpha == 1:
-            return _smooth
-        if 0 <= layer.alpha < 1:
-            return _convex_increasing
-        return _kinked
+        return _elu(layer.alpha)
     convex_leaky = isinstance(layer, nn.LeakyReLU) and 0 <= layer.negative_slope <= 1
     if isinstance(layer, nn.ReLU) or isinstance(layer, MAXIMA) or convex_leaky:
         return _convex_increasing
@@ -379,6 +375,31 @@ def _layer(layer: nn.Module) -> _Rule:
     if not free:
         return _kinked
     return lambda state: UNKNOWN
+
+
+def _elu(alpha: float) -> _Rule:
+    """The rule of an ELU."""
+    if alpha == 1:
+        return _smooth
+    if 0 <= alpha < 1:
+        return _convex_increasing
+    return _kinked
+
+
+def _product(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], sides: Sequence[str]) -> str:
+    """The state of a product, whose first two factors have the states ``sides``."""
+    dependent = [side for side in sides if side != CONSTANT]
+    if len(dependent) < 2:
+        product = (dependent or [CONSTANT])[0]
+    elif all(side in (AFFINE, SMOOTH) for side in dependent):
+        product = SMOOTH
+    else:
+        product = UNKNOWN
+    numbers = [arg for arg in node.args[:2] if isinstance(arg, int | float)]
+    if product == WEAK and not (numbers and numbers[0] >= 0):
+        return UNKNOWN
+    others = [states[source] for source in node.all_input_nodes[2:]]
+    return max([product, *others], key=ORDER.index)
 
 
 def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str) -> str:
@@ -394,23 +415,11 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
     if node.target in (operator.neg, torch.neg):
         return _fixed_weights(before)
     if node.target in PRODUCTS:
-        dependent = [side for side in sides if side != CONSTANT]
-        if len(dependent) < 2:
-            product = (dependent or [CONSTANT])[0]
-        elif all(side in (AFFINE, SMOOTH) for side in dependent):
-            product = SMOOTH
-        else:
-            product = UNKNOWN
-        if product == WEAK and not (numbers and numbers[0] >= 0):
-            return UNKNOWN
-        others = [states[source] for source in node.all_input_nodes[2:]]
-        return max([product, *others], key=ORDER.index)
+        return _product(node, states, sides)
     if node.target in (operator.truediv, torch.div):
-        if len(sides) > 1 and sides[1] != CONSTANT:
-            return UNKNOWN
-        if before != WEAK or numbers and numbers[0] > 0:
-            return before
-        return UNKNOWN
+        constant_divisor = len(sides) < 2 or sides[1] == CONSTANT
+        positive = bool(numbers) and numbers[0] > 0
+        return before if constant_divisor and (before != WEAK or positive) else UNKNOWN
     if node.target in (operator.pow, torch.pow) and sides[0] != WEAK:
         if numbers and numbers[-1] in (1, 2, 3, 4):
             return _smooth(before)

@@ -195,7 +195,7 @@ long steps(
 
 
 def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
-    """One step as a graph of operations that have loops."""
+    """One step as a graph of operations for which C has loops."""
     given = apart(arrays, len(several.fixed(several.data)))
     return recorded(lambda *given: several(*given, pooled=pooled), given, part_of).graph()
 

@@ -67,7 +67,9 @@ def keep(
         wide = present.reshape(present.shape + (1,) * (kept.dim() - present.dim())) > 0
         kept.copy_(torch.where(wide, value, kept))
         return
-    shape = torch.broadcast_shapes(*(part.shape for part in index))
+    shape = index[0].shape
+    if len(index) > 1:
+        shape = torch.broadcast_shapes(*(part.shape for part in index))
     event = kept.shape[len(index) :]
     here = present.expand(shape).reshape(-1) > 0
     places = tuple(part.expand(shape).reshape(-1)[here] for part in index)

@@ -154,6 +154,7 @@ class Criterion(torch.nn.Module):
             {name: torch.zeros(shape, dtype=self.dtype) for name, (_, _, shape) in lowered.layout.items()}
         )
         self.layout = lowered.layout
+        self.groups: dict[str, list[str]] = {}
         full = float("nan")
         for buffer in lowered.state.buffers.values():
             self._buffer("u", buffer.name, torch.full(buffer.shape, full, dtype=self.dtype))
@@ -172,11 +173,11 @@ class Criterion(torch.nn.Module):
 
     def _buffer(self, group: str, name: str, value: torch.Tensor) -> None:
         self.register_buffer(f"{group}_{name}", value)
+        self.groups.setdefault(group, []).append(name)
 
     def _group(self, group: str) -> SimpleNamespace:
         """The buffers of a group, by their names there; copies in evaluation mode."""
-        begin = f"{group}_"
-        found = {n.removeprefix(begin): b for n, b in self.named_buffers() if n.startswith(begin)}
+        found = {name: getattr(self, f"{group}_{name}") for name in self.groups.get(group, ())}
         if not self.training:
             found = {name: value.clone() for name, value in found.items()}
         return SimpleNamespace(**found)
@@ -479,7 +480,7 @@ class Criterion(torch.nn.Module):
         found = {}
         for label, penalty in self.plan.normal.penalties.items():
             name = getattr(penalty, "name", "")
-            if f"y_{name}" in dict(self.named_buffers()):
+            if name in self.groups.get("y", ()):
                 found[label] = _number(self.get_buffer(f"y_{name}").abs())
         return found
 

@@ -274,6 +274,10 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
         if keyword.name == "empty" and word in EMPTY_GROUPS:
             options["empty"] = ir.Label(text=word, span=keyword.value.span)
             continue
+        if keyword.name == "empty":
+            ctx.report(errors.reductions.value_of_empty(node.kind, ctx.quote(keyword.value), EMPTY_GROUPS))
+            valid = False
+            continue
         if option is None or keyword.name != option.name:
             if option is None:
                 allowed = ["empty"]

@@ -109,10 +109,15 @@ def call(
 
 
 def keywords_of(keywords: Mapping[str, Any], at: Span) -> tuple[syntax.Keyword, ...]:
-    """Named arguments as syntax."""
-    return tuple(
-        syntax.Keyword(name=name, value=node_of(value, at), span=at) for name, value in keywords.items()
-    )
+    """Named arguments as syntax; ``empty="drop"`` is a word of the language, not a label."""
+    named = []
+    for name, value in keywords.items():
+        if name == "empty" and isinstance(value, str):
+            node: syntax.Expr = syntax.Name(id=value, span=at)
+        else:
+            node = node_of(value, at)
+        named.append(syntax.Keyword(name=name, value=node, span=at))
+    return tuple(named)
 
 
 def _reduction(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span) -> Term:

@@ -232,7 +232,7 @@ def _with(
     order = np.concatenate([np.flatnonzero(~equal), np.full(count, -1), np.flatnonzero(equal)])
     upper = sparse.vstack([A[~equal], below], format="csr")
     b = np.concatenate([program.b[~equal], np.zeros(count)])
-    return _parts(upper, b, A[equal], program.b[equal], P, q, few, order, n)
+    return _parts((upper, b), (A[equal], program.b[equal]), (P, q), few, order, n)
 
 
 def _long(A: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
@@ -280,25 +280,23 @@ def _components(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> 
 
 
 def _parts(
-    A: sparse.csr_matrix,
-    b: np.ndarray,
-    E: sparse.csr_matrix,
-    e: np.ndarray,
-    P: sparse.csr_matrix,
-    q: np.ndarray,
+    inequalities: tuple[sparse.csr_matrix, np.ndarray],
+    equations: tuple[sparse.csr_matrix, np.ndarray],
+    objective: tuple[sparse.csr_matrix, np.ndarray],
     few: np.ndarray,
     order: np.ndarray,
     width: int,
 ) -> Arrow | None:
     """The scaled program; None if a group needs too many vectors u, or P couples x and t.
 
-    A, b    inequalities A z <= b
-    E, e    equations
-    P, q    objective
-    few     which columns are entries of t
-    order   see Arrow
-    width   see Arrow
+    inequalities  A and b of A z <= b
+    equations     E and e of E z = e
+    objective     P and q of z' P z / 2 + q' z
+    few           which columns are entries of t
+    order         see Arrow
+    width         see Arrow
     """
+    (A, b), (E, e), (P, q) = inequalities, equations, objective
     shared, places = np.flatnonzero(~few), np.flatnonzero(few)
     if P[shared][:, places].nnz:
         return None
@@ -320,21 +318,21 @@ def _parts(
         sparse.csr_matrix((part.data, at[part.indices], part.indptr), (part.shape[0], size))
         for part in (A, E, P)
     )
-    inequalities = _rows(A, len(shared), own.shape)
-    if inequalities is None:
+    rows = _rows(A, len(shared), own.shape)
+    if rows is None:
         return None
-    U, T, place, local, free = inequalities
+    U, T, place, local, free = rows
     form = P.tocoo()
     P = sparse.csr_matrix((form.data, (at[form.row], form.col)), (size, size))
-    objective = np.zeros(size)
-    objective[at] = q
+    linear = np.zeros(size)
+    linear[at] = q
     curved = _curved(P, len(shared), own.shape)
     diagonal = np.arange(len(own))
     held = curved.copy()
     held[diagonal, diagonal] += (own < 0) | unbounded[own]
     return Arrow(
         P=P,
-        q=objective,
+        q=linear,
         E=E,
         e=e,
         U=U,

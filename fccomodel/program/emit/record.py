@@ -1,4 +1,6 @@
-"""The record in which a program hands its loop what it defines, and the runtime that it carries for that."""
+"""The record by which a program passes its functions to its loop, and the runtime that the program
+carries.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,7 @@ from fccomodel.plan import Plan, sizes
 from fccomodel.program import starts
 from fccomodel.program.emit.carried import Carried, carried
 from fccomodel.program.lower import Lowered
+from fccomodel.program.lower.bytes_needed import steps_drawn_at_once
 
 #: what every program calls by the name of the record's field
 DEFINED = (
@@ -64,7 +67,7 @@ class Record:
 
     @property
     def after(self) -> dict[str, Carried]:
-        """What may come after the loop."""
+        """The functions for the work after the loop."""
         finishing: dict[str, Carried] = {"finish": finish.finish, "one_pass": finish.one_pass}
         affordable = self.lowered.whole is not None and self.lowered.whole.affordable
         if (
@@ -124,7 +127,7 @@ class Record:
         """The fields of the record that are not functions."""
         lowered, steps, thinning = self.lowered, self.lowered.steps.state, self.lowered.exact.state.thinning
         return {
-            "block": self.plan.block,
+            "block": steps_drawn_at_once(lowered, self.plan.block),
             "own": max(
                 (lowered.layout[name][1] for name in lowered.problem.variables if name in lowered.layout),
                 default=0,
@@ -155,7 +158,7 @@ class Record:
 
     @property
     def passes(self) -> list[str]:
-        """The names of the functions for full passes, those that the program has."""
+        """The names of the functions for full passes that the program has."""
         if self.lowered.whole:
             whole = ["whole", "all_blocks"]
         else:

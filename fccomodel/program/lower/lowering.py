@@ -90,7 +90,7 @@ class Lowering:
 
     def node(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
         """The value of a node of any kind, by its stable form if it has one."""
-        state, g = self.state, self.state.graph
+        state = self.state
         stable = state.logarithms.stable(node) if state.stable else None
         if stable is not None:
             is_quotient = getattr(node, "op", "") in ("div", "inv")
@@ -100,11 +100,17 @@ class Lowering:
         row_by_row = self.rows.form(node, env)
         if row_by_row is not None:
             return self.expr(row_by_row, env, linear)
+        if not node.children and (leaf := self.leaf(node, env)) is not None:
+            return leaf
+        return self.inner(node, env, linear)
+
+    def leaf(self, node: ir.Expr, env: Env) -> Val | None:
+        """The value of a node without parts, or None for another kind of node."""
         match node:
             case ir.Const():
                 return self.leaves.constant(node)
             case ir.Size(dim=dim):
-                return g.const(*state.shape((dim,)))
+                return self.state.graph.const(*self.state.shape((dim,)))
             case ir.Param(name=name):
                 return self.leaves.parameter(name)
             case ir.Var():
@@ -113,6 +119,11 @@ class Lowering:
                 return self.leaves.column(node, env)
             case ir.Element():
                 return self.leaves.element(node, env)
+        return None
+
+    def inner(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
+        """The value of a node with parts; refuses a node that has no value in a program."""
+        match node:
             case ir.Item():
                 return self.families.item(node, env, linear)
             case ir.LetRef():
@@ -130,5 +141,7 @@ class Lowering:
             case Smoothed():
                 return self.envelopes.value(node, env)
             case Penalty(scale=str(scale)):
-                return g.apply("mul", g.make(hyper, name=scale), self.expr(node.function, env, linear))
-        state.refuse(errors.no_value(state.bound.problem, node))
+                graph = self.state.graph
+                factor = graph.make(hyper, name=scale)
+                return graph.apply("mul", factor, self.expr(node.function, env, linear))
+        self.state.refuse(errors.no_value(self.state.bound.problem, node))

@@ -98,7 +98,7 @@ def sampled(bound: Bound, plan: Plan) -> Bound:
 
     All rows are taken if a smoothed function has a centre for each row.
     """
-    share = looked_at(bound)
+    share = looked_at(bound, plan.budget.seconds)
     by_row = any(has_centres_by_row(smoothed) for smoothed in plan.normal.smoothed)
     if share >= 1.0 or by_row:
         return bound

@@ -47,6 +47,9 @@ MOST_POWER = 1.1
 SMALL_SHARE = 0.1
 #: Rows that are enough for this price, whatever their share.
 FEW_ROWS = 2000
+#: Share of a report's time that one pass of expensive nets over all rows may take, for exact values of
+#: the objective and the constraints.
+ONE_PASS_SHARE = 0.5
 #: Rows of every stratum that a part has at least: tried in turn until no group is empty.
 LEAST_OF_STRATUM = (1, 8)
 #: Counted seconds for the errors of the values, at most.
@@ -139,7 +142,7 @@ def _part_of_dear_nets(
     if share >= 1.0:
         return None
     part = _described(parts, part_of(parts.of_share(max(share, least)), bound), whole)
-    if NEEDED_PASSES * once > afford:
+    if ONE_PASS_SHARE * afford < once:
         return part
     exact = passes.values(bound, point, seed)[0]
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)

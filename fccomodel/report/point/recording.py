@@ -207,7 +207,7 @@ class Recorder:
 
 
 def _leaf(phi: np.ndarray, earlier: Record | None) -> torch.Tensor:
-    """A leaf with these values, or that of an earlier record."""
+    """A leaf with some values, or the equal leaf of an earlier record."""
     if earlier is not None:
         return earlier.value
     return torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)

@@ -153,13 +153,8 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
             if (factors := _logarithms(args)) is None:
                 return None
             return add(expr, factors, (1, 1 if expr.op == "mul" else -1), 1.0)
-        case "add" if structural and all(
-            a.log is not None or a.interval.value.positive or _null(a) for a in args
-        ):
-            terms = _logarithms(tuple(a for a in args if not _null(a)))
-            if terms is None:
-                return None
-            return log_sum(expr, terms, facts.interval.value)
+        case "add" if structural and all(_has_logarithm(a) or _null(a) for a in args):
+            return _log_of_sum(expr, args, facts)
     if atom is None:
         return None
     if atom.exponent is not None and (args[0].log is not None or atom.exponent != -1):
@@ -171,6 +166,19 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
             return None
         return compose(expr, atom, terms)
     return None
+
+
+def _has_logarithm(facts: Facts) -> bool:
+    """Whether the logarithm of an expression is known, or the expression is positive."""
+    return facts.log is not None or facts.interval.value.positive
+
+
+def _log_of_sum(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
+    """The logarithm of a sum, from those of its terms that are not 0."""
+    terms = _logarithms(tuple(a for a in args if not _null(a)))
+    if terms is None:
+        return None
+    return log_sum(expr, terms, facts.interval.value)
 
 
 def _constant_first(args: tuple[Facts, ...]) -> tuple[Facts, Facts]:
