@@ -132,8 +132,10 @@ def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atom
 
 
 def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
-    """One step inwards: the argument, its level, -1 if the inequality is reversed, and the
-    function's slope there."""
+    """One level further inside an expression.
+
+    It is the argument, its level, -1 if the inequality is reversed, and the function's slope there.
+    """
     atom, k, turned = _monotone(node, walk.where)
     constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
 

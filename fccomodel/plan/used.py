@@ -1,4 +1,4 @@
-"""Which of the options that a plan was given its run uses, and why it does not use the others.
+"""The options of a plan that its run uses, and the reasons why it does not use the others.
 
 An option of the user's own defaults that does not apply is said; any other is refused. Options that
 belong to no algorithm (``settings.SETTINGS``) are used by every solve. A setting of steps is used

@@ -236,7 +236,7 @@ def _with(
 
 
 def _long(A: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
-    """Which rows have entries in many of the columns ``few``."""
+    """A mask of the rows that have entries in many of the columns ``few``."""
     return (_pattern(A) @ few.astype(float)) > LONGEST_ROW
 
 

@@ -1,4 +1,4 @@
-"""What theorems assume of the inner functions g_i, the tracked expectations."""
+"""Assumptions of theorems about the inner functions g_i, the tracked expectations."""
 
 from __future__ import annotations
 

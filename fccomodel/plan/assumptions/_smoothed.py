@@ -1,5 +1,4 @@
-"""What is known of an expression once its kinks are replaced by their Moreau envelopes: analysed after
-the replacement."""
+"""Facts about an expression after its kinks are replaced by their Moreau envelopes."""
 
 from __future__ import annotations
 
@@ -104,7 +103,7 @@ def replaced(
 
 
 def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
-    """What an envelope is of: of a maximum over a set, its members."""
+    """The arguments of an envelope: for a maximum over a set, the members."""
     args = node.args
     return tuple(
         a.body if isinstance(a, ir.Reduce) and isinstance(node.original, ir.Reduce) else a for a in args
@@ -112,8 +111,7 @@ def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
 
 
 def _range(node: Smoothed, free: Callable[[ir.Expr], Facts]) -> Interval:
-    """Where an envelope lies: between the least and the largest value of its function, whatever that
-    is of."""
+    """The range of an envelope: between the least and the largest value of its function."""
     parts: Sequence[ir.Expr | None] = node.original.children
     if node.argument is not None:
         parts = [node.argument]
