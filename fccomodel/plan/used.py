@@ -212,11 +212,11 @@ def unused(made: Made, given: Origins) -> tuple[Unused, ...]:
     """The options that somebody gave and that the plan does not use, each with the reason; F0606 for
     those that are refused."""
     reasons = {name: without(made, name) for name, (_, origin) in given.items() if origin != AUTOMATIC}
-    found = [Unused(name, *given[name], reason) for name, reason in reasons.items() if reason]
-    if refused := [one for one in found if not forgiven(given, one.name)]:
+    options = [Unused(name, *given[name], reason) for name, reason in reasons.items() if reason]
+    if refused := [one for one in options if not forgiven(given, one.name)]:
         compared = given.get("algorithm", (None, ""))[1] == COMPARED
         refuse(*(_refusal(made, one, compared) for one in refused), source=made.problem.source)
-    return tuple(found)
+    return tuple(options)
 
 
 def forgiven(given: Origins, name: str) -> bool:
