@@ -72,8 +72,9 @@ class Ranking:
 
     @property
     def _named(self) -> list[str]:
-        """The algorithms that the first one was measured against: if a finish is wanted, those that allow
-        one."""
+        """The algorithms that were measured together with the first one; if a finish is wanted, those that
+        allow it.
+        """
         return [c.record.name for c in self.order if not self._unfinished(c, self.order[0])]
 
     def to_json(self) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def _without_draws(made: Made) -> str:
 
 
 def _without_setting(made: Made, name: str) -> str:
-    """The same for a setting of steps and their loop."""
+    """The reason why a run does not use a setting of steps and their loop, or an empty text."""
     record, schedule = made.record, made.schedule
     if name == "lam" and not made.normal.smoothed:
         return "No function of this model is smoothed."

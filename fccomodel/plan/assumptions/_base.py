@@ -180,8 +180,9 @@ class Setting:
 
     @cached_property
     def see(self) -> Analysis:
-        """The analysis of the reformulated problem; that of the user's own where no variable is added
-        or bounded."""
+        """The analysis of the reformulated problem, or of the user's problem if no variable is added or
+        bounded.
+        """
         if dict(self.reformed.variables) == dict(self.problem.variables):
             return self.analysis
         return dataclasses.replace(

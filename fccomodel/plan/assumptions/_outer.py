@@ -246,8 +246,11 @@ def conjugates(setting: Setting) -> Smoother:
 
 
 def conjugate_prox(setting: Setting) -> Finding:
-    """A y for each block, moved by half squares: smooth functions of expectations are convex ones of
-    what is affine in them."""
+    """Whether the conjugates of all outer functions have a prox that can be computed.
+
+    Then each block can have a y that is regularised by half squares. A smooth function of expectations is a
+    convex function of expressions that are affine in them.
+    """
     smoother = conjugates(setting)
     for node, reason in smoother.bent:
         text = setting.reformed.text(node)

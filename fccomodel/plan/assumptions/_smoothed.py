@@ -55,10 +55,11 @@ class Replaced:
 def replaced(
     setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | None = None, *, inside: bool = False
 ) -> Replaced:
-    """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever
-    they are known.
-    ``inside``: what is met by envelopes is taken to stay away from the ends of roots, logarithms
-    and fractions."""
+    """An expression of the reformed problem with envelopes wherever they are known.
+
+    holes   the intervals of the expression's holes
+    inside  whether arguments with envelopes are assumed to stay away from the ends of roots, logarithms and fractions
+    """
     shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
     moving = {
         name: ir.Var(name=f"value of {name}", shape=shapes.get(name, ())) for name in holes or {}
