@@ -58,7 +58,8 @@ def replaced(
     """An expression of the reformed problem with envelopes wherever they are known.
 
     holes   the intervals of the expression's holes
-    inside  whether arguments with envelopes are assumed to stay away from the ends of roots, logarithms and fractions
+    inside  whether arguments with envelopes are assumed to stay away from the ends of the domains of
+            roots, logarithms and fractions
     """
     shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
     moving = {
