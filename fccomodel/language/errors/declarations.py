@@ -1,4 +1,4 @@
-"""F0416, F0418, F0419: the types of what is declared, assumptions, options, and variables with a value."""
+"""F0416, F0418, F0419: types in declarations, assumptions, options, and variables with a value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def family_without_value(name: str, span: Span) -> Diagnostic:
 
 
 def set_of_no_elements(written: Quote) -> Diagnostic:
-    """``set`` names what has elements, no set of vectors and no distribution."""
+    """``set`` names a set of elements, not a set of vectors or a distribution."""
     return TYPE.error(
         f"{written} cannot be named by `set`",
         span=written.span,
@@ -122,18 +122,38 @@ def unknown_type(name: str, sets: Collection[str], elsewhere: str, span: Span) -
 
 
 # --------------------------------------------------------------------------------------------- nets
-def not_mapped_by_nets(written: Quote) -> Diagnostic:
-    """A net maps real numbers or arrays of them."""
+def not_taken_by_nets(written: Quote) -> Diagnostic:
+    """A net takes real or whole numbers, or arrays of them."""
     return TYPE.error(
-        f"{written} is not what a net maps",
+        f"{written} is not what a net takes",
         span=written.span,
-        reason="A net maps real numbers or arrays of them.",
+        reason="A net takes real numbers, or whole numbers such as token ids, or arrays of them.",
+        fix="Write `real[d]`, or `int[t]` for token ids.",
+    )
+
+
+def not_given_by_nets(written: Quote) -> Diagnostic:
+    """A net gives real numbers or arrays of them."""
+    return TYPE.error(
+        f"{written} is not what a net gives",
+        span=written.span,
+        reason="A net gives real numbers or arrays of them.",
         fix="Write `real` or `real[d]`.",
     )
 
 
+def assumption_of_frozen_net(net: str, span: Span) -> Diagnostic:
+    """Assumptions are about a net as a function of its parameters, and a frozen net has none."""
+    return TYPE.error(
+        f"nothing is to be assumed of the frozen net `{net}`",
+        span=span,
+        reason="Assumptions are about a net as a function of its parameters, and these are fixed.",
+        fix="Leave the assumptions out.",
+    )
+
+
 def unknown_assumption(written: Quote, name: str, assumptions: Mapping[str, str]) -> Diagnostic:
-    """What can be assumed of a net; ``assumptions``: name -> its constant, or nothing."""
+    """An assumption about a net is one of ``assumptions``, which gives the names of their constants."""
     forms = [
         form
         for key, constant in assumptions.items()
@@ -186,6 +206,16 @@ def shape_of_net_parameters(variable: str, net: str, span: Span) -> Diagnostic:
         span=span,
         reason="The net that is bound has its own.",
         fix=f"Write `var {variable} = params({net});`.",
+    )
+
+
+def parameters_of_frozen_net(net: str, span: Span) -> Diagnostic:
+    """A frozen net has no parameters to choose."""
+    return VALUE_OF_VARIABLE.error(
+        f"the weights of `{net}` are no variables",
+        span=span,
+        reason=f"`{net}` is declared `frozen`: its weights stay as they are bound.",
+        fix=f"Leave this variable out and write `{net}(...)` with the inputs alone, or take `frozen` away.",
     )
 
 

@@ -485,13 +485,14 @@ _SYMBOLS: Mapping[str, Callable[[], Part]] = {
     "set": lambda: NamedSet("set"),
     "table": lambda: NamedSet("table"),
     "net": Net,
+    "frozen net": lambda: Net(frozen=True),
     "define": Function,
     "number": lambda: Number("number"),
 }
 
 
 def _symbol(statement: syntax.Statement) -> Part:
-    """What a name of a statement stands for in Python."""
+    """The object in Python for a name of a statement."""
     return _SYMBOLS[statements.of(statement).stands_for(statement)]()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fccomodel.program.graph import Graph
 from fccomodel.program.operations.base import Pull, Val
-from fccomodel.program.operations.scores import net
+from fccomodel.program.operations.scores import net, net_call
 
 if TYPE_CHECKING:
     from fccomodel.program.emit.printer import Printer
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """Calls of one net at one parameter vector go through it as one batch, those with a gradient apart.
+    """Calls of one net at one parameter vector, which are made as one batch.
+
+    Calls with a gradient are a batch of their own.
 
     together  by each call's id, all of its batch
     taped     the ids of calls with a gradient
@@ -27,7 +29,7 @@ class Calls:
 
     @classmethod
     def of(cls, graph: Graph, pulls: Iterable[Pull]) -> Calls:
-        """Those of a graph whose gradient is made of ``pulls``."""
+        """The calls of a graph whose gradient consists of ``pulls``."""
         taped = frozenset(pull.source.id for pull in pulls if pull.source.op is net)
         groups: dict[tuple[int, str, bool], list[Val]] = {}
         for val in graph.vals:
@@ -41,7 +43,7 @@ class Calls:
         for v in group:
             printer.texts[v.id] = printer.name(v)
         call = ".taped" if val.id in self.taped else ""
-        inputs = ", ".join(printer.ref(v.args[1]) for v in group)
+        inputs = ", ".join(net_call(printer, v.args[1:], v.axes) for v in group)
         left = ", ".join(printer.texts[v.id] for v in group)
         comments = "; ".join(dict.fromkeys(printer.comments[v.id] for v in group if v.id in printer.comments))
         line = f"{left} = net_{val.attrs['net']}{call}({printer.ref(val.args[0])}, {inputs})"

@@ -13,6 +13,7 @@ from fccomodel.algorithms.runtime.checkpoints import FileKeeper, kept
 from fccomodel.algorithms.runtime.helpers import raised, support, sweep
 from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
+from fccomodel.data.net_costs import input_shapes
 from fccomodel.library import distances, distributions, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal_form.penalty import Penalty
@@ -56,14 +57,18 @@ class Envelope:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """``text`` is a complete Python program that imports torch and the standard library alone;
-    ``data`` is what it reads from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256``
-    may hold. ``layout`` says where each variable lies in the flat vector w, ``penalties`` what each
-    constraint became, ``smoothed`` the other envelopes by the names of their centres. ``estimates``
-    are those of inner expectations, by their names in the program. ``runtime`` are those parts of
-    the text that tell nothing of the model: its loop, what comes after it, the command line.
-    ``shares``: what each rank has, of a program of several. ``modules`` are the nets that have no
-    text: a run inside Python takes them as they stand, a file as torch.export writes them."""
+    """A complete Python program that imports only torch and the standard library, and its data.
+
+    text       the text of the program
+    data       the arrays of the file ``DATA_FILE`` beside it; ``DATA_SHA256`` may have the file's SHA-256
+    layout     the slice of each variable in the flat vector w
+    penalties  the penalty of each constraint
+    smoothed   the other smoothed functions, by the names of their centres
+    estimates  the estimates of inner expectations, by their names in the program
+    runtime    the parts of the text that do not depend on the model: its loop, the report, the command line
+    modules    the nets that have no text: a run in Python uses the modules, a file their torch.export
+    shares     the share of the rows of each rank, if there are several ranks
+    """
 
     text: str
     data: Mapping[str, Any]
@@ -93,7 +98,12 @@ def emit(lowered: Lowered) -> Program:
         oracle = Gradient(lowered, steps, samples, smoothing)
     evaluation = Evaluation(lowered, smoothing)
     record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
-    texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
+    calls = "\n".join([oracle.text, evaluation.text, *oracle.prepared.lines, *evaluation.prepared.lines])
+    texts = {
+        name: modules.text(name, net)
+        for name, net in lowered.bound.nets.items()
+        if not lowered.problem.nets[name].frozen or f"net_{name}(" in calls
+    }
     staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
     kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
     main = report(
@@ -142,7 +152,9 @@ def emit(lowered: Lowered) -> Program:
         runtime=(*map(source, [*classes, *loop, *keeping]), main),
         shares=lowered.shares,
         modules={
-            name: modules.Kept.of(lowered.bound.nets[name], sections.shape(lowered, name))
+            name: modules.Kept.of(
+                lowered.bound.nets[name], input_shapes(lowered.bound, name), lowered.problem.nets[name].whole
+            )
             for name, text in texts.items()
             if text is None
         },
@@ -150,7 +162,7 @@ def emit(lowered: Lowered) -> Program:
 
 
 def _asked(lowered: Lowered, name: str, default: str) -> str:
-    """Where, or by what, the program was asked to run, or the default if nobody said."""
+    """The machine setting that the program was asked to use, or the default."""
     value = lowered.plan.options.get(name, ("auto", ""))[0]
     if value == "auto":
         return default

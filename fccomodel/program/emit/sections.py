@@ -16,10 +16,12 @@ from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
 from fccomodel.data.drawn import drawn
+from fccomodel.data.net_costs import input_shapes
 from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
 from fccomodel.program.emit import fetching, flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
+from fccomodel.program.emit.hooked import HookedNet
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
@@ -89,7 +91,8 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
         "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
-    taped = {*kinds.values()} - {layers.LayeredNet} or isinstance(lowered.steps, VectorSteps)
+    by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet}
+    taped = by_autograd or isinstance(lowered.steps, VectorSteps)
     head = "# ---- constants of a run, unless its command line says otherwise"
     return f"{head}\n{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
 
@@ -123,9 +126,7 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     """The modules, each as a function of its parameters."""
     if not texts:
         return ""
-    made = (
-        modules.constructor(n, one, len(lowered.problem.nets[n].input), kinds[n]) for n, one in texts.items()
-    )
+    made = (modules.constructor(n, one, lowered.problem.nets[n].inputs, kinds[n]) for n, one in texts.items())
     if None in texts.values():
         at_hand = [modules.AT_HAND]
     else:
@@ -133,31 +134,47 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     return "\n\n\n".join(
         [
             "# ---- nets: functions of their flat parameters and their inputs",
+            source(flatnet.batched),
             *map(source, dict.fromkeys(kinds.values())),
             *at_hand,
             *made,
+            *hooks(kinds),
         ]
     )
 
 
+def hooks(kinds: Mapping[str, type]) -> list[str]:
+    """The class for gradients by ``backward()``, and how it is put to use; steps do not need it."""
+    names = [name for name, kind in kinds.items() if kind in (flatnet.FlatNet, layers.LayeredNet)]
+    if not names:
+        return []
+    lines = [
+        "# For gradients by backward(), with hooks as those of DistributedDataParallel, take away the `# `:",
+        "# no_grad = torch.no_grad",
+        *(
+            f"# net_{n} = HookedNet(net_{n}, torch.nn.parallel.DistributedDataParallel(net_{n}.module))"
+            for n in names
+        ),
+    ]
+    return [source(HookedNet), "\n".join(lines)]
+
+
 def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
     """The classes by which steps call nets: ``LayeredNet`` needs no autograd."""
+    return {name: _wrapper(lowered, name, text) for name, text in texts.items()}
+
+
+def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
+    """The class by which steps call one net."""
+    declared = lowered.problem.nets[name]
+    if declared.frozen:
+        return flatnet.FrozenNet
     if isinstance(lowered.steps, VectorSteps):
-        return dict.fromkeys(texts, flatnet.FunctionalNet)
-    by_layers = {
-        name
-        for name, text in texts.items()
-        if text and layers.layered(lowered.bound.nets[name], shape(lowered, name))
-    }
-    return {name: layers.LayeredNet if name in by_layers else flatnet.FlatNet for name in texts}
-
-
-def shape(lowered: Lowered, name: str) -> tuple[int, ...]:
-    """The shape of one input of a net."""
-    return tuple(
-        size if isinstance(size, int) else lowered.bound.dims[size]
-        for size in lowered.problem.nets[name].input
-    )
+        return flatnet.FunctionalNet
+    plain = len(declared.inputs) == 1 and not declared.inputs[0].whole
+    if text and plain and layers.layered(lowered.bound.nets[name], input_shapes(lowered.bound, name)[0]):
+        return layers.LayeredNet
+    return flatnet.FlatNet
 
 
 def data(lowered: Lowered) -> str:
@@ -202,6 +219,8 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     if (pairs := starts.pairs(lowered)) is not None:
         kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
+        if lowered.problem.nets[name].frozen:
+            continue
         kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
     return kept
 
@@ -293,8 +312,10 @@ def centres(lowered: Lowered) -> str:
 
 
 def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
-    """What ranks do together, around the loop's own functions. Raises F0616 for steps that are made of
-    full passes alone."""
+    """The functions that ranks run together, around the loop's own functions.
+
+    Raises F0616 for steps that consist of full passes only.
+    """
     if lowered.shares is None:
         return ""
     algorithm = lowered.plan.algorithm_record

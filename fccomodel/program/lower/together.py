@@ -162,7 +162,7 @@ class Together:
             factors = frozenset(
                 (user.op, weights_and_rows(user)[0].id)
                 for user in users.get(val.id, ())
-                if user.op in (score, net)
+                if user.op in (score, net) and len(user.args) == 2
             )
             if factors and len(factors) == len(users[val.id]):
                 groups.setdefault((val.attrs["key"], val.event, factors), []).append(val)
@@ -220,7 +220,7 @@ class Together:
         return list(order.values())
 
     def needed_first(self, val: Val) -> Iterator[Val]:
-        """The old values whose new ones must be made before that of ``val``."""
+        """The old values whose new values must be made before the new value of ``val``."""
         if val.id in self.earlier:
             yield self.earlier[val.id]
             return
