@@ -44,9 +44,9 @@ class GivenGradient(Gradient):
         """The statements from the scores to their adjoints."""
         printer, pulls, slopes = self.printer, self.steps.pulls, self.slopes()
         printer.names.claim("given")
-        met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
+        pulled = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
         valued = all(not v.op.silent or v.op.name == "draw" for v in below([self.steps.root]).values())
-        printer.print([*met, *slopes, *([self.steps.root] if valued else [])])
+        printer.print([*pulled, *slopes, *([self.steps.root] if valued else [])])
         contributions = printer.contributions(pulls)
         kept = [self.keep("y", slope, slope) for slope in slopes]
         if self.steps.state.dual:
