@@ -225,17 +225,21 @@ class Algorithm:
 
     @property
     def theorems(self) -> tuple[Theorem, ...]:
-        """Those that it may be run by, the best first; the last holds wherever its requirements do."""
+        """The theorems under which the algorithm can run, the best first; the last is the one of its
+        requirements.
+        """
         return (*self.better, Theorem(name=self.theorem, rate=self.rate, gives=self.gives))
 
     @property
     def solve(self) -> Callable[..., Any]:
-        """What the program calls."""
+        """The function that a program calls."""
         return self.outermost or self.loop.solve  # type: ignore[no-any-return]
 
     def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
-        """What a program has of it, by the names there: its own functions for this update of w and
-        this schedule."""
+        """The functions of the algorithm that a program contains, by their names in it.
+
+        They are the algorithm's own functions for an update of w and a schedule.
+        """
         chosen = {"begin": self.begin, "update": self.steps[step]}
         if self.oracle == "blocks":
             chosen |= {"step_sizes": self.step_sizes, "advance": self.advance}

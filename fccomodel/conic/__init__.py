@@ -134,7 +134,9 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
         name: z[first : first + int(np.prod(shape))].reshape(shape)
         for name, (first, shape) in built.layout.items()
     }
-    multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
+    known = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
+    # without a slope at a domain's end there is none: the report finds its own
+    multipliers = {label: value for label, value in known.items() if math.isfinite(value)}
     objective = built.sign * (float(result.obj_val) + built.program.constant)
     count = int(result.iterations)
     return Answer(
@@ -242,8 +244,9 @@ def _checked(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> bo
 
 
 def _units(built: Conic, units: scaling.Scaled | None) -> tuple[np.ndarray, np.ndarray]:
-    """Which columns are the model's variables, and the factor from their entries to the model's
-    units."""
+    """A mask of the columns that are the model's variables, and the factors from their entries to the
+    model's units.
+    """
     own = np.zeros(len(built.program.q), dtype=bool)
     for first, shape in built.layout.values():
         own[first : first + int(np.prod(shape))] = True

@@ -1,8 +1,8 @@
-"""Constraints on monotone functions as constraints on their arguments: log(1 + x^2) <= 5 as 1 + x^2
-<= e^5.
+"""Constraints on monotone functions as constraints on their arguments: log(1 + x^2) <= 5 as 1 + x^2 <=
+e^5.
 
-A function that is neither convex nor concave enough may still have convex level sets (A. Agrawal,
-S. Boyd, Disciplined quasiconvex programming, 2020).
+A function that is not convex may have convex level sets (A. Agrawal, S. Boyd, Disciplined quasiconvex
+programming, 2020).
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ FIRST_RANGE = 1e12
 LAST_RANGE = 1e100
 #: The relative step of a difference quotient.
 DIFFERENCE_STEP = 1e-6
+#: The least difference that such a quotient may rest on, relative to the function's value.
+LEAST_DIFFERENCE = 1e-9
 #: Monotone functions of which a bound is one of their argument, and those of them that are not
 #: defined everywhere.
 STRAIGHTENED = ("log", "sqrt", "exp")
@@ -40,10 +42,11 @@ PARTIAL = ("log", "sqrt")
 def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
     """State body <= 0 without its outermost monotone functions.
 
-    Returns the place of the condition, and the change of the body for a unit change of the
-    remaining argument. Raises NotConic if no such functions make it conic.
+    Returns the number of the condition, and the change of the body for a unit change of the remaining
+    argument. Raises NotConic if the condition is not conic without any of these functions.
     """
-    node, level, sign, slope = body, 0.0, 1.0, 1.0  # sign * node <= sign * level
+    # The condition is sign * node <= sign * level.
+    node, level, sign, slope = body, 0.0, 1.0, 1.0
     while True:
         node, level, turned, factor = _inside(walk, node, env, level)
         sign, slope = sign * turned, slope * factor
@@ -54,12 +57,11 @@ def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
 
 
 def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
-    """State body <= 0 as a bound of an affine function, if the body is monotone in one: log(x) >=
-    30 as x >= exp(30).
+    """State body <= 0 as a bound of an affine function, such as log(x) >= 30 as x >= exp(30).
 
-    Returns the place of the condition, and the change of the body for a unit change of the affine
-    function. Returns None if there is no such form, or if it says less because the argument of a
-    root or a logarithm might be negative.
+    Returns the number of the condition, and the change of the body for a unit change of the affine
+    function. Returns None if the body is not monotone in an affine function, or if the argument of a root
+    or a logarithm might be negative, which the bound would allow.
     """
     node, level, sign, slope, curved = body, 0.0, 1.0, 1.0, False
     try:
@@ -79,8 +81,7 @@ def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
 
 
 def _affine(node: ir.Expr) -> bool:
-    """Whether an expression is written as an affine one: sums, multiples and entries of
-    variables."""
+    """Whether an expression is written as an affine one: sums, multiples and entries of variables."""
     if isinstance(node, ir.Var) or not ir.variables_of(node):
         return True
     atom = atoms.of(node)
@@ -94,8 +95,10 @@ def _total(body: ir.Expr) -> bool:
 
 
 def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
-    """Whether body <= 0 is known (by ``see``) to be convex, as it stands or without its outermost
-    monotone functions."""
+    """Whether body <= 0 is known to be convex, as written or without its outermost monotone functions.
+
+    ``see`` gives the known facts about an expression.
+    """
     node, sign = body, 1.0
     with suppress(NotConic):
         while not (see(node).convex if sign > 0 else see(node).concave):
@@ -106,8 +109,10 @@ def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
 
 
 def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
-    """State sign * value <= sign * level. Sums of squares are stated by their root, which has the
-    scale of the variables."""
+    """State sign * value <= sign * level.
+
+    A sum of squares is stated by its root, which has the scale of the variables.
+    """
     rest = level - float(value.entries()[1][0])
     root = None
     if sign > 0 and rest > 0:
@@ -118,8 +123,9 @@ def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: floa
 
 
 def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atoms.ScalarAtom, int, float]:
-    """The monotone function at the top, its varying argument, and -1 if it reverses the
-    inequality."""
+    """The outermost monotone function, the place of its varying argument, and -1 if it reverses
+    inequalities.
+    """
     if not isinstance(node, ir.Apply) or not isinstance(atom := atoms.of(node), atoms.ScalarAtom):
         raise NotConic("a constraint that is no monotone function")
     varying = [k for k, arg in enumerate(node.args) if ir.variables_of(arg)]
@@ -128,26 +134,44 @@ def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atom
     direction = atom.monotone(*map(where, node.args), argument=varying[0])
     if direction not in ("increasing", "decreasing"):
         raise NotConic("a constraint on a function that is not monotone")
-    return atom, varying[0], 1.0 if direction == "increasing" else -1.0
+    if direction == "increasing":
+        return atom, varying[0], 1.0
+    return atom, varying[0], -1.0
 
 
 def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
-    """One step inwards: the argument, its level, -1 if the inequality is reversed, and the
-    function's slope there."""
+    """The argument of the outermost monotone function, and the inequality for it.
+
+    The result is the argument, its level, -1 if the inequality is reversed, and the function's slope there.
+    """
     atom, k, turned = _monotone(node, walk.where)
-    constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
+    values = [np.float64(0.0)] * len(node.children)
+    for j, arg in enumerate(node.children):
+        if j != k:
+            values[j] = np.float64(_constant(walk, arg, env))
 
     def function(u: float) -> float:
-        """The atom as a function of its argument of place k."""
-        return float(atom.value(*(np.float64(u if j == k else v) for j, v in enumerate(constants))))
+        """The atom as a function of its argument k."""
+        values[k] = np.float64(u)
+        return float(atom.value(*values))
 
     inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
-    step = DIFFERENCE_STEP * (1 + abs(inside))
-    steepness = abs(function(inside + step) - function(inside - step)) / (2 * step)
-    return node.children[k], inside, turned, steepness
+    return node.children[k], inside, turned, _steepness(function, inside)
+
+
+def _steepness(function: Callable[[float], float], at: float) -> float:
+    """The size of a monotone function's slope, by a difference quotient. Its step is relative, as the
+    function may end nearby (a root near 0), unless rounding would decide (u + 1 near 0)."""
+    step = DIFFERENCE_STEP * abs(at)
+    near = abs(function(at + step) - function(at - step))
+    if near >= LEAST_DIFFERENCE * abs(function(at)) and step > 0:
+        return near / (2 * step)
+    step = DIFFERENCE_STEP * (1 + abs(at))
+    return abs(function(at + step) - function(at - step)) / (2 * step)
 
 
 def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
+    """The value of an expression without variables, which must be one number."""
     value = number(walk.value(node, env).data)
     if value.size != 1:
         raise NotConic("a level that differs from member to member")

@@ -44,7 +44,7 @@ def added(
     *,
     convex: bool,
 ) -> tuple[str, ...]:
-    """All sentences, those that the model asks for first.
+    """All sentences, with the sentences about the model first.
 
     counts   n, B1, B2 and rows, or None before binding
     shared   the rows that expectations share

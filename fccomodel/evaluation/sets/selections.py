@@ -726,7 +726,7 @@ def _passed_in_runs(
     count: np.ndarray,
     skip: np.ndarray | None,
 ) -> np.ndarray:
-    """How many rows of each cell's run pass the masks, which are tested pair by pair."""
+    """The number of rows of each cell's run that pass the masks, which are tested pair by pair."""
     members = [ids(bound, parent.domain) for parent in selection.parents]
     lengths = tuple(len(m) for m in members)
     passed = np.zeros(len(count), dtype=np.int64)

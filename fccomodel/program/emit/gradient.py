@@ -73,8 +73,8 @@ class Gradient:
             moved = slopes
         else:
             moved = []
-        met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
-        self.printer.print([*met, *moved])
+        pulled = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
+        self.printer.print([*pulled, *moved])
         contributions = self.printer.contributions(pulls)
         kept = [self.keep("c", slope, slope) for slope in moved]
         kept += [

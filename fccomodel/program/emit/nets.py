@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """Calls of one net at one parameter vector go through it as one batch, those with a gradient apart.
+    """Calls of one net at one parameter vector, which are made as one batch.
+
+    Calls with a gradient are a batch of their own.
 
     together  by each call's id, all of its batch
     taped     the ids of calls with a gradient

@@ -312,8 +312,10 @@ def centres(lowered: Lowered) -> str:
 
 
 def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
-    """What ranks do together, around the loop's own functions. Raises F0616 for steps that are made of
-    full passes alone."""
+    """The functions that ranks run together, around the loop's own functions.
+
+    Raises F0616 for steps that consist of full passes only.
+    """
     if lowered.shares is None:
         return ""
     algorithm = lowered.plan.algorithm_record

@@ -139,7 +139,7 @@ class Writer(Protocol):
 
 
 class Op:
-    """One operation; a subclass's docstring is its meaning, and its only object stands in the graph.
+    """An operation; a subclass's docstring is its meaning, and its only object is used in graphs.
 
     name           in messages
     arguments      their names; ``xs...`` stands for any number of them

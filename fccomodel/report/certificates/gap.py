@@ -453,7 +453,9 @@ def _near(
 
 
 def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:
-    """How far the simple sets' parts of a gradient are from normals, and the gradient without them."""
+    """The distances of the simple sets' parts of a gradient from normals, and the gradient without these
+    parts.
+    """
     if not system.projected:
         return 0.0, lagrangian
     missed = sum(past(system, name, normal) for name, _, normal in system.normals(lagrangian))
