@@ -140,7 +140,7 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
 @pytest.mark.parametrize("name", ["pairs", "ordered", "ratios"])
 def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, w = made(name), point(4)
-    monkeypatch.setattr(reductions, "DENSE", 100)
+    monkeypatch.setattr(reductions, "DENSE", 1000)
     sliced = Made(MODELS[name])
     assert "checkpoint(" in sliced.program.text and "checkpoint(" not in whole.program.text
     results = []
