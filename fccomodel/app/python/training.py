@@ -14,7 +14,9 @@ import torch
 
 from fccomodel import pipeline
 from fccomodel.app.python import starts
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.rewrite import rewrite_problem
 from fccomodel.data.nets import build
 from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
@@ -35,6 +37,8 @@ __all__ = ["Criterion", "Values", "criterion", "numbered"]
 
 #: Algorithms tried in this order if the plan's own algorithm has no criterion.
 FALLBACK_ALGORITHMS = ("sonex", "sox")
+#: The column of a table with the places of its rows in the list of their scores.
+PLACES = "places of scores"
 #: Why the run stopped, as a result of such steps says it.
 OWN_STEPS = "steps by your optimizer: no theorem is claimed"
 #: Algorithms with biased estimates, used only if the caller names them.
@@ -69,9 +73,7 @@ class Criterion(compiled.Criterion):
     no weights of nets are ``parameters()``. In ``eval()`` mode estimates do not move.
     """
 
-    def __init__(
-        self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True
-    ):
+    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True):
         super().__init__(planned.bound, planned.plan, batch=batch, together=together)
         self.model, self.planned = model, planned
 
@@ -153,23 +155,18 @@ class Criterion(compiled.Criterion):
     ) -> tuple[Bound, dict[str, np.ndarray]]:
         """The problem on these rows with known scores, and the point at which it is evaluated.
 
-        Each net is replaced by a module that looks its scores up. The net's input column then holds
-        the places of the rows in the list of scores.
+        Each net is replaced by a module that looks its scores up. Its input is a column of its own, with
+        the places of the rows in the list of scores: formulas may read the net's column too.
         """
         table = next(iter(self.inputs.values()))[0].table
         bound = self._on_rows(rows, table, data)
-        nets: dict[str, Any] = {}
-        tables = dict(bound.tables)
         places = np.arange(len(rows), dtype=np.float64)
-        for name, inputs in self.inputs.items():
-            columns = tables[table].columns
-            column = inputs[0].column
-            ones = [1] * (columns[column].ndim - 1)
-            numbered_column = np.broadcast_to(places.reshape(-1, *ones), columns[column].shape)
-            tables[table] = replace(tables[table], columns={**columns, column: numbered_column})
-            nets[name] = KnownScores(scores[name])
+        columns = {**bound.tables[table].columns, PLACES: places}
+        tables = {**bound.tables, table: replace(bound.tables[table], columns=columns)}
+        nets: dict[str, Any] = {name: KnownScores(scores[name]) for name in self.inputs}
         dims = {**bound.dims, **{f"params({name})": 0 for name in nets}}
-        bound = replace(bound, tables=tables, nets={**bound.nets, **nets}, dims=dims)
+        problem = rewrite_problem(bound.problem, _of_places)
+        bound = replace(bound, problem=problem, tables=tables, nets={**bound.nets, **nets}, dims=dims)
         point = {}
         for name, variable in bound.problem.variables.items():
             if variable.net is not None:
@@ -198,8 +195,9 @@ class Criterion(compiled.Criterion):
     def report(self, **nets: torch.nn.Module) -> KKTReport:
         """The report on the problem as written over all bound rows, at the weights of these modules.
 
-        It has constraints, multipliers and the KKT residual. The modules run in evaluation mode. No
-        theorem is claimed for the steps that led here.
+        It has constraints, multipliers and the KKT residual. The modules run in evaluation mode on the
+        columns that were bound, without what a loader does to them. No theorem is claimed for the steps
+        that led here.
         """
         from fccomodel import report
 
@@ -270,6 +268,13 @@ class Criterion(compiled.Criterion):
         for name, module in modules.items():
             dims[f"params({name})"] = sum(p.numel() for p in module.parameters())
         return replace(self.bound, nets={**self.bound.nets, **modules}, dims=dims), point
+
+
+def _of_places(node: ir.Expr) -> ir.Expr | None:
+    """The call of a net on the places of rows, in place of its call on a column."""
+    if not isinstance(node, ir.NetCall) or not isinstance(node.arg, ir.Column):
+        return None
+    return replace(node, arg=replace(node.arg, name=PLACES, shape=()))
 
 
 class KnownScores(torch.nn.Module):

@@ -98,9 +98,7 @@ class StratifiedSampler(Sampler[list[int]]):
     such a batch, and each rank has ``batch`` rows of it.
     """
 
-    def __init__(
-        self, strata: Strata, numbers: np.ndarray, batch: int, seed: int, *, together: bool = False
-    ):
+    def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int, *, together: bool = False):
         self.strata, self.numbers, self.batch, self.seed = strata, numbers, batch, seed
         self.together = together
         self.epoch = 0

@@ -458,9 +458,7 @@ def if_else(condition: Any, yes: Any, no: Any) -> Term:
 
     >>> m.minimize(E(if_else(z.y == 1, 5 * loss(z), loss(z)) for z in D))  # doctest: +SKIP
     """
-    return made(
-        lambda c, a, b, at: syntax.Choice(condition=c, yes=a, no=b, span=at), condition, yes, no
-    )
+    return made(lambda c, a, b, at: syntax.Choice(condition=c, yes=a, no=b, span=at), condition, yes, no)
 
 
 def chain(first: Any, *rest: Any) -> Term:
