@@ -19,7 +19,7 @@ from scipy import sparse
 
 from fccomodel.conic import rays, scaling, sides
 from fccomodel.conic.affine import NotConic as NotConic
-from fccomodel.conic.cones import MAX_NUMBERS
+from fccomodel.conic.cones import MAX_NUMBERS, Assembled
 from fccomodel.conic.model import conic, relaxed
 from fccomodel.conic.program import Conic as Conic
 from fccomodel.conic.scaling import Outcome as Outcome
@@ -45,6 +45,11 @@ SOLVED = ("Solved", "AlmostSolved")
 ATTEMPTS = ((None, FIRST), (None, SECOND), ("near 1", FIRST), ("exponentials", FIRST))
 #: The attempts for a program whose numbers are far from 1.
 ODD_ATTEMPTS = (("near 1", FIRST), ("exponentials", FIRST), (None, FIRST), (None, SECOND))
+#: An optimum below this may be smaller than the accuracy, which is absolute there ...
+SMALL_OPTIMUM = 1e-4
+#: ... and it is if the products of slacks and multipliers are not below this share of it. Other units
+#: are tried then.
+SMALL_GAP = 1e-6
 #: Shares of the largest multiplier above which a conflict names constraints. The first share is
 #: used whose constraints are still infeasible.
 CONFLICT_SHARES = (0.1, 1e-2, 1e-3)
@@ -143,39 +148,59 @@ def _tried(built: Conic, left: Callable[[], float | None]) -> Outcome | str:
     The attempts are ATTEMPTS, or ODD_ATTEMPTS if the program's numbers are far from 1.
     """
     odd = scaling.odd(built.program)
-    almost: Outcome | None = None  # solved, but not to the accuracy that was asked for
+    # solved, but only to an accuracy that is absolute, or not to the accuracy that was asked for
+    coarse: Outcome | None = None
+    almost: Outcome | None = None
     near: np.ndarray | None = None  # the last point reached
     for scale, accuracy in ODD_ATTEMPTS if odd else ATTEMPTS:
         remaining = left()
-        if (near is not None or almost is not None) and remaining is not None and remaining <= 0:
+        if near is not None and remaining is not None and remaining <= 0:
             break
+        if scale is None and coarse is not None:
+            continue
         if scale == "exponentials" and (near is None or not scaling.exponentials(built.program).size):
             continue
-        if scale is None:
-            units = None
-            outcome = minimised(built.program, accuracy, remaining)
-        else:
-            units = scaling.scaled(built.program, near if scale == "exponentials" else None)
-            outcome = minimised(units.program, accuracy, remaining)
+        outcome, units = _attempt(built, scale, accuracy, remaining, near)
         reason = _proved(built, outcome, units)
         if reason is not None:
             return reason
         if outcome.status in ENDED:
             continue
-        if units is None:
-            whole = outcome
-        else:
-            whole = units.whole(sides.exact(units.program, outcome))
-        solved_well = outcome.status == "Solved" or (outcome.status in SOLVED and not odd)
-        if solved_well:
-            return whole
+        whole = outcome if units is None else units.whole(sides.exact(units.program, outcome))
         if np.isfinite(whole.x).all():
             near = whole.x
-        if outcome.status in SOLVED and almost is None:
+        if outcome.status == "Solved" or (outcome.status in SOLVED and not odd):
+            if units is not None or not _coarse(built.program, outcome):
+                return whole
+            coarse = whole
+        elif outcome.status in SOLVED and almost is None:
             almost = whole
         if outcome.status == "MaxTime":
             break
-    return almost or "unknown"
+    return coarse or almost or "unknown"
+
+
+def _attempt(
+    built: Conic,
+    scale: str | None,
+    accuracy: tuple[float, float, float],
+    seconds: float | None,
+    near: np.ndarray | None,
+) -> tuple[Outcome, scaling.Scaled | None]:
+    """The outcome of one of ATTEMPTS, and the units that it is in."""
+    if scale is None:
+        return minimised(built.program, accuracy, seconds), None
+    units = scaling.scaled(built.program, near if scale == "exponentials" else None)
+    return minimised(units.program, accuracy, seconds), units
+
+
+def _coarse(program: Assembled, outcome: Outcome) -> bool:
+    """Whether the optimum is so small that an absolute accuracy says little about it."""
+    size = abs(outcome.obj_val)
+    if not 0 < size < SMALL_OPTIMUM:
+        return False
+    slacks = program.b - program.A @ outcome.x
+    return float(np.abs(slacks * outcome.z).sum()) > SMALL_GAP * size
 
 
 def _proved(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> str | None:

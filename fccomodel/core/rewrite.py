@@ -20,9 +20,11 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
         case ir.Item():
             return dataclasses.replace(node, base=children[0], indices=children[1:])
         case ir.NetCall():
-            params, arg = children
+            if node.params is None:
+                return dataclasses.replace(node, inputs=children)
+            params = children[0]
             assert isinstance(params, ir.Var)
-            return dataclasses.replace(node, params=params, arg=arg)
+            return dataclasses.replace(node, params=params, inputs=children[1:])
         case ir.LetRef() | ir.Hole():
             return dataclasses.replace(node, args=children)
         case ir.Reduce():

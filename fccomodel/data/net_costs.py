@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir
@@ -75,7 +76,7 @@ def numbers_of_a_draw(bound: Bound, binder: ir.Binder, body: ir.Expr, own: int) 
     seen_by = {
         node.net
         for node in ir.walk(body)
-        if isinstance(node, ir.NetCall) and binder in ir.free_binders(node.arg)
+        if isinstance(node, ir.NetCall) and any(binder in ir.free_binders(one) for one in node.inputs)
     }
     return max([own, *(numbers_of_a_row(bound, name) for name in seen_by)])
 
@@ -85,17 +86,34 @@ def numbers_of_a_row(bound: Bound, name: str) -> int:
     known = _weights.setdefault(bound, {})
     if name not in known:
         module = bound.nets[name]
-        shape = input_shape(bound, name)
-        outputs = sum(p.shape[0] for p in module.parameters() if p.dim())
-        products = multiply_adds(module, shape) / PRODUCTS_OF_A_NUMBER
-        known[name] = max(1, math.ceil(max(math.prod(shape) + outputs, products)))
+        shapes = input_shapes(bound, name)
+        weights = (*module.parameters(), *module.buffers())
+        numbers = sum(map(math.prod, shapes)) + sum(p.shape[0] for p in weights if p.dim())
+        products = multiply_adds(module, rows_of(bound, name)) / PRODUCTS_OF_A_NUMBER
+        known[name] = max(1, math.ceil(max(numbers, products)))
     return known[name]
 
 
-def input_shape(bound: Bound, name: str) -> tuple[int, ...]:
-    """The shape of one input of a net."""
-    declared = bound.problem.nets[name].input
-    return tuple(size if isinstance(size, int) else bound.dims[size] for size in declared)
+def input_shapes(bound: Bound, name: str) -> list[tuple[int, ...]]:
+    """The shape of each input of a net, for one row."""
+    return [
+        tuple(size if isinstance(size, int) else bound.dims[size] for size in declared.shape)
+        for declared in bound.problem.nets[name].inputs
+    ]
+
+
+def rows_of(bound: Bound, name: str, count: int = 1) -> list[torch.Tensor]:
+    """Inputs of zeros for a net, in the types that its module takes: what it costs does not depend on
+    them."""
+    import torch
+
+    module = bound.nets[name]
+    first = next((p for p in (*module.parameters(), *module.buffers()) if p.is_floating_point()), None)
+    real = torch.float32 if first is None else first.dtype
+    return [
+        torch.zeros((count, *shape), dtype=torch.int64 if declared.whole else real)
+        for declared, shape in zip(bound.problem.nets[name].inputs, input_shapes(bound, name), strict=True)
+    ]
 
 
 def part_of(part: Bound, whole: Bound) -> Bound:
@@ -130,9 +148,10 @@ def _fetches(bound: Bound, name: str) -> float:
 
 def _of_rows(bound: Bound, name: str, rows: int, module: torch.nn.Module) -> float:
     """Multiply-adds of a net for so many rows."""
-    if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in module.parameters()) <= THRIFTY_PASS:
+    weights = (*module.parameters(), *module.buffers())
+    if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in weights) <= THRIFTY_PASS:
         return 0.0
-    return rows * multiply_adds(module, input_shape(bound, name))
+    return rows * multiply_adds(module, rows_of(bound, name))
 
 
 def evaluations(bound: Bound, name: str) -> int:
@@ -142,15 +161,15 @@ def evaluations(bound: Bound, name: str) -> int:
         if node.net != name:
             continue
         key: object = id(node)
-        if isinstance(node.arg, ir.Column) and isinstance(node.arg.binder.domain, ir.RowSet):
-            key = node.arg.binder.domain.table, node.arg.name
+        if node.column is not None and isinstance(node.column.binder.domain, ir.RowSet):
+            key = node.column.binder.domain.table, node.columns
         inputs[key] = _elements(bound, node)
     return sum(inputs.values())
 
 
 def _elements(bound: Bound, node: ir.NetCall) -> int:
     """Combinations of rows and draws that the input of one call depends on."""
-    binders = ir.free_binders(node.arg)
+    binders = list(dict.fromkeys(b for one in node.inputs for b in ir.free_binders(one)))
     tables = [b.domain.table for b in binders if isinstance(b.domain, ir.RowSet)]
     rows = math.prod(bound.tables[table].n for table in tables)
     drawn = [b for b in binders if isinstance(b.domain, ir.Distribution)]
@@ -164,16 +183,14 @@ def _elements(bound: Bound, node: ir.NetCall) -> int:
     return rows
 
 
-def multiply_adds(module: torch.nn.Module, shape: tuple[int, ...]) -> float:
-    """Multiply-adds of a net for one input of a shape, in products of matrices and convolutions."""
+def multiply_adds(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> float:
+    """Multiply-adds of a net for the inputs of one row, in products of matrices and convolutions."""
     import torch
 
-    first = next(module.parameters())
-    row = torch.zeros((1, *shape), dtype=first.dtype, device=first.device)
     fused = torch.backends.mha.get_fastpath_enabled()  # layers of transformers as one operation
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         with torch.no_grad():
-            return priced(lambda: module(row), PRODUCTS)[1]
+            return priced(lambda: module(*inputs), PRODUCTS)[1]
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)

@@ -76,7 +76,10 @@ class Printer:
             case ir.Item():
                 return _subscripted(self(node.base), [self._index(index) for index in node.indices])
             case ir.NetCall():
-                return Tex(rf"{tex.name(node.net)}\left({self(node.params)}; {self(node.arg)}\right)")
+                inputs = ", ".join(f"{self(one)}" for one in node.inputs)
+                if node.params is not None:
+                    inputs = f"{self(node.params)}; {inputs}"
+                return Tex(rf"{tex.name(node.net)}\left({inputs}\right)")
             case ir.LetRef():
                 self.lets.setdefault(node.let.name, node.let)
                 return _subscripted(tex.name(node.let.name), [self(arg) for arg in node.args])

@@ -83,7 +83,107 @@ def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[T
             found.append(term)
         else:
             stack.extend(reversed(inner))
+        if len(found) == MANY and _repeats(expr, fixed):
+            return _collected(expr, fixed)
     return found
+
+
+def shortened(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> ir.Expr:
+    """The expression with like terms collected, if sums that it uses several times would give it more
+    than MANY terms; else the expression itself."""
+    counts: dict[int, int] = {}
+    for key, (_, below) in reversed(_inner(expr, fixed).items()):
+        counts[key] = sum(counts[id(term.core)] for term in below) or 1
+    if counts[id(expr)] > MANY and _repeats(expr, fixed):
+        return joined(_collected(expr, fixed), expr.span)
+    return expr
+
+
+def _inner(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> dict[int, tuple[ir.Expr, list[Term]]]:
+    """Each node that a sum opens, by its id, with its terms: a node before all that are in it."""
+    known: dict[int, tuple[ir.Expr, list[Term]]] = {}
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        if id(node) not in known:
+            below = opened(Term(core=node, place=node.span), fixed) or []
+            known[id(node)] = (node, below)
+            stack += [t.core for t in below if id(t.core) not in known]
+        else:
+            stack.pop()
+    return _in_order(expr, known)
+
+
+def _in_order(
+    expr: ir.Expr, known: dict[int, tuple[ir.Expr, list[Term]]]
+) -> dict[int, tuple[ir.Expr, list[Term]]]:
+    """The nodes in an order in which each comes before all that are in it."""
+    done: list[int] = []
+    visited: set[int] = set()
+    stack = [(id(expr), False)]
+    while stack:
+        key, left = stack.pop()
+        if left:
+            done.append(key)
+        elif key not in visited:
+            visited.add(key)
+            stack.append((key, True))
+            stack += [(id(t.core), False) for t in known[key][1]]
+    return {key: known[key] for key in reversed(done)}
+
+
+def _repeats(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> bool:
+    """Whether a sum inside the expression is used several times."""
+    counts: dict[int, int] = {}
+    nodes = _inner(expr, fixed)
+    for _, below in nodes.values():
+        for term in below:
+            counts[id(term.core)] = counts.get(id(term.core), 0) + 1
+    return any(count > 1 and nodes[key][1] for key, count in counts.items())
+
+
+#: The factors of a term that are no numbers, in any order: each operation with a name for what it is by.
+_Key = tuple[tuple[str, object], ...]
+
+
+def _collected(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> list[Term]:
+    """The terms of an expression in which sums are used several times: like terms are collected, so
+    that the time is linear in the number of different nodes."""
+    nodes = _inner(expr, fixed)
+    weights: dict[int, dict[_Key, tuple[float, tuple[Factor, ...]]]] = {id(expr): {(): (1.0, ())}}
+    found: list[Term] = []
+    for key, (node, below) in nodes.items():
+        for number, others in weights.pop(key).values():
+            if not below:
+                factors = others if abs(number) == 1 else (Factor("mul", const(abs(number))), *others)
+                found.append(Term(core=node, sign=-1 if number < 0 else 1, factors=factors, place=node.span))
+                continue
+            for term in below:
+                value, rest = _number(term)
+                whole = (*rest, *others)
+                into = weights.setdefault(id(term.core), {})
+                named = _key(whole)
+                into[named] = (into.get(named, (0.0, ()))[0] + number * value, whole)
+    return found
+
+
+def _number(term: Term) -> tuple[float, tuple[Factor, ...]]:
+    """The number in a term's sign and factors, and the other factors."""
+    value, rest = float(term.sign), list[Factor]()
+    for f in term.factors:
+        if isinstance(f.by, ir.Const) and f.op == "mul":
+            value = value * f.by.value
+        elif isinstance(f.by, ir.Const) and f.by.value:
+            value = value / f.by.value
+        else:
+            rest.append(f)
+    return value, tuple(rest)
+
+
+def _key(factors: tuple[Factor, ...]) -> _Key:
+    """A name for a product of factors in any order."""
+    named = [(f.op, f.by.name if isinstance(f.by, ir.Param) else id(f.by)) for f in factors]
+    return tuple(sorted(named, key=str))
 
 
 def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term] | None:

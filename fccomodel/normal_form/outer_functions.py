@@ -65,11 +65,13 @@ def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: 
     With ``deep`` they lie below the deepest kinks, otherwise they are the node's arguments.
     """
     below: dict[int, ir.Expr] = {}
+    seen: set[int] = set()
     stack = [node]
     while stack:
         part = stack.pop()
-        if constant(part) is not None:
+        if id(part) in seen or constant(part) is not None:
             continue
+        seen.add(id(part))
         if (
             isinstance(part, ir.Apply)
             and _bends(part) is not None
@@ -111,9 +113,13 @@ def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[i
 
 def _composed(part: ir.Expr) -> bool:
     """Whether a kink lies below, reached by piecewise linear-quadratic operations alone."""
+    seen: set[int] = set()
     stack = [part]
     while stack:
         node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         bends = _bends(node)
         if bends:
             return True

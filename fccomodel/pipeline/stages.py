@@ -66,6 +66,7 @@ def bind(
     rows      by table the numbers, in their source, of the only rows to take
     """
     from fccomodel.data import bind as data
+    from fccomodel.evaluation import net_inputs
     from fccomodel.evaluation.checks import claims, domains, sizes
 
     bound = data.bind(
@@ -76,6 +77,7 @@ def bind(
         where=where,
         without=without,
         rows=rows,
+        inputs=net_inputs.at_some_rows if compiled.problem.nets else None,
     )
     claims.check(bound)
     sizes.check(bound)

@@ -170,8 +170,18 @@ def net_of_no_column(node: ir.NetCall) -> Diagnostic:
         f"the net `{node.net}` is not applied to a column of one row",
         span=node.span,
         reason="A criterion is handed one output of the net for each row of the batch.",
-        fix=f"Bind what the net takes as a column, and write `{node.net}({node.params.name}; z.x)`; or use "
-        "problem.solve().",
+        fix=f"Bind what the net takes as a column, and write `{node.net}(w; z.x)`; or use problem.solve().",
+    )
+
+
+def net_of_variables(node: ir.NetCall) -> Diagnostic:
+    """No derivative goes through the inputs of a net."""
+    return NOT_EMITTED.error(
+        f"an input of the net `{node.net}` depends on the variables",
+        span=node.span,
+        reason="Gradients of nets are taken in their weights, not in their inputs.",
+        fix="Give the net data alone, and combine its output with the variables; or make one module of "
+        "both, and bind that.",
     )
 
 

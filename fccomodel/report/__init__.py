@@ -36,9 +36,10 @@ from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
 from fccomodel.report.advice import Ending as Ending
 from fccomodel.report.around import poles
+from fccomodel.report.around.lines import elsewhere
 from fccomodel.report.around.local_search import better
 from fccomodel.report.around.local_search import somewhere_feasible as somewhere_feasible
-from fccomodel.report.around.second_order import ACCURATE, examined
+from fccomodel.report.around.second_order import ACCURATE, Examined, examined
 from fccomodel.report.certificates.gap import Gap, certify
 from fccomodel.report.certificates.reach import excluded as excluded
 from fccomodel.report.certificates.reach import of_feasible as of_feasible
@@ -449,7 +450,19 @@ class _Search:
         if judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
             seen = examined(system, optimal, rows, counts, _beside(self.meter), convex=self.convex)
             judged = judged.after(seen, counts, convex=self.convex)
+        if not self.convex and judged.unsure(gap, scale.size):
+            judged = self._far(judged, counts)
+            judged = dataclasses.replace(judged, local=True)
         return judged
+
+    def _far(self, judged: Judged, counts: float) -> Judged:
+        """The judgement after a search on lines through the point, far away too; gains of at least
+        ``counts`` say that the point is not best, and smaller ones that its accuracy is not high."""
+        fine = counts if self.system.evaluator.sampled else counts * ACCURATE
+        if judged.better is not None:
+            return judged
+        found = elsewhere(self.system, fine, _beside(self.meter))
+        return judged.after(Examined(better=found), counts, convex=False)
 
 
 def _beside(meter: Meter) -> Meter:

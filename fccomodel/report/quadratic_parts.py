@@ -38,11 +38,20 @@ class Parts:
     higher: bool = False
     radius: float | None = None
     steepest: float = 0.0
+    #: by node and sign: the node, which keeps its id, and the result
+    known: dict[tuple[int, float], tuple[ir.Expr, ir.Expr | None]] = field(default_factory=dict)
 
     def quadratic(self, node: ir.Expr, sign: float) -> ir.Expr | None:
         """The sum of the parts that are convex quadratic functions, or None if there are none."""
         if not ir.variables_of(node):
             return None
+        key = (id(node), sign)
+        if key not in self.known:
+            self.known[key] = (node, self._quadratic(node, sign))
+        return self.known[key][1]
+
+    def _quadratic(self, node: ir.Expr, sign: float) -> ir.Expr | None:
+        """The same of a node with variables, of which nothing is known yet."""
         match node:
             case ir.LetRef(let=let):
                 if self.radius is not None and let.binders:

@@ -56,6 +56,12 @@ FIRST_ORDER: Mapping[str, str] = {
     "Solved": "Stationary",
     "Solved roughly": "Roughly stationary",
 }
+#: The grades for a problem that is not proved convex, of a point that no gap proves to be best.
+LOCAL: Mapping[str, str] = {
+    "Solved to high accuracy": "Solved locally to high accuracy",
+    "Solved": "Solved locally",
+    "Solved roughly": "Solved locally, roughly",
+}
 #: Size of the numbers in a column from which on the column is named if terms cancel.
 LARGE_COLUMN = 1e3
 #: The least size of an objective to which gains are relative.
@@ -88,6 +94,8 @@ class Judged:
     better       a better point, or None
     first_order  why only first-order conditions are known of a problem that is not convex; "" otherwise
     lost         whether rounding decides the grade
+    local        whether better points may exist far away: the problem is not proved convex, and no gap
+                 proves the point to be best
     """
 
     grade: str
@@ -98,6 +106,7 @@ class Judged:
     better: Better | None = None
     first_order: str = ""
     lost: bool = False
+    local: bool = False
 
     @property
     def solved(self) -> bool:
@@ -117,7 +126,7 @@ class Judged:
         """The judgement with a better point, if there is one."""
         if better is None:
             return self
-        return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better)
+        return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better, by_gap=False)
 
     def rounded(self, share: float) -> Judged:
         """The judgement with a grade that rounding allows; rounding may be this share of the objective."""
@@ -153,6 +162,8 @@ class Judged:
         """The grade as the verdict says it."""
         if self.first_order:
             return FIRST_ORDER.get(self.grade, self.grade)
+        if self.local:
+            return LOCAL.get(self.grade, self.grade)
         return self.grade
 
 

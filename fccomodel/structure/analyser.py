@@ -184,7 +184,7 @@ class Analyser:
             case ir.LetRef():
                 return self(node.let.body)
             case ir.NetCall():
-                return nets.call(node, (self(node.params), self(node.arg)), self.declared)
+                return self._net(node)
             case ir.Reduce():
                 return self._reduce(node)
             case ir.Apply():
@@ -233,6 +233,13 @@ class Analyser:
                 rule = "finite data"
             draft.propose("size", leaf.size, rule, standing=leaf.standing)
         return draft
+
+    def _net(self, node: ir.NetCall) -> Facts:
+        """A frozen net of data is data; another net is a function of its weights."""
+        args = tuple(self(one) for one in node.children)
+        if node.params is None and all(one.constant for one in args):
+            return self._leaf(node, Leaf(random=any(one.random for one in args))).finish()
+        return nets.call(node, args, self.declared)
 
     def _variable(self, node: ir.Var | ir.Hole) -> Facts:
         if not node.shape:

@@ -79,7 +79,7 @@ def judged(best: Reference, found: fccomodel.Result, off: float, scale: float, s
         and abs(off) > max(1e-3, 10 * report.epsilon / scale)
     ):
         return "wrong"
-    if not (claimed and close) or report.verdict.startswith("Solved roughly"):
+    if not (claimed and close) or report.verdict.startswith(("Solved roughly", "Solved locally, roughly")):
         return "unsolved"
     return "right" if seconds <= max(SECONDS, TIMES * best.seconds) else "slow"
 

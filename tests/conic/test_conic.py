@@ -559,3 +559,13 @@ def test_a_run_that_stalls_is_ended():
         fccomodel.compile(text).bind(data={"R": {"r": returns}, "prev": np.eye(12)[0]}).solve(budget="4s")
     )
     assert result.report.verdict.startswith("Solved to high accuracy") and result.report.gap.value < 1e-6
+
+
+@pytest.mark.parametrize("level", [3e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize("cost", [1e-6, 3e-5, 1e-3])
+def test_a_small_optimum_is_as_accurate_as_a_large_one(level: float, cost: float) -> None:
+    """An accuracy of 1e-11 says nothing of an optimum of 1e-14: other units are tried."""
+    text = f"var x; minimize {cost!r} * x^2; subject to c: x >= {level!r};"
+    result = fccomodel.compile(text).bind().solve(seed=0, budget="10s")
+    assert result.report.verdict.startswith("Solved"), result.report.verdict
+    assert result.objective == pytest.approx(cost * level**2, rel=1e-3)

@@ -16,7 +16,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import nets
 
 torch.set_num_threads(1)
-NET = ir.Net(name="s", input=("d",), output=())
+NET = ir.Net(name="s", inputs=(ir.NetInput(shape=("d",)),), output=())
 DIMS = {"d": 4, "k": 3}
 
 
@@ -47,7 +47,7 @@ def test_built_in_nets():
 @pytest.mark.parametrize("output", [(), (3,), ("k",), (2, 3)])
 @pytest.mark.parametrize("input", [(4,), ("d",), (2, 4), ()])
 def test_shapes_of_built_in_nets(input, output):
-    module = build("mlp(7)", ir.Net(name="s", input=input, output=output))
+    module = build("mlp(7)", ir.Net(name="s", inputs=(ir.NetInput(shape=input),), output=output))
     sizes = lambda shape: tuple(DIMS.get(dim, dim) for dim in shape)  # noqa: E731
     for rows in (1, 6):
         assert module(torch.zeros(rows, *sizes(input))).shape == (rows, *sizes(output))
@@ -152,8 +152,9 @@ class Noisy(nn.Module):
 
 @pytest.mark.parametrize("module", [Centred(), Noisy()])
 def test_a_net_is_a_function_of_one_row(module):
+    rows = torch.from_numpy(np.random.default_rng(0).normal(size=(3, 4)))
     with pytest.raises(FccoError, match="F0525"):
-        build(module)
+        build(module, rows=[rows])
 
 
 def test_values_that_are_not_finite():

@@ -103,7 +103,7 @@ def test_lets_families_nets_and_maximize() -> None:
     ]
     assert made.name == "fair" and made.objective.sense == "maximize"
     assert made.variables["w"].shape == ("params(s)",) and made.variables["w"].net == "s"
-    assert made.nets["s"].input == ("d",) and made.nets["s"].output == ()
+    assert made.nets["s"].inputs[0].shape == ("d",) and made.nets["s"].output == ()
     refs = [n for n in ir.walk(made.constraints[0].body) if isinstance(n, ir.LetRef)]
     assert refs[0].let is refs[1].let is made.lets["tpr"]
 
@@ -638,7 +638,7 @@ def test_findings_are_ordered_and_placed() -> None:
         ("data S[k in {1, 2}] : table(x: real); minimize sum(w) + E[z ~ S] z.x;", "F0307"),
         ("set Q[k in {1, 2}]; minimize sum(w);", "F0416"),
         ("def f(u) = u; minimize f * sum(w);", "F0302"),
-        ("net s : int -> real; minimize sum(w);", "F0416"),
+        ("net s : real -> int; minimize sum(w);", "F0416"),
         ("param a in box(0, 1); minimize sum(w);", "F0412"),
         ("param a default sum(w); minimize sum(w);", "F0424"),
         ("var v[d] in ball(-1); minimize sum(w);", "F0421"),

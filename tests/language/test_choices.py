@@ -1,4 +1,4 @@
-"""Conditions as numbers, ``if``, ``in`` with a list: what they mean, in both notations."""
+"""Conditions as numbers, ``if``, ``in`` with a list, functions of families: what they mean, in both notations."""
 
 from __future__ import annotations
 
@@ -130,3 +130,35 @@ def test_gradients_of_a_choice(data: dict) -> None:
     )
     inside.mean().backward()
     assert found.stationarity == pytest.approx(float(w.grad.norm()), rel=1e-9)
+
+
+# ------------------------------------------------------------------------------ functions of families
+MEMBERS = "param lam[G] default 2;\nlet r[k in G] = E[z ~ D | z.g == k] (dot(w, z.x) - z.v);\n"
+#: A function of the family r, and its value from the members.
+WHOLE = {
+    "sum(r)": np.sum,
+    "mean(r)": np.mean,
+    "max(r)": np.max,
+    "min(r)": np.min,
+    "sumsq(r)": lambda r: np.sum(r**2),
+    "norm1(r)": lambda r: np.sum(np.abs(r)),
+    "norminf(r)": lambda r: np.max(np.abs(r)),
+    "dot(lam, r)": lambda r: 2 * np.sum(r),
+    "dot(r, r)": lambda r: np.sum(r**2),
+    "max(pos(r - 0.1) + lam * r)": lambda r: np.max(np.maximum(r - 0.1, 0) + 2 * r),
+    "sum(-r)": lambda r: -np.sum(r),
+}
+
+
+@pytest.mark.parametrize("formula", WHOLE)
+def test_functions_of_families(formula: str, data: dict) -> None:
+    w = np.array([1.0, -2.0, 0.5])
+    found = report(f"{HEAD}{MEMBERS}minimize f: {formula} + 0 * w[1];", data, w).objective
+    score = data["x"] @ w - data["v"]
+    members = np.array([score[data["g"] == label].mean() for label in ("a", "b")])
+    assert found == pytest.approx(WHOLE[formula](members), rel=1e-12)
+
+
+def test_a_function_that_needs_the_array_says_what_to_write() -> None:
+    with pytest.raises(fc.FccoError, match="F0307"):
+        fc.compile(f"{HEAD}{MEMBERS}minimize f: norm2(r);")

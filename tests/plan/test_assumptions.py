@@ -308,3 +308,32 @@ def test_weights_are_those_of_one_family(family):
         with pytest.raises(fccomodel.FccoError, match="F0604"):
             problem.plan(algorithm="ooa")
     assert pipeline.emit(problem.plan()).text
+
+
+#: Constraints of x and y, and what two of them are: an equation, parallel, or nothing of the kind.
+PAIRS = {
+    "c: x^2 + y <= 0; d: -x^2 - y <= 0": "equation",
+    "c: 2 * (x + y) <= 1; d: -x - y <= -0.5": "equation",
+    "c: exp(x) + y <= 1; d: exp(x) >= 1 - y": "equation",
+    "c[k in 1 .. 3]: k * x + y <= 1; d[j in 1 .. 3]: j * x >= 1 - y": "equation",
+    "c: 2 * h <= 0; d: h >= 0": "equation",
+    "c: twice(x, y) <= 0; d: -h / 7 <= 0": "equation",
+    "c: 0 <= x + y <= 1": "parallel",
+    "c: x + y <= 1; d: 2 * x + 2 * y <= 5": "parallel",
+    "c: x^2 + y <= 1; d: x + y <= 1": "",
+    "c: x + y <= 1; d: x - y <= 1": "",
+}
+
+
+@pytest.mark.parametrize("constraints", PAIRS)
+def test_inequalities_that_are_multiples_of_one_another_are_not_regular(constraints: str) -> None:
+    head = "var x; var y; def twice(u, v) = 2 * (u^2 + v - 1); let h = x^2 + y - 1; "
+    text = f"{head}minimize (x - 1)^2 + y^2; subject to {constraints};"
+    compiled = pipeline.compile_model(Source(text=text, name="m"))
+    bound = pipeline.bind(compiled, pipeline.Binding())
+    analysis = structure.analyse(compiled.problem, bound)
+    made = Setting(normal=normalise(compiled.problem, bound), analysis=analysis, bound=bound)
+    regular = assumptions.ALL["regular constraints"].decide(made)
+    strict = assumptions.ALL["strictly feasible"].decide(made)
+    assert regular.holds == (not PAIRS[constraints]), regular
+    assert strict.holds == (PAIRS[constraints] != "equation"), strict

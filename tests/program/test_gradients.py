@@ -18,6 +18,7 @@ from fccomodel.algorithms.runtime.helpers import support
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
+from fccomodel.program.emit.flatnet import batched
 from fccomodel.program.emit.printer import Printer
 from fccomodel.program.emit.sampling import Samples
 from fccomodel.program.emit.smoothing import smoothing_of
@@ -30,13 +31,14 @@ class StandIn:
     def __init__(self, flat: Any):
         self.flat = flat
 
-    def taped(self, w: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    def taped(self, w: torch.Tensor, rows: Any) -> torch.Tensor:
         module = self.flat.module.double()
         parts = zip(module.named_parameters(), w.split(self.flat.sizes), strict=True)
         named = {name: part.view(p.shape) for (name, p), part in parts}
-        flat = rows.reshape(-1, *rows.shape[rows.dim() - self.flat.rank :])
-        out = torch.func.functional_call(module, named, (flat,))
-        return out.view(rows.shape[: rows.dim() - self.flat.rank] + out.shape[1:])
+        ranks = getattr(self.flat, "ranks", None) or (self.flat.rank,)
+        (along,), inputs = batched([rows], ranks, getattr(self.flat, "whole", ()))
+        out = torch.func.functional_call(module, named, tuple(inputs))
+        return out.view(along + out.shape[1:])
 
     __call__ = taped
 
@@ -73,9 +75,9 @@ def value_of(case: Made, data: Any) -> Any:
         **reductions.programs(),
     }
     scope |= {
-        name: StandIn(net)
+        name: StandIn(net) if hasattr(net, "taped") else net
         for name, net in vars(case.solver).items()
-        if name.startswith("net_") and hasattr(net, "taped")
+        if name.startswith("net_")
     }
     exec(text, scope)  # noqa: S102
     scope["prepare"](data)

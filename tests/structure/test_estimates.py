@@ -17,6 +17,7 @@ from fccomodel.evaluation.interpret import evaluate
 from fccomodel.evaluation.interpret.minibatch import Minibatch
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
+from fccomodel.structure.estimates.sampling import Probe
 from fccomodel.structure.facts import Standing
 
 torch.set_num_threads(1)
@@ -143,3 +144,13 @@ def test_minibatches_are_unbiased() -> None:
     drawn = [float(Minibatch(bound, point, batch=100, seed=seed).value(expr, {}).data) for seed in range(40)]
     assert 0 < np.std(drawn) < 0.3 * exact
     assert abs(np.mean(drawn) - exact) < 4 * np.std(drawn) / np.sqrt(len(drawn))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_points_within_a_radius_are_not_beyond_it(size: int) -> None:
+    bound = bound_to("E[z ~ D] square(sum(w) - z.t)", size=size)
+    centre = {"w": torch.ones(size, dtype=torch.float64)}
+    for seed in range(20):
+        probe = Probe(problem=bound.problem, bound=bound, expr=inner(bound), seed=seed, samples=4)
+        lengths = [float((point["w"] - centre["w"]).norm()) for point in probe.around([centre], 0.5)]
+        assert max(lengths) <= 0.5 * (1 + 1e-12) and lengths[0] == 0.0 and max(lengths) > 0.05

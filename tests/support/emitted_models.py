@@ -498,6 +498,34 @@ case("noise_depends", "minimize mean[i in P] (E[e ~ normal(i.time, 0.5)] tanh(e 
 case("outer_draw", "minimize E[e ~ normal(0, 1)] log(1 + E[z ~ D] exp(dot(w, z.x) * e * 0.3));")
 
 # --------------------------------------------------------------------------------------------- nets
+TOKENS = NET.replace("b: K,", "b: K, b2: int[2],")
+
+
+def tokens() -> dict[str, Any]:
+    """The usual rows, with two token ids of 0 .. 4 each."""
+    return {"D": {**table(), "b2": np.random.default_rng(4).integers(0, 5, size=(ROWS, 2))}}
+
+
+class Tokens(torch.nn.Module):
+    """A score of two tokens, and of a vector if there is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.embedding, self.last, self.vector = (
+            torch.nn.Embedding(5, 3),
+            torch.nn.Linear(3, 1),
+            torch.nn.Linear(3, 1),
+        )
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """Scores (rows,) of (rows, 2) ids, or of vectors and ids."""
+        score = self.last(torch.tanh(self.embedding(inputs[-1])).mean(1))
+        if len(inputs) > 1:
+            score = score + torch.tanh(self.vector(inputs[0]))
+        return score.squeeze(-1)
+
+
 NETS = {"nets": lambda: {"s": mlp()}, "scale": 0.0}
 case("net_logistic", "minimize E[z ~ D] log1pexp(-z.y * s(v; z.x)) + 0.01 * sumsq(v);", head=NET, **NETS)
 case(
@@ -537,6 +565,16 @@ case(
 case("two_nets", "net r : real[d] -> real; var q = params(r); minimize mean[i in P] log(1 + E[j ~ N] "
                  "exp(s(v; j.x) - r(q; i.x))) + E[z ~ D] (r(q; z.x) - s(v; z.x))^2;",
      head=NET, nets=lambda: {"s": mlp(), "r": mlp(2)}, scale=0.0)  # fmt: skip
+case("net_of_tokens", "minimize E[z ~ D] log1pexp(-z.y * s(v; z.b2)) + (E[z ~ P] s(v; z.b2))^2;",
+     head=TOKENS.replace("real[d] -> real;", "int[2] -> real;"), data=tokens, nets=lambda: {"s": Tokens()}, scale=0.0)  # fmt: skip
+case("net_of_two_inputs", "minimize mean[i in P] log(1 + E[j ~ N] exp(s(v; j.x, j.b2) - s(v; i.x, i.b2)));",
+     head=TOKENS.replace("real[d] -> real;", "real[d], int[2] -> real;"), data=tokens, nets=lambda: {"s": Tokens()}, scale=0.0)  # fmt: skip
+case("net_of_rows_and_draws", "minimize E[z ~ D] (z.y - E[e ~ normal(0, 1)[d]] s(v; e, z.b2))^2;",
+     head=TOKENS.replace("real[d] -> real;", "real[d], int[2] -> real;"), data=tokens, nets=lambda: {"s": Tokens()}, scale=0.0)  # fmt: skip
+case("frozen_net", "net r : real[d] -> real[2] frozen; net q : real[2] -> real; var a = params(q); minimize mean[i in P] log(1 + E[j ~ N] exp(s(v; j.x) * sum(r(j.x)) - q(a; r(i.x))));",
+     head=NET, nets=lambda: {"s": mlp(), "r": mlp(outputs=2), "q": mlp(inputs=2)}, scale=0.0)  # fmt: skip
+case("frozen_net_of_draws", "net r : real[d] -> real frozen; minimize E[z ~ D, e ~ normal(0, 1)[d]] (s(v; z.x) - r(z.x + e))^2;",
+     head=NET, nets=lambda: {"s": mlp(), "r": mlp()}, scale=0.0)  # fmt: skip
 BESIDE = {"head": NET.replace("real[d] -> real;", "real[4] -> real;").replace("x: real[d]", "x: real[3]"), "nets": lambda: {"s": mlp(inputs=4)}, "scale": 0.0}  # fmt: skip
 case("net_beside_draws", "minimize E[z ~ D, e ~ uniform(0, 1)] log1pexp(-z.y * s(v; concat(z.x, e)));", **BESIDE)  # fmt: skip
 case("net_of_nested_draws", "minimize E[z ~ D] (z.y - E[e ~ uniform(0, 1)] s(v; concat(z.x, e)))^2;", **BESIDE)  # fmt: skip
@@ -624,6 +662,7 @@ def emitted(name: str, planned: plan.Plan, bound: Any, scale: float) -> Made:
     lowered = lower(problem, bound, planned)
     program = emit.emit(lowered)
     solver = types.ModuleType("solver")
+    vars(solver)["MODULES"] = {key: kept.module for key, kept in program.modules.items()}
     exec(compile(program.text, f"{name}_solver.py", "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
     return Made(
         name=name, bound=bound, plan=planned, lowered=lowered, program=program, solver=solver, scale=scale

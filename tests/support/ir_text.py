@@ -66,7 +66,10 @@ class Printer:
             case ir.Item():
                 return f"{self(node.base)}[{', '.join(map(self, node.indices))}]"
             case ir.NetCall():
-                return f"{node.net}({self(node.params)}; {self(node.arg)})"
+                inputs = ", ".join(map(self, node.inputs))
+                if node.params is None:
+                    return f"{node.net}({inputs})"
+                return f"{node.net}({self(node.params)}; {inputs})"
             case ir.LetRef():
                 return node.let.name + (f"<{', '.join(map(self, node.args))}>" if node.args else "")
             case ir.Apply() if node.op in SYMBOLS:

@@ -169,7 +169,15 @@ class Generator:
                 lambda: r.choice((s.Name(id="smooth", span=AT), self.call(lambda: self.expr(1)))), 0, 2
             )
             assume = tuple(a for a in assume if isinstance(a, s.Name) or a.func in NAMES)
-            return NetDecl(name=name, input=self.type(), output=self.type(), assume=assume, span=AT)
+            frozen = r.random() < 0.2
+            return NetDecl(
+                name=name,
+                inputs=tuple(self.some(self.type, 1, 2)),
+                output=self.type(),
+                frozen=frozen,
+                assume=() if frozen else assume,
+                span=AT,
+            )
         if kind == 7:
             shape, bounds = self.some(lambda: self.expr(1), 0, 2), self.some(self.bound, 0, 2)
             return VarDecl(
@@ -361,7 +369,8 @@ def _statement(x: s.Statement) -> str:
             return f"const {x.name}={text(x.value)}"
         case NetDecl():
             assume = " assume " + ", ".join(map(text, x.assume)) if x.assume else ""
-            return f"net {x.name}: {_type(x.input)} -> {_type(x.output)}{assume}"
+            inputs, frozen = ", ".join(map(_type, x.inputs)), " frozen" if x.frozen else ""
+            return f"net {x.name}: {inputs} -> {_type(x.output)}{frozen}{assume}"
         case VarDecl():
             return f"var {x.name}{_shape(x.shape)}{_bounds(x.bounds)}{_after('=', x.value)}"
         case DefDecl():

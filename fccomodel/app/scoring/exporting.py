@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -68,15 +69,17 @@ def export(known: Fitted, path: Path) -> Path:
     """
     if path.suffix not in WRITERS:
         refuse(errors.no_export_kind(path, list(WRITERS)))
-    score, width = module(known)
+    score, samples = module(known)
     with whole(path) as temporary:
-        WRITERS[path.suffix](score.eval(), torch.zeros((2, width), dtype=torch.float64), temporary)
+        WRITERS[path.suffix](score.eval(), samples, temporary)
     return path
 
 
-def module(known: Fitted) -> tuple[Score, int]:
-    """The score with its scaling as a module in float64, and the number of its columns."""
+def module(known: Fitted) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    """The score with its scaling as a module in float64, and two rows of each of its inputs."""
     wanted = rows.score(known.compiled)
+    if (made := _net(known, wanted)) is not None:
+        return made
     if len(wanted.columns) != 1 or wanted.others or not wanted.table.columns[wanted.columns[0]].shape:
         refuse(errors.no_export(wanted.name, "it is no function of one vector of the row"))
     record = known.encoding[wanted.table.name][wanted.columns[0]]
@@ -84,9 +87,28 @@ def module(known: Fitted) -> tuple[Score, int]:
     intercept = bool(record.get("intercept"))
     width = inner - intercept
     scale = record.get("scale") or {"mean": np.zeros(width), "divisor": np.ones(width)}
-    return Score(
-        body, np.asarray(scale["mean"], float), np.asarray(scale["divisor"], float), intercept
-    ), width
+    return Score(body, np.asarray(scale["mean"], float), np.asarray(scale["divisor"], float), intercept), (
+        torch.zeros((2, width), dtype=torch.float64),
+    )
+
+
+def _net(known: Fitted, wanted: Quantity) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]] | None:
+    """A net of columns that are bound as they are (images, token ids), with two rows of each; None for
+    another score."""
+    top = wanted.outermost
+    if not isinstance(top, ir.NetCall) or top.params is None or top.column is None or wanted.others:
+        return None
+    net = known.compiled.problem.nets[top.net]
+    if len(net.inputs) == 1 and not net.inputs[0].whole and len(net.inputs[0].shape) == 1:
+        return None
+    samples = []
+    for column, declared in zip(top.columns, net.inputs, strict=True):
+        if (known.encoding[wanted.table.name].get(column) or {}).get("scale"):
+            refuse(errors.no_export(wanted.name, f"its column `{column}` is scaled"))
+        shape = [dim if isinstance(dim, int) else known.sizes[dim] for dim in declared.shape]
+        kind = torch.int64 if declared.whole else torch.float64
+        samples.append(torch.zeros((2, *shape), dtype=kind))
+    return scoring.module(known, top.params.name).double(), tuple(samples)
 
 
 def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[torch.nn.Module, int]:
@@ -95,7 +117,7 @@ def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[t
     if len(dim) != 1:
         refuse(errors.no_export(wanted.name, "its rows are not vectors"))
     top, width = wanted.outermost, _width(known, dim[0], record)
-    if isinstance(top, ir.NetCall) and isinstance(top.arg, ir.Column):
+    if isinstance(top, ir.NetCall) and top.params is not None and top.column is not None:
         return scoring.module(known, top.params.name), width
     points = np.concatenate(
         [np.zeros((1, width)), np.eye(width), np.random.default_rng(0).normal(size=(LINEARITY_ROWS, width))]
@@ -121,27 +143,34 @@ def _width(known: Fitted, dim: ir.Dim, record: Mapping[str, Any]) -> int:
 
 
 # -------------------------------------------------------------------------------------------- files
-def _exported(score: Score, sample: torch.Tensor) -> Any:
-    return torch.export.export(score, (sample,), dynamic_shapes=({0: torch.export.Dim("rows", min=1)},))
+def _exported(score: torch.nn.Module, samples: tuple[torch.Tensor, ...]) -> Any:
+    shapes = tuple({0: torch.export.Dim("rows", min=1)} for _ in samples)
+    if len(inspect.signature(score.forward).parameters) != len(samples):
+        shapes = (shapes,)  # type: ignore[assignment]  # forward(*inputs) is one parameter to torch
+    return torch.export.export(score, samples, dynamic_shapes=shapes)
 
 
-def _torch(score: Score, sample: torch.Tensor, path: Path) -> None:
+def _torch(score: torch.nn.Module, samples: tuple[torch.Tensor, ...], path: Path) -> None:
     content = io.BytesIO()  # torch warns of names that do not end in .pt2
-    torch.export.save(_exported(score, sample), content)
+    torch.export.save(_exported(score, samples), content)
     path.write_bytes(content.getvalue())
 
 
-def _onnx(score: Score, sample: torch.Tensor, path: Path) -> None:
+def _onnx(score: torch.nn.Module, samples: tuple[torch.Tensor, ...], path: Path) -> None:
     try:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError:
         refuse(errors.no_onnx())
+    names = ["x"] if len(samples) == 1 else [f"x{k + 1}" for k in range(len(samples))]
     program = torch.onnx.export(
-        _exported(score, sample), input_names=["x"], output_names=["score"], verbose=False
+        _exported(score, samples), input_names=names, output_names=["score"], verbose=False
     )
     assert program is not None
     program.save(path)
 
 
-WRITERS: dict[str, Callable[[Score, torch.Tensor, Path], None]] = {".onnx": _onnx, ".pt2": _torch}
+WRITERS: dict[str, Callable[[torch.nn.Module, tuple[torch.Tensor, ...], Path], None]] = {
+    ".onnx": _onnx,
+    ".pt2": _torch,
+}

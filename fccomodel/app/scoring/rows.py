@@ -130,8 +130,8 @@ def _applied(problem: ir.Problem) -> Iterator[Quantity]:
 
 def _of_column(node: ir.Expr) -> tuple[str, str, ir.Column] | None:
     """The name of a net or a product with its variable and its column, or None for another node."""
-    if isinstance(node, ir.NetCall) and isinstance(node.arg, ir.Column):
-        return node.net, node.params.name, node.arg
+    if isinstance(node, ir.NetCall) and node.params is not None and isinstance(node.inputs[0], ir.Column):
+        return node.net, node.params.name, node.inputs[0]
     if isinstance(node, ir.Apply) and node.op in ("dot", "matmul"):
         variables = [a for a in node.args if isinstance(a, ir.Var)]
         columns = [a for a in node.args if isinstance(a, ir.Column)]

@@ -368,12 +368,14 @@ class Modules(Mapping[str, Any]):
 
 
 def module(known: Fitted, name: str) -> torch.nn.Module:
-    """A net with the weights of the answer, a copy of the module that was bound; ``name`` is the
-    net's, or its variable's.
+    """A net with the weights of the answer, a copy of the user's own module in evaluation mode; ``name``
+    is the net's, or its variable's.
 
     F0814 where there is none, or several variables are weights of the net.
     """
     import torch
+
+    from fccomodel.data.nets import own
 
     variables = known.compiled.problem.variables
     found = [v for v, variable in variables.items() if variable.net is not None and name in (v, variable.net)]
@@ -391,7 +393,7 @@ def module(known: Fitted, name: str) -> torch.nn.Module:
             part = weights[start : start + parameter.numel()].reshape(tuple(parameter.shape))
             parameter.copy_(torch.as_tensor(part))
             start += parameter.numel()
-    return made.eval()
+    return own(made).eval()
 
 
 __all__ = ["Fitted", "at", "fitted", "module", "predicted", "rows", "sections", "sizes", "value"]

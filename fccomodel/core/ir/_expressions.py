@@ -183,16 +183,32 @@ class Apply(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NetCall(Expr):
-    """``s(w; arg)``: a network with parameters w, applied to an argument."""
+    """``s(w; x, m)``: a network with parameters w, applied to its inputs; a frozen one, ``t(x)``, has
+    no parameters."""
 
     net: str
-    params: Var
-    arg: Expr
+    params: Var | None
+    inputs: tuple[Expr, ...]
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        """The parameters, then the argument."""
-        return (self.params, self.arg)
+        """The parameters if there are any, then the inputs."""
+        if self.params is None:
+            return self.inputs
+        return (self.params, *self.inputs)
+
+    @property
+    def column(self) -> Column | None:
+        """The first input if all inputs are columns of one row, else None."""
+        columns = [one for one in self.inputs if isinstance(one, Column) and one.name is not None]
+        if len(columns) < len(self.inputs) or len({one.binder for one in columns}) > 1:
+            return None
+        return columns[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the inputs that are columns."""
+        return tuple(one.name for one in self.inputs if isinstance(one, Column) and one.name is not None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -68,15 +68,32 @@ class Parameter:
     span: Span = NOWHERE
 
 
+@dataclass(frozen=True, kw_only=True)
+class NetInput:
+    """One argument of a net: ``real[d]``, or whole numbers ``int[t]``."""
+
+    shape: Shape = ()
+    whole: bool = False
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Net:
-    """``net s : real[d] -> real assume ...``. An assumption is (name, arguments)."""
+    """``net s : real[d], int[t] -> real frozen assume ...``. An assumption is (name, arguments).
+
+    A frozen net has no variable: it is a function of its inputs alone.
+    """
 
     name: str
-    input: Shape
+    inputs: tuple[NetInput, ...]
     output: Shape
+    frozen: bool = False
     assume: tuple[tuple[str, tuple[float, ...]], ...] = ()
     span: Span = NOWHERE
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The places of the inputs that are whole numbers."""
+        return tuple(k for k, one in enumerate(self.inputs) if one.whole)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,7 +39,13 @@ from fccomodel.data.drawn import drawn
 from fccomodel.data.sources import Spool
 from fccomodel.data.sources.errors import FILE
 
-__all__ = ["Given", "Sink", "bind", "keyed", "parameters"]
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Given", "Inputs", "Sink", "bind", "keyed", "parameters"]
+
+#: Gives the inputs of a net at some rows of what is bound: ``(bound, net, rows)``; None where there are none.
+Inputs = Callable[[Bound, str, int], "list[torch.Tensor] | None"]
 
 
 def bind(
@@ -57,6 +64,7 @@ def bind(
     without: str | None = None,
     rows: Mapping[str, np.ndarray] | None = None,
     sink: Sink | None = None,
+    inputs: Inputs | None = None,
     drawing: Given | None = None,
 ) -> Bound:
     """Bind a model to its data. Raises FccoError with every error at once.
@@ -77,6 +85,7 @@ def bind(
     rows      for some tables, the source's row numbers of the only rows to take
     sink      writes vectors block by block, so that they are not held in memory
     drawing   transforms and workers of columns whose rows are drawn
+    inputs    gives the inputs of a net at some rows, on which its module is tried; zeros without it
 
     Feature matrices are float64, filled column by column, and scaled in place: the peak of memory is
     one copy and a few columns. An array that is float64 and contiguous already is not copied.
@@ -97,6 +106,7 @@ def bind(
         without=_condition(without),
         rows=rows or {},
         sink=sink,
+        inputs=inputs,
         drawing=drawing or Given(),
     ).run()
 
@@ -157,6 +167,7 @@ class _Binder:
         without: str | None,
         rows: Mapping[str, np.ndarray],
         sink: Sink | None,
+        inputs: Inputs | None,
         drawing: Given,
     ):
         self.problem = problem
@@ -171,6 +182,7 @@ class _Binder:
         self.without = without
         self.only = rows
         self.sink = sink
+        self.inputs = inputs
         self.drawing = drawing
         self.lazy = {} if sink is not None else only_nets_read(problem)
         drawing.check(problem, self.lazy)
@@ -212,13 +224,14 @@ class _Binder:
         labels |= sizes.labels
         params = numbers.bind_params(problem, values, self.spec, self.params, errors)
         tables = self.finish(drafts, sizes, values)
+        modules = self.nets(sizes, tables, arrays, params)
         demands.all_sizes_fixed(problem, sizes, errors)
         dims = self.all_sizes(sizes, tables)
-        modules = self.nets(dims)
         demands.samplers(problem, self.samplers, errors)
         errors.stop(problem.source)
         for name, module in modules.items():
-            dims[f"params({name})"] = nets.size(module)
+            if not problem.nets[name].frozen:
+                dims[f"params({name})"] = nets.size(module)
         sources: dict[str, Any] = {}
         notes: list[str] = []
         for name, draft in drafts.items():
@@ -446,18 +459,40 @@ class _Binder:
         by_name |= {name: table.n for name, table in tables.items()}
         return by_name
 
-    def nets(self, dims: Mapping[str, int]) -> dict[str, Any]:
-        """The modules by the names of the nets."""
+    def nets(
+        self,
+        sizes: Sizes,
+        tables: Mapping[str, BoundTable],
+        arrays: Mapping[str, np.ndarray],
+        params: Mapping[str, np.ndarray],
+    ) -> dict[str, Any]:
+        """The modules by the names of the nets, each tried on rows of the data. Dims that nothing else
+        decides are those of their outputs."""
         modules: dict[str, Any] = {}
         for k, (name, net) in enumerate(self.problem.nets.items()):
             definition = self.given_nets.get(name, self.spec.nets.get(name))
             place = ""
             if name in self.spec.nets and name not in self.given_nets:
                 place = self.spec.place("nets", name)
-            names = [dim for dim in (*net.input, *net.output) if isinstance(dim, str)]
+            dims = self.all_sizes(sizes, tables)
+            ends = [*(one.shape for one in net.inputs), net.output]
+            names = [dim for end in ends for dim in end if isinstance(dim, str)]
             size_missing = any(dim not in dims for dim in names)
             if self.errors.diagnostics and size_missing:
                 continue  # an earlier error says why the size is missing
+            rows = None
+            if self.inputs is not None and not self.errors.diagnostics:
+                so_far = Bound(
+                    problem=self.problem,
+                    tables=tables,
+                    arrays=arrays,
+                    params=params,
+                    dims=dims,
+                    labels=dict(sizes.labels),
+                    nets=dict(modules),
+                    samplers=self.samplers,
+                )
+                rows = self.inputs(so_far, name, nets.TRIED_ROWS)
             with self.errors.collect(span=net.span, place=place):
                 modules[name], notes = nets.build(
                     net,
@@ -466,9 +501,16 @@ class _Binder:
                     seed=self.seed + k,
                     allow_python=self.allow_python,
                     folders=self.folders,
+                    rows=rows,
+                    learn=partial(_learn, sizes, name),
                 )
                 self.notes += notes
         return modules
+
+
+def _learn(sizes: Sizes, net: str, dim: str, size: int) -> None:
+    """Note the size of a dim that only the output of a net decides."""
+    sizes.unify(dim, size, f"the output of {net}", f"the output of net {net}")
 
 
 def _leaving_out(section: TableSpec, condition: str | None) -> TableSpec:

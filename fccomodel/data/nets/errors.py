@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.data.sources.errors import first_line
+
+if TYPE_CHECKING:
+    import torch
 
 SIZE_UNKNOWN = Code("F0517", "size unknown")
 SPECIFICATION = Code("F0522", "net specification")
@@ -18,13 +22,18 @@ FIT = Code("F0526", "net does not fit")
 
 EXAMPLE = "mlp(64, 64, activation = elu)"
 
-Shape = tuple[int, ...]
+Shape = Sequence[int | str]
 
 
-def _spelled(shape: Shape) -> str:
+def _spelled(shape: Shape, kind: str = "real") -> str:
     if shape:
-        return f"real[{', '.join(map(str, shape))}]"
-    return "real"
+        return f"{kind}[{', '.join(map(str, shape))}]"
+    return kind
+
+
+def _inputs(net: ir.Net, shapes: Sequence[Shape]) -> str:
+    kinds = ("int" if one.whole else "real" for one in net.inputs)
+    return ", ".join(_spelled(shape, kind) for shape, kind in zip(shapes, kinds, strict=True))
 
 
 # ----------------------------------------------------------------------------------- specifications
@@ -97,12 +106,22 @@ def too_large(text: str, most: int) -> Diagnostic:
 
 
 # ---------------------------------------------------------------------------------- what is missing
-def missing(net: str, input_shape: Shape, output_shape: Shape) -> Diagnostic:
+def missing(net: ir.Net, inputs: Sequence[Shape]) -> Diagnostic:
     """Every declared net is bound."""
+    name = net.name
     return MISSING.error(
-        f"no net is bound to {net}",
-        reason=f"{net} maps {_spelled(input_shape)} to {_spelled(output_shape)}",
-        fix=f'--net "{net}={EXAMPLE}", or [nets] {net} = "{EXAMPLE}", or a torch module in Python',
+        f"no net is bound to {name}",
+        reason=f"{name} maps {_inputs(net, inputs)} to {_spelled(net.output)}",
+        fix=f'--net "{name}={EXAMPLE}", or [nets] {name} = "{EXAMPLE}", or a torch module in Python',
+    )
+
+
+def inputs_of_built_in(net: str, text: str) -> Diagnostic:
+    """A built-in net takes one array of real numbers."""
+    return SPECIFICATION.error(
+        f"{text[:60]!r} cannot be bound to {net}",
+        reason="a built-in net takes one input of real numbers",
+        fix="give a torch module whose forward takes the declared inputs",
     )
 
 
@@ -196,7 +215,7 @@ def no_parameters(net: str) -> Diagnostic:
     return FIT.error(
         f"net {net} has no free parameters",
         reason="they are the decision variable",
-        fix="bind a module with parameters",
+        fix="bind a module with parameters, or declare the net `frozen`",
     )
 
 
@@ -207,11 +226,20 @@ def parameters_not_real(net: str) -> Diagnostic:
     )
 
 
-def shape_of_output(net: str, actual: Shape, input_shape: Shape, output_shape: Shape) -> Diagnostic:
-    """A net's output has the declared shape; ``value`` is that of the output for some rows."""
+def shape_of_output(net: ir.Net, actual: Shape, inputs: Sequence[Shape], output_shape: Shape) -> Diagnostic:
+    """A net's output has the declared shape; ``actual`` is that of the output for some rows."""
     return FIT.error(
-        f"net {net} gives {actual[1:]} per row, declared {_spelled(output_shape)}",
-        reason=f"for 3 rows of {_spelled(input_shape)} it returned shape {actual}",
+        f"net {net.name} gives {actual[1:]} per row, declared {_spelled(output_shape)}",
+        reason=f"for 3 rows of {_inputs(net, inputs)} it returned shape {actual}",
+        fix="change its last layer, or the declaration",
+    )
+
+
+def dims_of_output(net: ir.Net, actual: Shape, count: int) -> Diagnostic:
+    """A net's output has as many dims as are declared; ``actual`` is its shape for ``count`` rows."""
+    return FIT.error(
+        f"net {net.name} gives {actual[1:]} per row, declared {_spelled(net.output)}",
+        reason=f"for {count} rows it returned shape {actual}",
         fix="change its last layer, or the declaration",
     )
 
@@ -221,12 +249,19 @@ def not_finite(net: str) -> Diagnostic:
     return FIT.error(f"net {net} gives values that are not finite", fix="check its weights")
 
 
-def forward_fails(net: str, input_shape: Shape, error: Exception) -> Diagnostic:
-    """A net takes rows of the declared shape."""
+def forward_fails(net: ir.Net, rows: Sequence[torch.Tensor], error: Exception) -> Diagnostic:
+    """A net takes rows of the declared shapes."""
+    whole = [one for one, wanted in zip(rows, net.inputs, strict=True) if wanted.whole and one.numel()]
+    fix = "change its first layer, or the data bound to its argument"
+    reason = f"{type(error).__name__}: {first_line(error)}"
+    if whole and isinstance(error, IndexError):
+        ends = ", ".join(f"{int(one.min())} to {int(one.max())}" for one in whole)
+        reason += f"; the whole numbers of the rows tried are {ends}"
+        fix = "give its embedding as many entries as there are ids in the data, which are counted from 0"
     return FIT.error(
-        f"net {net} cannot be applied to rows of {_spelled(input_shape)}",
-        reason=f"{type(error).__name__}: {first_line(error)}",
-        fix="change its first layer, or the data bound to its argument",
+        f"net {net.name} cannot be applied to rows of {_inputs(net, [tuple(one.shape[1:]) for one in rows])}",
+        reason=reason,
+        fix=fix,
     )
 
 

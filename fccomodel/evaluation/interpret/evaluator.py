@@ -136,7 +136,7 @@ class Evaluator(Conditions):
         if (form := self.rewritten(node)) is not None:
             return (form,)
         if isinstance(node, ir.NetCall):
-            return (node.arg,)
+            return node.inputs
         return self.sides(node, env, merged) or super().inner(node, env)
 
     def rewritten(self, node: ir.Expr) -> ir.Expr | None:
@@ -295,21 +295,41 @@ class Evaluator(Conditions):
         module = remember(
             self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).to(working).eval()
         )
-        arg, output = self.value(node.arg, env), elements.shape(self.bound, node.shape)
-        weights = self.value(node.params, {}).data
-        if arg.axes:
-            rows = arg.data.reshape(-1, *arg.event)
+        output = elements.shape(self.bound, node.shape)
+        if node.params is None:
+            weights = torch.zeros(0, dtype=torch.float64)
         else:
-            rows = arg.data.unsqueeze(0)
-        widths = sum(parameter.shape[0] for parameter in module.parameters() if parameter.dim())
+            weights = self.value(node.params, {}).data
+        lengths, rows = self.net_inputs(node, env)
+        parameters = (*module.parameters(), *module.buffers())
+        widths = sum(parameter.shape[0] for parameter in parameters if parameter.dim())
         if thrifty:
-            value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), rows.to(working))
+            floats = [one if one.dtype == torch.int64 else one.to(working) for one in rows]
+            value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), *floats)
             value = value.to(weights.dtype)
-        elif len(rows) * max(widths, 1) <= self.chunk and not isinstance(rows, Mapped):
-            value = net_apply(module, weights, rows)
+        elif len(rows[0]) * max(widths, 1) <= self.chunk and not any(isinstance(one, Mapped) for one in rows):
+            value = net_apply(module, weights, *rows)
         else:
-            value = NetRows.apply(module, ROWS, weights, rows)
-        return Named(value.reshape((*arg.data.shape[: len(arg.axes)], *output)), arg.axes)
+            value = NetRows.apply(module, ROWS, weights, *rows)
+        return Named(value.reshape((*lengths.values(), *output)), tuple(lengths))
+
+    def net_inputs(self, node: ir.NetCall, env: Env) -> tuple[dict[int, int], list[torch.Tensor]]:
+        """The axes of a net's output with their lengths, and its inputs at all of their elements,
+        (n, *input) each; whole numbers as int64."""
+        given = [self.value(one, env) for one in node.inputs]
+        found = {axis: one.length(axis) for one in given for axis in one.axes}
+        lengths = dict(sorted(found.items()))
+        axes = tuple(lengths)
+        rows = []
+        for one, wanted in zip(given, self.bound.problem.nets[node.net].inputs, strict=True):
+            data = one.data
+            if one.axes != axes:
+                data = spread(one, axes).expand((*lengths.values(), *one.event))
+            data = data.reshape(-1, *one.event)
+            if wanted.whole:
+                data = data.round().to(torch.int64)
+            rows.append(data)
+        return lengths, rows
 
     # ----------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:

@@ -14,15 +14,15 @@ from fccomodel.evaluation.kernels.pulled import directional, pulled
 ROWS = 4096
 
 
-def net_apply(module: torch.nn.Module, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """A net at rows (n, *input), (n, *output); ``weights`` are its parameters, flat, in the order of
-    ``named_parameters``."""
+def net_apply(module: torch.nn.Module, weights: torch.Tensor, *rows: torch.Tensor) -> torch.Tensor:
+    """A net at rows (n, *input) of each of its inputs, (n, *output); ``weights`` are its parameters, flat,
+    in the order of ``named_parameters``."""
     named, start = {}, 0
     for name, parameter in module.named_parameters():
         named[name] = weights[start : start + parameter.numel()].reshape(parameter.shape)
         start += parameter.numel()
     buffers = {n: b.to(weights.dtype) if b.is_floating_point() else b for n, b in module.named_buffers()}
-    return torch.func.functional_call(module, {**buffers, **named}, (rows,))
+    return torch.func.functional_call(module, {**buffers, **named}, rows)
 
 
 class NetRows(torch.autograd.Function):
@@ -30,12 +30,13 @@ class NetRows(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, module: torch.nn.Module, size: int, weights: torch.Tensor, rows: torch.Tensor
+        ctx: Any, module: torch.nn.Module, size: int, weights: torch.Tensor, *rows: torch.Tensor
     ) -> torch.Tensor:
         """The outputs of all rows, some rows at a time."""
         ctx.again = _Again(module, size)
-        ctx.save_for_backward(weights, rows)
-        return torch.cat([net_apply(module, weights, part) for part in rows.split(size)])
+        ctx.save_for_backward(weights, *rows)
+        parts = zip(*(one.split(size) for one in rows), strict=True)
+        return torch.cat([net_apply(module, weights, *part) for part in parts])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
@@ -57,40 +58,42 @@ class _Again:
         found: list[torch.Tensor | None] = [
             torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)
         ]
-        total, rows = found
+        total, *rows = found
         start = 0
-        for leaf, part, value in self._parts(x, wanted):
-            piece = slice(start, start + len(part))
-            asked = [one for one in (leaf, part) if one.requires_grad]
+        for taken, value in self._parts(x, wanted):
+            piece = slice(start, start + len(value))
+            asked = [one for one in taken if one.requires_grad]
             slopes = iter(torch.autograd.grad(value, asked, gradient[piece]))
             if total is not None:
                 total += next(slopes)
-            if rows is not None:
-                rows[piece].copy_(next(slopes))
+            for part in rows:
+                if part is not None:
+                    part[piece].copy_(next(slopes))
             start = piece.stop
         return found
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """The derivative of the outputs along directions."""
-        way, rows = along
+        way, *rows = along
         start, found = 0, []
-        for leaf, part, value in self._parts(x, [one is not None for one in along]):
-            piece = slice(start, start + len(part))
-            mine = None if rows is None else rows[piece]
+        for taken, value in self._parts(x, [one is not None for one in along]):
+            piece = slice(start, start + len(value))
+            mine = [None if part is None else part[piece] for part in rows]
             with torch.enable_grad():
-                found.append(directional(value, (leaf, part), [way, mine]))
+                found.append(directional(value, taken, [way, *mine]))
             start = piece.stop
         return torch.cat(found)
 
     def _parts(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool]
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-        """The parameters, some rows at a time, and the outputs there with their graph."""
+    ) -> Iterator[tuple[tuple[torch.Tensor, ...], torch.Tensor]]:
+        """The parameters with some rows of each input at a time, and the outputs there with their graph."""
         leaf = x[0].detach().requires_grad_(wanted[0])
-        for rows in x[1].split(self.size):
-            part = rows.detach()
-            if wanted[1]:
-                part.requires_grad_()
+        for rows in zip(*(one.split(self.size) for one in x[1:]), strict=True):
+            parts = [part.detach() for part in rows]
+            for part, want in zip(parts, wanted[1:], strict=True):
+                if want:
+                    part.requires_grad_()
             with torch.enable_grad():
-                value = net_apply(self.module, leaf, part)
-            yield leaf, part, value
+                value = net_apply(self.module, leaf, *parts)
+            yield (leaf, *parts), value

@@ -173,15 +173,38 @@ def set_arguments(call: Quote, family: str, given: int, wanted: int, form: str) 
 
 
 # --------------------------------------------------------------------------------------------- nets
-def net_arguments(call: Quote, net: str, given: int, owner: str | None) -> Diagnostic:
-    """A net is called with its parameters and one input; ``owner`` is the variable that holds its
+def net_arguments(call: Quote, net: str, given: int, inputs: int, owner: str | None) -> Diagnostic:
+    """A net is called with its parameters and its inputs; ``owner`` is the variable that holds its
     parameters."""
+    wanted = {1: "one input"}.get(inputs, f"{inputs} inputs")
     return NET.error(
         f"{call} does not fit the net `{net}`",
         span=call.span,
-        reason=f"A net is called with its parameters and one input; {counted(given, 'argument')} "
+        reason=f"A net is called with its parameters and {wanted}; {counted(given, 'argument')} "
         f"{are(given)} given.",
         fix=f"Write `{_net_form(net, owner)}`" + ("" if owner else f", after `var w = params({net});`") + ".",
+    )
+
+
+def frozen_net_arguments(call: Quote, net: str, given: int, inputs: int) -> Diagnostic:
+    """A frozen net is called with its inputs alone."""
+    return NET.error(
+        f"{call} does not fit the frozen net `{net}`",
+        span=call.span,
+        reason=f"A frozen net has no parameters: it is called with {counted(inputs, 'input')}, and "
+        f"{counted(given, 'argument')} {are(given)} given.",
+        fix=f"Write `{net}({', '.join(['...'] * inputs)})`.",
+    )
+
+
+def net_input_not_whole(value: Quote, net: str, line: str) -> Diagnostic:
+    """An input that is declared as whole numbers is a column of them."""
+    return NET.error(
+        f"`{net}` takes whole numbers here, and {value} is not known to be whole",
+        span=value.span,
+        reason=f"The net is declared on line {line}. Only a column of type `int`, or of listed whole "
+        "numbers, is taken as such.",
+        fix="Declare the column as `int[...]`, or the net's input as `real[...]`.",
     )
 
 

@@ -122,13 +122,33 @@ def unknown_type(name: str, sets: Collection[str], elsewhere: str, span: Span) -
 
 
 # --------------------------------------------------------------------------------------------- nets
-def not_mapped_by_nets(written: Quote) -> Diagnostic:
-    """A net maps real numbers or arrays of them."""
+def not_taken_by_nets(written: Quote) -> Diagnostic:
+    """A net takes real or whole numbers, or arrays of them."""
     return TYPE.error(
-        f"{written} is not what a net maps",
+        f"{written} is not what a net takes",
         span=written.span,
-        reason="A net maps real numbers or arrays of them.",
+        reason="A net takes real numbers, or whole numbers such as token ids, or arrays of them.",
+        fix="Write `real[d]`, or `int[t]` for token ids.",
+    )
+
+
+def not_given_by_nets(written: Quote) -> Diagnostic:
+    """A net gives real numbers or arrays of them."""
+    return TYPE.error(
+        f"{written} is not what a net gives",
+        span=written.span,
+        reason="A net gives real numbers or arrays of them.",
         fix="Write `real` or `real[d]`.",
+    )
+
+
+def assumption_of_frozen_net(net: str, span: Span) -> Diagnostic:
+    """Assumptions are about a net as a function of its parameters, and a frozen net has none."""
+    return TYPE.error(
+        f"nothing is to be assumed of the frozen net `{net}`",
+        span=span,
+        reason="Assumptions are about a net as a function of its parameters, and these are fixed.",
+        fix="Leave the assumptions out.",
     )
 
 
@@ -186,6 +206,16 @@ def shape_of_net_parameters(variable: str, net: str, span: Span) -> Diagnostic:
         span=span,
         reason="The net that is bound has its own.",
         fix=f"Write `var {variable} = params({net});`.",
+    )
+
+
+def parameters_of_frozen_net(net: str, span: Span) -> Diagnostic:
+    """A frozen net has no parameters to choose."""
+    return VALUE_OF_VARIABLE.error(
+        f"the weights of `{net}` are no variables",
+        span=span,
+        reason=f"`{net}` is declared `frozen`: its weights stay as they are bound.",
+        fix=f"Leave this variable out and write `{net}(...)` with the inputs alone, or take `frozen` away.",
     )
 
 

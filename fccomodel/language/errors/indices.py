@@ -22,7 +22,8 @@ def family_needs_indices(name: str, indices: Sequence[str], line: str, span: Spa
         f"`{name}` is a family and needs {'its index' if len(indices) == 1 else 'its indices'}",
         span=span,
         reason=f"It is declared as `let {name}[{', '.join(indices)}]` on line {line}.",
-        fix=f"Write `{name}[{', '.join(indices)}]`, with each index bound or a member of its set.",
+        fix=f"Write `{name}[{', '.join(indices)}]`, with each index bound or a member of its set; "
+        f"`sum({name})`, `max({name})`, `dot(p, {name})` and the like take all members.",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import atom_calls, definitions, expressions, names, shapes
+from fccomodel.language.formulas import atom_calls, definitions, expressions, family_calls, names, shapes
 from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
@@ -95,6 +95,9 @@ def _undeclared(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None
     """A call of a function of the language, or of a definition with a subscript: ``h_k(w)``."""
     name, atoms_by_name = node.func, atom_calls.named_atoms()
     if name in atoms_by_name:
+        reduced = family_calls.over_family(ctx, scope, node)
+        if reduced is not None:
+            return reduced[0]
         return atom_calls.apply_atom(ctx, scope, node, atoms_by_name[name])
     split = names.split_subscript(ctx, scope, name)
     if split is not None and isinstance(ctx.symbols[split[0]], DefSymbol):
@@ -147,26 +150,59 @@ def _by_symbol(name: str) -> str:
 
 
 def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
-    """``s(w; z.x)``: the value of a net, or None after an error."""
+    """``s(w; z.x, z.m)``, or ``t(z.x)`` for a frozen net: the value of a net, or None after an error."""
     owner = next((n for n, v in ctx.variables.items() if v.net == net.name), None)
     values = [expressions.evaluate(ctx, scope, a) for a in node.args]
-    if len(node.args) != 2 or node.keywords:
+    expected = len(net.inputs) + (not net.frozen)
+    if len(node.args) != expected or node.keywords:
         count = len(node.args) + len(node.keywords)
-        ctx.report(errors.calls.net_arguments(ctx.quote(node), net.name, count, owner))
+        if net.frozen:
+            ctx.report(errors.calls.frozen_net_arguments(ctx.quote(node), net.name, count, len(net.inputs)))
+        else:
+            ctx.report(errors.calls.net_arguments(ctx.quote(node), net.name, count, len(net.inputs), owner))
         return None
-    weights, value = values
-    if weights is None or value is None:
+    known = expressions.complete(values)
+    if known is None:
         return None
-    if not isinstance(weights, ir.Var) or weights.shape != (f"params({net.name})",):
-        description = described(ctx, weights)
-        if shapes.is_net_parameters(weights):
-            description = replace(description, what="the parameters of another net")
-        ctx.report(errors.calls.net_parameters(description, net.name, owner))
+    weights: ir.Expr | None = None
+    if not net.frozen:
+        weights, *known = known
+        if not isinstance(weights, ir.Var) or weights.shape != (f"params({net.name})",):
+            description = described(ctx, weights)
+            if shapes.is_net_parameters(weights):
+                description = replace(description, what="the parameters of another net")
+            ctx.report(errors.calls.net_parameters(description, net.name, owner))
+            return None
+    fits = [_fits(ctx, value, wanted, net) for value, wanted in zip(known, net.inputs, strict=True)]
+    if not all(fits):
         return None
+    assert weights is None or isinstance(weights, ir.Var)
+    return ir.NetCall(net=net.name, params=weights, inputs=tuple(known), shape=net.output, span=node.span)
+
+
+def _fits(ctx: Context, value: ir.Expr, wanted: ir.NetInput, net: ir.Net) -> bool:
+    """Whether a value is what a net takes. Reports an error if it is not."""
     if not expressions.is_number(ctx, value, "a net's input"):
-        return None
-    if not shapes.same_shape(ctx, value.shape, net.input):
-        wanted, line = show(net.input), ctx.line(net.span)
-        ctx.report(errors.calls.net_input(described(ctx, value), net.name, wanted, line))
-        return None
-    return ir.NetCall(net=net.name, params=weights, arg=value, shape=net.output, span=node.span)
+        return False
+    line = ctx.line(net.span)
+    if not shapes.same_shape(ctx, value.shape, wanted.shape):
+        ctx.report(errors.calls.net_input(described(ctx, value), net.name, show(wanted.shape), line))
+        return False
+    if wanted.whole and not _whole(ctx, value):
+        ctx.report(errors.calls.net_input_not_whole(ctx.quote(value), net.name, line))
+        return False
+    return True
+
+
+def _whole(ctx: Context, value: ir.Expr) -> bool:
+    """Whether a value is a column of whole numbers, or a whole number."""
+    if isinstance(value, ir.Const):
+        return value.value == int(value.value)
+    if not isinstance(value, ir.Column) or not isinstance(value.binder.domain, ir.RowSet):
+        return False
+    assert value.name is not None
+    kind = ctx.tables[value.binder.domain.table].columns[value.name]
+    if kind.kind == "int":
+        return True
+    items = getattr(kind.domain, "items", None) or ()
+    return bool(items) and all(isinstance(one, ir.Const) and one.value == int(one.value) for one in items)

@@ -67,18 +67,22 @@ class NamedSet(Set):
 
 
 class Net(Part):
-    """A torch module: ``s(w, z.x)`` is its value for the parameters w."""
+    """A torch module: ``s(w, z.x)`` is its value for the parameters w; a frozen one is ``t(z.x)``."""
 
-    __slots__ = ()
+    __slots__ = ("_frozen",)
 
-    def __init__(self, make: Make | None = None, doc: str = "", uses: Iterable[Any] = ()):
+    def __init__(
+        self, make: Make | None = None, doc: str = "", uses: Iterable[Any] = (), *, frozen: bool = False
+    ):
         super().__init__(None, declaration=Declaration(kind="net", make=make, doc=doc, uses=tuple(uses)))
+        self._frozen = frozen
 
     def __call__(self, *args: Any, **keywords: Any) -> Term:
         at = places.here()
         node = node_of(self, at)
         assert isinstance(node, syntax.Name)
-        term = call(node.id, args, keywords, at, semicolon=1 if len(args) > 1 else None)
+        apart = len(args) > 1 and not self._frozen
+        term = call(node.id, args, keywords, at, semicolon=1 if apart else None)
         term._owner = term._owner or self._owner
         return term
 
@@ -291,23 +295,35 @@ def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
     )
 
 
-def net(input: Any, output: Any, *, assume: Mapping[str, Any] | Iterable[str] = (), doc: str = "") -> Net:
+def net(
+    input: Any,
+    output: Any,
+    *,
+    frozen: bool = False,
+    assume: Mapping[str, Any] | Iterable[str] = (),
+    doc: str = "",
+) -> Net:
     """A torch module, which ``bind`` brings: ``m.s = net(real[m.d], real)``.
 
-    input   the type of its argument
+    input   the type of its argument, or a tuple of the types of several
     output  the type of its value
+    frozen  whether its weights stay as they are: it has no variable, and is called ``m.t(z.x)``
     assume  assumptions that you vouch for: names, or a mapping to constants such as
             ``{"smooth": True, "lipschitz": 2}``
     doc     the comment above the statement
     """
     at = places.here()
-    ends = type_of(input, at), type_of(output, at)
+    given = input if isinstance(input, tuple) else (input,)
+    inputs, gives = tuple(type_of(one, at) for one in given), type_of(output, at)
     claims = assume.items() if isinstance(assume, Mapping) else ((name, True) for name in assume)
     assumed = tuple(_assumption(name, constant, at) for name, constant in claims)
     return Net(
-        lambda name, at: NetDecl(name=name, input=ends[0], output=ends[1], assume=assumed, span=at),
+        lambda name, at: NetDecl(
+            name=name, inputs=inputs, output=gives, frozen=frozen, assume=assumed, span=at
+        ),
         doc,
-        _mentioned((input, output)),
+        _mentioned((*given, output)),
+        frozen=frozen,
     )
 
 

@@ -485,6 +485,7 @@ _SYMBOLS: Mapping[str, Callable[[], Part]] = {
     "set": lambda: NamedSet("set"),
     "table": lambda: NamedSet("table"),
     "net": Net,
+    "frozen net": lambda: Net(frozen=True),
     "define": Function,
     "number": lambda: Number("number"),
 }

@@ -1,4 +1,4 @@
-"""``net s : real[d] -> real assume smooth;``: torch modules, which ``bind`` brings."""
+"""``net s : real[d], int[t] -> real assume smooth;``: torch modules, which ``bind`` brings."""
 
 from __future__ import annotations
 
@@ -20,16 +20,24 @@ ASSUMPTIONS = {"smooth": "L", "lipschitz": "C", "weakly_convex": "rho", "convex"
 
 @dataclass(frozen=True, kw_only=True)
 class NetDecl(syntax.Statement):
-    """``net s : real[d] -> real assume smooth, lipschitz(2);`` where each assumption is a Name or a Call."""
+    """``net s : real[d], int[t] -> real assume smooth, lipschitz(2);`` where each assumption is a Name or
+    a Call; ``net t : real[d] -> real frozen;`` is a net whose weights stay as they are."""
 
     name: str
-    input: syntax.TypeExpr
+    inputs: tuple[syntax.TypeExpr, ...]
     output: syntax.TypeExpr
+    frozen: bool = False
     assume: tuple[syntax.Expr, ...] = ()
 
 
 def _read(c: list, at: Span) -> NetDecl:
-    return NetDecl(name=declared(c[0]), input=c[1], output=c[2], assume=c[3] or (), span=at)
+    return NetDecl(
+        name=declared(c[0]), inputs=c[1], output=c[2], frozen=c[3] is not None, assume=c[4] or (), span=at
+    )
+
+
+def _read_inputs(c: list, at: Span) -> tuple[syntax.TypeExpr, ...]:
+    return tuple(c)
 
 
 def _read_assumptions(c: list, at: Span) -> tuple[syntax.Expr, ...]:
@@ -38,23 +46,45 @@ def _read_assumptions(c: list, at: Span) -> tuple[syntax.Expr, ...]:
 
 def _check(ctx: Context, node: NetDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
-    ends = expressions.complete([_end_shape(ctx, end) for end in (node.input, node.output)])
+    inputs = expressions.complete([_input(ctx, end) for end in node.inputs])
+    output = _output(ctx, node.output)
     assume = expressions.complete([_assumption(ctx, assumption) for assumption in node.assume])
     taken = node.name in atom_calls.named_atoms()
     if taken:
         declarations.taken(ctx, node.name, span)
-    if ends is None or assume is None or taken:
+    if node.frozen and node.assume:
+        ctx.report(errors.declarations.assumption_of_frozen_net(node.name, node.assume[0].span))
+        assume = None
+    if inputs is None or output is None or assume is None or taken:
         declarations.broken(ctx, node, node.name)
         return
-    network = ir.Net(name=node.name, input=ends[0], output=ends[1], assume=tuple(assume), span=span)
+    network = ir.Net(
+        name=node.name,
+        inputs=tuple(inputs),
+        output=output,
+        frozen=node.frozen,
+        assume=tuple(assume),
+        span=span,
+    )
     if ctx.declare(NetSymbol(name=node.name, what="a net", span=span, net=network)):
         ctx.nets[node.name] = network
 
 
-def _end_shape(ctx: Context, end: syntax.TypeExpr) -> ir.Shape | None:
-    """The shape of what a net takes or gives, or None after an error."""
+def _input(ctx: Context, end: syntax.TypeExpr) -> ir.NetInput | None:
+    """What a net takes as one argument, or None after an error."""
+    if end.name not in ("real", "int"):
+        ctx.report(errors.declarations.not_taken_by_nets(ctx.quote(end)))
+        return None
+    shape = literals.declared_shape(ctx, declarations.HERE, end.shape)
+    if shape is None:
+        return None
+    return ir.NetInput(shape=shape, whole=end.name == "int")
+
+
+def _output(ctx: Context, end: syntax.TypeExpr) -> ir.Shape | None:
+    """The shape of what a net gives, or None after an error."""
     if end.name != "real":
-        ctx.report(errors.declarations.not_mapped_by_nets(ctx.quote(end)))
+        ctx.report(errors.declarations.not_given_by_nets(ctx.quote(end)))
         return None
     return literals.declared_shape(ctx, declarations.HERE, end.shape)
 
@@ -85,16 +115,21 @@ def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]
 
 def _write(writer: Writer, node: NetDecl) -> None:
     writer("net ", node.name, " : ")
-    writer.type(node.input)
+    writer.listed(node.inputs, writer.type)
     writer(" -> ")
     writer.type(node.output)
+    if node.frozen:
+        writer(" frozen")
     if node.assume:
         writer(" assume ")
         writer.listed(node.assume, writer.expression)
 
 
 def _python(writer: PythonWriter, node: NetDecl, doc: str) -> str:
-    arguments = [writer.type(node.input), writer.type(node.output)]
+    inputs = [writer.type(one) for one in node.inputs]
+    arguments = [inputs[0] if len(inputs) == 1 else f"({', '.join(inputs)})", writer.type(node.output)]
+    if node.frozen:
+        arguments.append("frozen=True")
     if node.assume:
         arguments.append(f"assume={{{', '.join(_python_assumption(writer, a) for a in node.assume)}}}")
     return writer.assigned(node.name, writer.fc("net"), arguments, doc)
@@ -115,15 +150,15 @@ net = StatementKind(
     name="net",
     order=90,
     node=NetDecl,
-    forms={"net": "net s : real[d] -> real assume smooth;"},
+    forms={"net": "net s : real[d], int[d] -> real assume smooth;"},
     elsewhere={"network": "net"},
     token="NET",
     follows="NAME",
-    clauses=("ASSUME",),
+    clauses=("ASSUME", "FROZEN"),
     spaced_colon=True,
-    rules={"net": _read, "assumptions": _read_assumptions},
+    rules={"net": _read, "net_inputs": _read_inputs, "assumptions": _read_assumptions},
     check=_check,
-    stands_for=lambda node: "net",
+    stands_for=lambda node: "frozen net" if node.frozen else "net",
     write=_write,
     python=_python,
 )

@@ -75,6 +75,10 @@ def _net_parameters(ctx: Context, node: VarDecl, value: syntax.Expr, span: Span)
         nets = [name for name, other in ctx.symbols.items() if isinstance(other, NetSymbol)]
         ctx.report(errors.declarations.not_a_net(owner.id, what, nets, owner.span))
         return None
+    if symbol.net.frozen:
+        ctx.report(errors.declarations.parameters_of_frozen_net(owner.id, owner.span))
+        ctx.used.add(owner.id)
+        return None
     if node.shape or node.bounds:
         ctx.report(errors.declarations.shape_of_net_parameters(node.name, owner.id, span))
         return None

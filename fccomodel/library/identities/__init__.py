@@ -3,7 +3,18 @@ reads."""
 
 from fccomodel.library.identities._base import Identity, Known
 from fccomodel.library.identities._canonical import Canonical, after, all, canonical, known
-from fccomodel.library.identities._equal import equal
+from fccomodel.library.identities._equal import equal, same_set
 from fccomodel.library.identities._multiples import multiples
 
-__all__ = ["Canonical", "Identity", "Known", "after", "all", "canonical", "equal", "known", "multiples"]
+__all__ = [
+    "Canonical",
+    "Identity",
+    "Known",
+    "after",
+    "all",
+    "canonical",
+    "equal",
+    "known",
+    "multiples",
+    "same_set",
+]

@@ -10,6 +10,9 @@ from fccomodel.library import atoms, reductions
 from fccomodel.library.identities._base import Identity, Known
 from fccomodel.library.linear import Term, single
 
+#: Arguments of a joined maximum or minimum, at most: shared ones double at each level.
+MAX_ARGUMENTS = 64
+
 
 def _reductions(node: ir.Expr, known: Known) -> ir.Expr | None:
     if not isinstance(node, ir.Reduce) or node.options or node.shape or not _associative(reductions.of(node)):
@@ -71,7 +74,7 @@ def _extremes(node: ir.Expr, known: Known) -> ir.Expr | None:
         return None
     args = [b for a in node.args for b in _opened(a, node.op, known)]
     alike = all(a.shape == node.args[0].shape for a in args)
-    if alike and len(args) > len(node.args):
+    if alike and len(node.args) < len(args) <= MAX_ARGUMENTS:
         return replace(node, args=tuple(args))
     return None
 

@@ -9,6 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import substitute
 from fccomodel.library import atoms, reductions
+from fccomodel.library.linear import shortened
 from fccomodel.library.reductions.expectation import E
 
 
@@ -58,6 +59,10 @@ def argument(expr: ir.Expr) -> ir.Expr:
 
     An expectation inside another one is merged into it.
     """
+    if not _has_expectation(expr):
+        return expr
+    if not expr.shape:
+        expr = shortened(expr, _fixed)
     original = _leaves(expr, 1, ())
     leaves = [leaf._replace(expr=_flat(leaf.expr)) for leaf in original]
     groups: list[list[_Leaf]] = []
@@ -76,6 +81,11 @@ def argument(expr: ir.Expr) -> ir.Expr:
         return expr
     terms = [g[0].of(g[0].expr) if len(g) == 1 else _one(g, expr) for g in groups]
     return _sum([*terms, *(leaf.of(leaf.expr) for leaf in rest)], expr)
+
+
+def _has_expectation(expr: ir.Expr) -> bool:
+    """Whether a mean over draws or rows is in the expression."""
+    return any(_is_expectation(node) for node in ir.walk(expr))
 
 
 def _leaves(expr: ir.Expr, sign: int, factors: tuple[tuple[str, ir.Expr], ...]) -> list[_Leaf]:

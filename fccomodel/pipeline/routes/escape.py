@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fccomodel.pipeline.endings import SPENT
 from fccomodel.pipeline.routes.judging import better, judged
 from fccomodel.pipeline.routes.records import Answer, Request
 from fccomodel.pipeline.routes.steps import ran
@@ -28,7 +29,13 @@ def from_better_points(request: Request, answer: Answer) -> Answer:
         if point is None or not planned.finishes or solution.status != "converged":
             break
         if request.deadlines.run_is_over:
-            there = replace(solution, variables={**solution.variables, **point}, timed=True)
+            there = replace(
+                solution,
+                variables={**solution.variables, **point},
+                timed=True,
+                ended="stopped",
+                stopped=SPENT[-1],
+            )
             moved = judged(request, planned, answer.program, there)
             if better(moved, answer, convex=False):
                 return moved

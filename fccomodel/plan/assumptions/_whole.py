@@ -12,6 +12,7 @@ from fccomodel.plan.assumptions._inner import entries, unknowns
 from fccomodel.plan.assumptions._inner import smooth as inner_smooth
 from fccomodel.plan.assumptions._outer import conjugates
 from fccomodel.plan.assumptions._outer import smooth as outer_smooth
+from fccomodel.plan.assumptions._parallel import parallel
 from fccomodel.structure import why
 from fccomodel.structure.facts import Standing
 
@@ -229,14 +230,16 @@ def inequalities(setting: Setting) -> Finding:
 
 def qualified(setting: Setting) -> Finding:
     """Whether the gradients of all constraints may be independent wherever one is violated
-    (sonex-alexr2-2025, Assumption 5.1): more constraints than variables, or an equation, whose two
-    sides have opposite gradients, exclude it."""
+    (sonex-alexr2-2025, Assumption 5.1): more constraints than variables, two whose gradients are
+    parallel, or an equation, whose two sides have opposite gradients, exclude it."""
     if not setting.constrained:
         return holds(NO_CONSTRAINT)
     for c in setting.constrained:
         if c.kind == "eq":
             said = f"{c.label} is an equation: as two inequalities it has opposite gradients"
             return lacks(said, c.label, c.span, practice=PENALISED)
+    for pair in parallel(setting.constrained):
+        return lacks(pair.said, pair.second.label, pair.second.span, practice=PENALISED)
     labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
     if (bound := setting.bound) is not None:
         constraints = sum(
@@ -261,6 +264,10 @@ def strictly_feasible(setting: Setting) -> Finding:
     found = inequalities(setting)
     if not found.holds or not setting.constrained:
         return found
+    for pair in parallel(setting.constrained):
+        if pair.equation:
+            said = f"{pair.said}; no point meets both strictly"
+            return lacks(said, pair.second.label, pair.second.span, practice=PENALISED)
     labels = ", ".join(c.label for c in setting.constrained)
     said = f"that some point meets {labels} strictly is not checked"
     return holds(said, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)

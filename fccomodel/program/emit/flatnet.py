@@ -5,15 +5,30 @@ from __future__ import annotations
 import torch
 
 
+def batched(calls, ranks, whole):
+    """The shape of the rows of each call of a net, and all their rows as one batch for each input of the
+    net. A call is a tensor, or a tuple of one for each input; ``ranks`` are the dims of one row of each."""
+    calls = [call if isinstance(call, tuple) else (call,) for call in calls]
+    along = [call[0].shape[: call[0].dim() - ranks[0]] for call in calls]
+    rows = []
+    for k, rank in enumerate(ranks):
+        parts = [call[k].reshape(-1, *call[k].shape[call[k].dim() - rank :]) for call in calls]
+        batch = torch.cat(parts) if len(parts) > 1 else parts[0]
+        rows.append(batch.round().long() if k in whole else batch)
+    return along, rows
+
+
 class FlatNet:
     """A torch module evaluated at a flat parameter vector, in the order of ``named_parameters``: views
     of it stand in for its own parameters while it is called.
 
-    ``rank`` is the number of dims of one input. Several inputs go through the module as one batch.
+    ``rank`` is the number of dims of one input; for a module of several inputs a tuple, and ``whole``
+    numbers the inputs that are whole. Several calls go through the module as one batch.
     """
 
-    def __init__(self, module, rank):
-        self.module, self.rank = module.eval(), rank
+    def __init__(self, module, rank, whole=()):
+        self.module, self.whole = module.eval(), whole
+        self.ranks = rank if isinstance(rank, tuple) else (rank,)
         self.own = list(module.parameters())
         self.sizes, self.shapes = [p.numel() for p in self.own], [p.shape for p in self.own]
         number = {id(p): k for k, p in enumerate(self.own)}
@@ -33,18 +48,15 @@ class FlatNet:
         parameters = [part.view(shape) for part, shape in zip(w.split(self.sizes), self.shapes, strict=True)]
         if taped:
             parameters = [part.detach().requires_grad_() for part in parameters]
-        rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
+        along, rows = batched(inputs, self.ranks, self.whole)
         try:
             self.hold(parameters)
-            out = self.module(torch.cat(rows) if len(rows) > 1 else rows[0])
+            out = self.module(*rows)
         finally:
             self.hold(self.own)
-        outs = out.split([len(x) for x in rows])
+        outs = out.split([shape.numel() for shape in along])
         return (
-            [
-                o.view(x.shape[: x.dim() - self.rank] + out.shape[1:])
-                for o, x in zip(outs, inputs, strict=True)
-            ],
+            [o.view(shape + out.shape[1:]) for o, shape in zip(outs, along, strict=True)],
             out,
             parameters,
         )
@@ -79,16 +91,18 @@ class FlatNet:
         adjoint = torch.cat([a.reshape(-1, *whole.shape[1:]) for a in adjoints])
         with torch.enable_grad():
             total = (whole * adjoint).sum()
-        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(total, parameters)])
+        gradients = torch.autograd.grad(total, parameters, materialize_grads=True)  # 0 for those not used
+        return torch.cat([g.reshape(-1) for g in gradients])
 
 
 class FunctionalNet:
     """A torch module as a function of a flat parameter vector (in the order of ``named_parameters``)
-    and of rows; autograd goes through it. ``rank`` is the number of dims of one input.
+    and of rows; autograd goes through it. ``rank`` and ``whole`` are as of ``FlatNet``.
     """
 
-    def __init__(self, module, rank):
-        self.module, self.rank = module.eval(), rank
+    def __init__(self, module, rank, whole=()):
+        self.module, self.whole = module.eval(), whole
+        self.ranks = rank if isinstance(rank, tuple) else (rank,)
         self.shapes = [(name, tuple(p.shape), p.numel()) for name, p in module.named_parameters()]
 
     def __call__(self, w, x):
@@ -101,6 +115,28 @@ class FunctionalNet:
             for b in self.module.buffers()
         ):
             self.module.to(w.device, w.dtype)
-        rows = x.reshape(-1, *x.shape[x.dim() - self.rank :])
-        out = torch.func.functional_call(self.module, parameters, (rows,))
-        return out.view(x.shape[: x.dim() - self.rank] + out.shape[1:])
+        (along,), rows = batched([x], self.ranks, self.whole)
+        out = torch.func.functional_call(self.module, parameters, tuple(rows))
+        return out.view(along + out.shape[1:])
+
+
+class FrozenNet:
+    """A torch module whose weights stay as they are, as a function of rows. ``rank`` and ``whole`` are as
+    of ``FlatNet``."""
+
+    def __init__(self, module, rank, whole=()):
+        self.module, self.whole = module.eval(), whole
+        self.ranks = rank if isinstance(rank, tuple) else (rank,)
+
+    def __call__(self, x):
+        """The outputs for some rows, without a gradient."""
+        first = x[0] if isinstance(x, tuple) else x
+        if any(
+            b.device != first.device or b.is_floating_point() and b.dtype != first.dtype
+            for b in self.module.buffers()
+        ):
+            self.module.to(first.device, first.dtype)
+        (along,), rows = batched([x], self.ranks, self.whole)
+        with torch.no_grad():
+            out = self.module(*rows)
+        return out.view(along + out.shape[1:])

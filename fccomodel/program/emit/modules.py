@@ -10,7 +10,7 @@ import logging
 import math
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType, NoneType
@@ -21,7 +21,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
-from fccomodel.core import process
+from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import literal
 from fccomodel.program import errors
@@ -32,6 +32,8 @@ KNOWN = {"torch": torch, "nn": nn, "F": F, "Tensor": Tensor, "math": math}
 IMPORTS = "import torch.nn as nn\nimport torch.nn.functional as F\nfrom torch import Tensor"
 #: The attributes of every module: its parts, which are compared by themselves, its hooks, and its mode.
 OWN = frozenset(nn.Module().__dict__)
+#: What the attributes begin with that binding gave a module.
+BOUND = "_fccomodel"
 HOOKS = tuple(name for name in OWN if name.endswith("_hooks"))
 #: by the name of a net what makes it (see ``text``)
 Texts = Mapping[str, tuple[str, str] | None]
@@ -131,7 +133,10 @@ def _alike(a: Any, b: Any) -> bool:
     ):
         return False
     shapes = [{name: None if p is None else p.shape for name, p in m._parameters.items()} for m in (a, b)]
-    rest = [{name: value for name, value in vars(m).items() if name not in OWN} for m in (a, b)]
+    rest = [
+        {name: value for name, value in vars(m).items() if name not in OWN and not name.startswith(BOUND)}
+        for m in (a, b)
+    ]
     return (
         list(shapes[0].items()) == list(shapes[1].items())
         and list(a._modules) == list(b._modules)
@@ -155,15 +160,27 @@ def _same(a: Any, b: Any) -> bool:
 # ------------------------------------------------------------------------------------- as it stands
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """A module that a program takes as it stands, and the shape of one of its inputs."""
+    """A module that a program takes as it stands, the shape of a row of each of its inputs, and which of
+    these are ``whole`` numbers."""
 
     module: nn.Module
-    shape: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    whole: tuple[int, ...] = ()
 
     @staticmethod
-    def of(module: nn.Module, shape: tuple[int, ...]) -> Kept:
+    def of(module: nn.Module, shapes: Sequence[tuple[int, ...]], whole: Sequence[int] = ()) -> Kept:
         """A copy of a module in evaluation mode."""
-        return Kept(copy.deepcopy(module).eval(), shape)
+        return Kept(copy.deepcopy(module).eval(), tuple(shapes), tuple(whole))
+
+    def rows(self, count: int) -> tuple[Tensor, ...]:
+        """Some rows of each input: random numbers, zeros for whole ones, which any embedding has."""
+        generator = torch.Generator().manual_seed(0)
+        return tuple(
+            torch.zeros((count, *shape), dtype=torch.int64)
+            if k in self.whole
+            else torch.randn((count, *shape), generator=generator)
+            for k, shape in enumerate(self.shapes)
+        )
 
 
 def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
@@ -186,17 +203,19 @@ def _exported(kept: Kept) -> bytes:
     """A module as torch.export writes it, of any number of rows; what is read back has its values in
     either precision."""
     module, file = copy.deepcopy(kept.module).float().cpu(), io.BytesIO()
-    rows = torch.randn((5, *kept.shape), generator=torch.Generator().manual_seed(0))
+    rows = kept.rows(5)
+    sizes = torch.export.Dim("rows")
     with _silent():
         torch.export.save(
-            torch.export.export(module, (rows,), dynamic_shapes=({0: torch.export.Dim("rows")},)), file
+            torch.export.export(module, rows, dynamic_shapes=tuple({0: sizes} for _ in rows)), file
         )
         again = torch.export.load(io.BytesIO(file.getvalue())).module()
         for dtype, precise in ((torch.float32, 1e-4), (torch.float64, 1e-8)):
             weights = {name: value.detach().to(dtype) for name, value in module.to(dtype).named_parameters()}
-            for some in (rows.to(dtype), rows[:1].to(dtype)):
-                value = torch.func.functional_call(again.to(dtype), weights, (some,))
-                torch.testing.assert_close(value, module(some), rtol=precise, atol=precise)
+            typed = [one if one.dtype == torch.int64 else one.to(dtype) for one in rows]
+            for some in (tuple(typed), tuple(one[:1] for one in typed)):
+                value = torch.func.functional_call(again.to(dtype), weights, some)
+                torch.testing.assert_close(value, module(*some), rtol=precise, atol=precise)
     return file.getvalue()
 
 
@@ -213,7 +232,13 @@ def _silent() -> Iterator[None]:
         log.disabled = before
 
 
-def constructor(name: str, made: tuple[str, str] | None, rank: int, wrapper: type) -> str:
+def constructor(name: str, made: tuple[str, str] | None, inputs: Sequence[ir.NetInput], wrapper: type) -> str:
     """The statements that make a program's net ``name``."""
     definition, expression = made or ("", f"module_of({literal(name)})")
+    whole = tuple(k for k, one in enumerate(inputs) if one.whole)
+    rank = str(len(inputs[0].shape))
+    if len(inputs) > 1:
+        rank = literal(tuple(len(one.shape) for one in inputs))
+    if whole:
+        rank += f", {literal(whole)}"
     return "\n\n\n".join(filter(None, [definition, f"net_{name} = {wrapper.__name__}({expression}, {rank})"]))

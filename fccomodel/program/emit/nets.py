@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fccomodel.program.graph import Graph
 from fccomodel.program.operations.base import Pull, Val
-from fccomodel.program.operations.scores import net
+from fccomodel.program.operations.scores import net, net_call
 
 if TYPE_CHECKING:
     from fccomodel.program.emit.printer import Printer
@@ -41,7 +41,7 @@ class Calls:
         for v in group:
             printer.texts[v.id] = printer.name(v)
         call = ".taped" if val.id in self.taped else ""
-        inputs = ", ".join(printer.ref(v.args[1]) for v in group)
+        inputs = ", ".join(net_call(printer, v.args[1:], v.axes) for v in group)
         left = ", ".join(printer.texts[v.id] for v in group)
         comments = "; ".join(dict.fromkeys(printer.comments[v.id] for v in group if v.id in printer.comments))
         line = f"{left} = net_{val.attrs['net']}{call}({printer.ref(val.args[0])}, {inputs})"

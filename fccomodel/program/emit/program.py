@@ -13,6 +13,7 @@ from fccomodel.algorithms.runtime.checkpoints import FileKeeper, kept
 from fccomodel.algorithms.runtime.helpers import raised, support, sweep
 from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
+from fccomodel.data.net_costs import input_shapes
 from fccomodel.library import distances, distributions, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal_form.penalty import Penalty
@@ -93,7 +94,12 @@ def emit(lowered: Lowered) -> Program:
         oracle = Gradient(lowered, steps, samples, smoothing)
     evaluation = Evaluation(lowered, smoothing)
     record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
-    texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
+    calls = "\n".join([oracle.text, evaluation.text, *oracle.prepared.lines, *evaluation.prepared.lines])
+    texts = {
+        name: modules.text(name, net)
+        for name, net in lowered.bound.nets.items()
+        if not lowered.problem.nets[name].frozen or f"net_{name}(" in calls
+    }
     staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
     kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
     main = report(
@@ -142,7 +148,9 @@ def emit(lowered: Lowered) -> Program:
         runtime=(*map(source, [*classes, *loop, *keeping]), main),
         shares=lowered.shares,
         modules={
-            name: modules.Kept.of(lowered.bound.nets[name], sections.shape(lowered, name))
+            name: modules.Kept.of(
+                lowered.bound.nets[name], input_shapes(lowered.bound, name), lowered.problem.nets[name].whole
+            )
             for name, text in texts.items()
             if text is None
         },

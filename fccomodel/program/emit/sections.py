@@ -16,6 +16,7 @@ from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
 from fccomodel.data.drawn import drawn
+from fccomodel.data.net_costs import input_shapes
 from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
 from fccomodel.program.emit import fetching, flatnet, layers, modules
@@ -89,7 +90,8 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
         "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
-    taped = {*kinds.values()} - {layers.LayeredNet} or isinstance(lowered.steps, VectorSteps)
+    by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet}
+    taped = by_autograd or isinstance(lowered.steps, VectorSteps)
     head = "# ---- constants of a run, unless its command line says otherwise"
     return f"{head}\n{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
 
@@ -123,9 +125,7 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     """The modules, each as a function of its parameters."""
     if not texts:
         return ""
-    made = (
-        modules.constructor(n, one, len(lowered.problem.nets[n].input), kinds[n]) for n, one in texts.items()
-    )
+    made = (modules.constructor(n, one, lowered.problem.nets[n].inputs, kinds[n]) for n, one in texts.items())
     if None in texts.values():
         at_hand = [modules.AT_HAND]
     else:
@@ -133,6 +133,7 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     return "\n\n\n".join(
         [
             "# ---- nets: functions of their flat parameters and their inputs",
+            *([source(flatnet.batched)] if {*kinds.values()} - {layers.LayeredNet} else []),
             *map(source, dict.fromkeys(kinds.values())),
             *at_hand,
             *made,
@@ -142,22 +143,20 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
 
 def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
     """The classes by which steps call nets: ``LayeredNet`` needs no autograd."""
+    return {name: _wrapper(lowered, name, text) for name, text in texts.items()}
+
+
+def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
+    """The class by which steps call one net."""
+    declared = lowered.problem.nets[name]
+    if declared.frozen:
+        return flatnet.FrozenNet
     if isinstance(lowered.steps, VectorSteps):
-        return dict.fromkeys(texts, flatnet.FunctionalNet)
-    by_layers = {
-        name
-        for name, text in texts.items()
-        if text and layers.layered(lowered.bound.nets[name], shape(lowered, name))
-    }
-    return {name: layers.LayeredNet if name in by_layers else flatnet.FlatNet for name in texts}
-
-
-def shape(lowered: Lowered, name: str) -> tuple[int, ...]:
-    """The shape of one input of a net."""
-    return tuple(
-        size if isinstance(size, int) else lowered.bound.dims[size]
-        for size in lowered.problem.nets[name].input
-    )
+        return flatnet.FunctionalNet
+    plain = len(declared.inputs) == 1 and not declared.inputs[0].whole
+    if text and plain and layers.layered(lowered.bound.nets[name], input_shapes(lowered.bound, name)[0]):
+        return layers.LayeredNet
+    return flatnet.FlatNet
 
 
 def data(lowered: Lowered) -> str:
@@ -202,6 +201,8 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     if (pairs := starts.pairs(lowered)) is not None:
         kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
+        if lowered.problem.nets[name].frozen:
+            continue
         kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
     return kept
 

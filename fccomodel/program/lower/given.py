@@ -230,17 +230,15 @@ class GivenOutputs(Scores):
     state: GivenState
 
     def net(self, node: ir.NetCall, env: Env) -> Val:
-        """The scores of a batch's rows; F0826 where the net is applied to anything but a column."""
-        state, arg = self.state, node.arg
-        if isinstance(arg, ir.Column) and arg.name is not None:
-            slot = env[arg.binder]
-        else:
-            slot = None
+        """The scores of a batch's rows; F0826 where the net is applied to anything but columns."""
+        if node.params is None:
+            return self.frozen(node, env)
+        state, arg = self.state, node.column
+        slot = None if arg is None else env[arg.binder]
         if slot is None or slot.ids.op is not given:
             state.refuse(errors.net_of_no_column(node))
-        assert isinstance(arg, ir.Column) and arg.name is not None
-        assert isinstance(arg.binder.domain, ir.RowSet)
-        key = (node.net, arg.binder.domain.table, arg.name)
+        assert arg is not None and isinstance(arg.binder.domain, ir.RowSet)
+        key = (node.net, arg.binder.domain.table, ", ".join(node.columns))
         if key not in state.scores:
             name = f"scores_{len(state.scores) + 1}"
             event = state.shape(node.shape)

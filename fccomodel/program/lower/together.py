@@ -162,7 +162,7 @@ class Together:
             factors = frozenset(
                 (user.op, weights_and_rows(user)[0].id)
                 for user in users.get(val.id, ())
-                if user.op in (score, net)
+                if user.op in (score, net) and len(user.args) == 2
             )
             if factors and len(factors) == len(users[val.id]):
                 groups.setdefault((val.attrs["key"], val.event, factors), []).append(val)

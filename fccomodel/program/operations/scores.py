@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fccomodel.program.operations.base import Axes, Event, Op, Pull, Reverse, Val, Writer, along
+from fccomodel.program.operations.base import Axes, Event, Op, Pull, Reverse, Val, Writer, along, union
 from fccomodel.program.operations.indexing import ADJOINT
 from fccomodel.program.operations.sources import variable
 from fccomodel.program.operations.sums import FULL_PASS
@@ -197,15 +197,29 @@ class SquaredDistances(Op):
         return f"squared_distances({', '.join(map(writer.ref, val.args))})"
 
 
-class Net(Op):
-    """Outputs of a net for some rows."""
+def net_call(writer: Writer, inputs: Sequence[Val], axes: Axes) -> str:
+    """The text of what one call of a net takes: a tensor, or a tuple of one for each of its inputs."""
+    if len(inputs) == 1:
+        return writer.ref(inputs[0])
+    return f"({', '.join(writer.expanded(one, axes, one.event) for one in inputs)})"
 
-    name, arguments, attributes = "net", ("parameters", "rows"), {"net": str, "variable": str, "event": Event}
+
+class Net(Op):
+    """Outputs of a net for some rows of each of its inputs."""
+
+    name, arguments = "net", ("parameters", "rows...")
+    attributes = {"net": str, "variable": str, "event": Event}
     silent = "calls of a net are made together"
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
         """The axes of the inputs."""
-        return args[1].axes
+        return union(args[1:])
+
+    def fault(self, val: Val) -> str:
+        """A fault where an input depends on a variable: no derivative goes through inputs."""
+        if any(one.varying for one in val.args[1:]):
+            return "an input depends on a variable"
+        return ""
 
     def stem(self, val: Val) -> str:
         """The net's name with the names of the axes."""
@@ -220,12 +234,31 @@ class Net(Op):
         return (source,)
 
 
+class FrozenNet(Op):
+    """Outputs of a net without variables for some rows of each of its inputs."""
+
+    name, arguments, attributes = "frozen_net", ("rows...",), {"net": str, "event": Event}
+    constant = "its inputs are data"
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """No derivative goes through it."""
+        return False
+
+    def text(self, writer: Writer, val: Val) -> str:
+        """The call of the net."""
+        return f"net_{val.attrs['net']}({net_call(writer, val.args, val.axes)})"
+
+    def stem(self, val: Val) -> str:
+        """The net's name with the names of the axes."""
+        return f"{val.attrs['net']}{along(val.axes) or '_'}"
+
+
 class TableNet(Op):
     """Outputs of a net for all rows of a table, in parts; where autograd goes through them, they are
     computed again there. ``thrifty``: in small blocks, in the precision of the steps."""
 
     name, arguments = "table_net", ("parameters",)
-    attributes = {"net": str, "variable": str, "key": str, "event": Event, "thrifty": bool}
+    attributes = {"net": str, "variable": str, "keys": tuple[str, ...], "event": Event, "thrifty": bool}
     defaults = {"thrifty": False}
     constant = FULL_PASS
 
@@ -235,16 +268,19 @@ class TableNet(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         """The call that computes the outputs of all rows, in slices or blocks."""
+        rows = ", ".join(f"data.{key}" for key in val.attrs["keys"])
+        if len(val.attrs["keys"]) > 1:
+            rows = f"({rows})"
         if val.attrs["thrifty"]:
             weights = writer.ref(val.args[0])
-            return f"net_in_blocks(net_{val.attrs['net']}, {weights}, data.{val.attrs['key']}, PRECISION)"
+            return f"net_in_blocks(net_{val.attrs['net']}, {weights}, {rows}, PRECISION)"
         if writer.autograd:
             way = "net_in_slices"
-        elif writer.shared:
+        elif writer.shared and len(val.attrs["keys"]) == 1:
             way = "net_scored"
         else:
             way = "net_in_parts"
-        return f"{way}(net_{val.attrs['net']}, {writer.ref(val.args[0])}, data.{val.attrs['key']})"
+        return f"{way}(net_{val.attrs['net']}, {writer.ref(val.args[0])}, {rows})"
 
     def stem(self, val: Val) -> str:
         """The name ``scores``."""
@@ -259,4 +295,5 @@ middle = Middle()
 beside = Beside()
 squared_distances = SquaredDistances()
 net = Net()
+frozen_net = FrozenNet()
 table_net = TableNet()

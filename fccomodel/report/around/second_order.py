@@ -39,7 +39,7 @@ from fccomodel.report.around.hessian_products import (
     krylov,
 )
 from fccomodel.report.around.local_search import ALLOWED, SHARE, Better, arrays, entry, moved, violation
-from fccomodel.report.around.tangent_space import Tangent
+from fccomodel.report.around.tangent_space import Tangent, steps_to_bounds
 from fccomodel.report.kkt.lagrangian import roots
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.recording import Recorder
@@ -68,9 +68,6 @@ DOUBLINGS = 10
 RESTORATIONS = 20
 #: Entries of a direction that are named.
 NAMED = 3
-
-#: A number beyond all bounds of variables.
-FAR = 1e300
 
 TOO_MUCH_WORK = "its second derivatives take more work than a report has"
 NOT_FINITE = "its second derivatives are not finite here"
@@ -200,7 +197,7 @@ class _Newton:
         if not promised >= self.fine:
             return
         step = -vectors @ (along / values)
-        low, high = _bounds(self.system)
+        low, high = steps_to_bounds(self.system)
         if not self.tangent.bounds_alone or not self.tangent.few or not ((step < low) | (step > high)).any():
             yield step, promised
             return
@@ -214,20 +211,6 @@ class _Newton:
         promised = -float(along @ curved + (values * curved**2).sum() / 2)
         if promised >= self.fine:
             yield step, promised
-
-
-def _bounds(system: System) -> tuple[Array, Array]:
-    """The least and the largest step of each entry within the sets of bounds; infinite where a
-    variable has none."""
-    low, high = [], []
-    for name, value in system.point.items():
-        ends = [torch.full_like(value, -FAR), torch.full_like(value, FAR)]
-        for simple, args in system.sets_of(name):
-            if simple.entrywise:
-                ends = [simple.project(end, *simple.prepare(*args)) for end in ends]
-        low.append(torch.where(ends[0] <= -FAR, -math.inf, ends[0] - value).reshape(-1))
-        high.append(torch.where(ends[1] >= FAR, math.inf, ends[1] - value).reshape(-1))
-    return torch.cat(low).numpy(), torch.cat(high).numpy()
 
 
 def bounded_least_squares(matrix: Array, right: Array, low: Array, high: Array) -> Array:

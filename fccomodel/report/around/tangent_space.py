@@ -3,6 +3,8 @@ are."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 
@@ -16,6 +18,8 @@ Array = np.ndarray
 DENSE = 100
 #: Singular value of unit gradients, relative to the largest, up to which it counts as 0.
 DEPENDENT = 1e-10
+#: A number beyond all bounds of variables.
+FAR = 1e300
 
 
 class Tangent:
@@ -95,3 +99,17 @@ def _free(system: System, slope: Array, held: float) -> Array:
     if parts:
         return torch.cat(parts).numpy()
     return np.zeros(0)
+
+
+def steps_to_bounds(system: System) -> tuple[Array, Array]:
+    """The least and the largest step of each entry within the sets of bounds; infinite where a
+    variable has none."""
+    low, high = [], []
+    for name, value in system.point.items():
+        ends = [torch.full_like(value, -FAR), torch.full_like(value, FAR)]
+        for simple, args in system.sets_of(name):
+            if simple.entrywise:
+                ends = [simple.project(end, *simple.prepare(*args)) for end in ends]
+        low.append(torch.where(ends[0] <= -FAR, -math.inf, ends[0] - value).reshape(-1))
+        high.append(torch.where(ends[1] >= FAR, math.inf, ends[1] - value).reshape(-1))
+    return torch.cat(low).numpy(), torch.cat(high).numpy()

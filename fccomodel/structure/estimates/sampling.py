@@ -137,7 +137,7 @@ class Probe:
         return start
 
     def around(self, centres: Sequence[Mapping[str, Any]], radius: float) -> list[dict[str, torch.Tensor]]:
-        """Each centre, and normal perturbations of it whose typical length is at most ``radius``."""
+        """Each centre, and normal perturbations of it that are at most ``radius`` long."""
         rng = torch.Generator().manual_seed(self.seed)
         points = []
         for centre in centres:
@@ -145,11 +145,13 @@ class Probe:
             total = sum(value.numel() for value in start.values())
             for k in range(POINTS):
                 deviation = radius * k / max(1, POINTS - 1) / sqrt(max(1, total))
-                moved = {
-                    n: v + deviation * torch.randn(v.shape, generator=rng, dtype=torch.float64)
+                steps = {
+                    n: deviation * torch.randn(v.shape, generator=rng, dtype=torch.float64)
                     for n, v in start.items()
                 }
-                points.append({name: self.projected(name, value) for name, value in moved.items()})
+                length = sqrt(sum(float(step.square().sum()) for step in steps.values()))
+                share = min(1.0, radius / length) if length > 0 else 1.0
+                points.append({n: self.projected(n, v + share * steps[n]) for n, v in start.items()})
         return points
 
     def projected(self, name: str, value: torch.Tensor) -> torch.Tensor:

@@ -12,16 +12,23 @@ BOUNDED = "on every bounded set of weights; that the iterates stay in one is ass
 
 
 def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> Facts:
-    """The facts of ``s(w; x)`` as a function of w."""
-    params, row = args
+    """The facts of ``s(w; x)`` as a function of w, or of a frozen net whose input depends on variables."""
+    rows = args if node.params is None else args[1:]
     names = {name: NEITHER for a in args for name in a.leaves}
-    draft = Draft(expr=node, args=args, entries=declared.entries(node.shape), leaves=names, random=row.random)
-    if not row.constant:
+    draft = Draft(
+        expr=node,
+        args=args,
+        entries=declared.entries(node.shape),
+        leaves=names,
+        random=any(row.random for row in rows),
+    )
+    moving = [row for row in rows if not row.constant]
+    if moving:
         draft.both(
             NONE,
             "no rule",
             f"the input of {node.net} depends on the variables",
-            [row.below],
+            [row.below for row in moving],
             fix="give the net the data alone, and combine its output with the variables.",
         )
         return draft.finish()

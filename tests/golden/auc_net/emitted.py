@@ -87,16 +87,23 @@ def present(device):
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
 
+def row_blocks(rows, size):
+    """Some rows at a time of what a net takes: a tensor, or a tuple of one for each of its inputs."""
+    if isinstance(rows, tuple):
+        return zip(*(one.split(size) for one in rows), strict=True)
+    return rows.split(size)
+
+
 def net_in_parts(net, w, rows):
     """The net's output for every row, without a gradient, in parts that fit the cache."""
     with torch.no_grad():
-        return torch.cat([net(w, part) for part in rows.split(8192)])
+        return torch.cat([net(w, part) for part in row_blocks(rows, 8192)])
 
 
 def net_in_slices(net, w, rows):
     """The net's output for every row, slices of it computed again when autograd comes back."""
     checkpoint = torch.utils.checkpoint.checkpoint
-    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in rows.split(8192)])
+    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
 
 
 # ---- constants of a run, unless its command line says otherwise

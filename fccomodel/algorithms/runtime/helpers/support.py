@@ -256,25 +256,33 @@ def spread(shape, index, values):
     return values.new_zeros(shape).index_put_(index, values, accumulate=True)
 
 
+def row_blocks(rows, size):
+    """Some rows at a time of what a net takes: a tensor, or a tuple of one for each of its inputs."""
+    if isinstance(rows, tuple):
+        return zip(*(one.split(size) for one in rows), strict=True)
+    return rows.split(size)
+
+
 def net_in_blocks(net, w, rows, precision):
     """The net's output for every row, without a gradient: in small blocks, in the precision of the
     steps."""
     working = getattr(torch, precision)
     with torch.no_grad():
         weights = w.to(working)
-        return torch.cat([net(weights, part.to(working)) for part in rows.split(256)]).to(w.dtype)
+        several = tuple(one.to(working) for one in rows) if isinstance(rows, tuple) else rows.to(working)
+        return torch.cat([net(weights, part) for part in row_blocks(several, 256)]).to(w.dtype)
 
 
 def net_in_parts(net, w, rows):
     """The net's output for every row, without a gradient, in parts that fit the cache."""
     with torch.no_grad():
-        return torch.cat([net(w, part) for part in rows.split(8192)])
+        return torch.cat([net(w, part) for part in row_blocks(rows, 8192)])
 
 
 def net_in_slices(net, w, rows):
     """The net's output for every row, slices of it computed again when autograd comes back."""
     checkpoint = torch.utils.checkpoint.checkpoint
-    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in rows.split(8192)])
+    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
 
 
 def fixed_noise(family, shape, seed, data):

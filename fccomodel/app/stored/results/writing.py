@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import re
 import zipfile
@@ -150,38 +149,27 @@ def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tu
     """
     uses: dict[str, dict[tuple[str, str], ir.NetCall]] = {}
     for call in bound.problem.expressions(ir.NetCall):
-        if (
-            isinstance(call.arg, ir.Column)
-            and call.arg.name is not None
-            and isinstance(call.arg.binder.domain, ir.RowSet)
-        ):
-            uses.setdefault(call.net, {})[call.arg.binder.domain.table, call.arg.name] = call
+        column = call.column
+        if call.params is not None and column is not None and isinstance(column.binder.domain, ir.RowSet):
+            uses.setdefault(call.net, {})[column.binder.domain.table, "_".join(call.columns)] = call
     for net, calls in uses.items():
-        for (table, column), call in calls.items():
+        for (table, column_name), call in calls.items():
             if len(calls) == 1:
                 key = net
             else:
-                key = f"{net}_{table}_{column}"
-            yield key, _outputs(bound, call, variables, bound.tables[table].columns[column])
+                key = f"{net}_{table}_{column_name}"
+            yield key, _outputs(bound, call, variables)
 
 
-def _outputs(
-    bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray], rows: np.ndarray
-) -> np.ndarray:
+def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray]) -> np.ndarray:
     """The net's output at every row, (n, *output), in float64, computed in chunks of rows."""
     import torch
 
-    from fccomodel.evaluation.interpret import net_apply
+    from fccomodel.evaluation import interpret
 
-    chunk, module = 8192, copy.deepcopy(bound.nets[call.net]).double().eval()
-    weights = torch.as_tensor(np.asarray(variables[call.params.name]), dtype=torch.float64)
+    assert call.column is not None and isinstance(call.column.binder.domain, ir.RowSet)
+    rows = np.arange(bound.tables[call.column.binder.domain.table].n)
+    assert call.params is not None
+    point = {call.params.name: torch.as_tensor(np.asarray(variables[call.params.name]))}
     with torch.no_grad():
-        parts = [
-            net_apply(
-                module, weights, torch.as_tensor(np.asarray(rows[start : start + chunk]), dtype=torch.float64)
-            ).numpy()
-            for start in range(0, len(rows), chunk)
-        ]
-    if parts:
-        return np.concatenate(parts)
-    return np.zeros(0)
+        return interpret.evaluate(bound, call, point, {call.column.binder: rows}).numpy()

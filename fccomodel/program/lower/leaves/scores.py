@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from fccomodel.core import ir
+from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear
+from fccomodel.evaluation import interpret
+from fccomodel.evaluation.memory import remember
+from fccomodel.program import errors
 from fccomodel.program.lower.leaves.leaves import Leaves
 from fccomodel.program.lower.records import Slot
 from fccomodel.program.lower.state import Env, Lower, State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.indexing import take_val, within
-from fccomodel.program.operations.scores import net, score, table_net, table_score
+from fccomodel.program.operations.scores import frozen_net, net, score, table_net, table_score
 from fccomodel.program.operations.sources import array_data
 
 
@@ -74,25 +80,66 @@ class Scores:
 
     def net(self, node: ir.NetCall, env: Env) -> Val:
         """Outputs of a net for some rows; in a full pass for the whole table."""
-        weights = self.lower(node.params, env, False)
-        g = self.state.graph
-        event = self.state.shape(node.shape)
-        names = {"net": node.net, "variable": node.params.name}
-        arg = node.arg
-        if isinstance(arg, ir.Column):
-            slot = env[arg.binder]
-            if self.state.full and arg.name is not None and slot.draw is None:
-                key = self.leaves.key(arg)
-                outputs = g.make(
-                    table_net,
-                    [weights],
-                    **names,
-                    key=key,
-                    event=(len(self.state.data[key]), *event),
-                    thrifty=dear(self.state.bound),
-                )
-                return g.make(take_val, [outputs, slot.ids])
-            if slot.shared is not None:
-                batch, part = slot.shared
-                return g.make(within, [self.net(node, {**env, arg.binder: batch})], **part)
-        return g.make(net, [weights, self.lower(arg, env, False)], **names, event=event)
+        if node.params is None:
+            return self.frozen(node, env)
+        weights, g, event = (
+            self.lower(node.params, env, False),
+            self.state.graph,
+            self.state.shape(node.shape),
+        )
+        which = {"net": node.net, "variable": node.params.name}
+        column = node.column
+        if self.state.full and column is not None and env[column.binder].draw is None:
+            keys = tuple(self.leaves.key(one) for one in node.inputs if isinstance(one, ir.Column))
+            whole = g.make(
+                table_net,
+                [weights],
+                **which,
+                keys=keys,
+                event=(len(self.state.data[keys[0]]), *event),
+                thrifty=dear(self.state.bound),
+            )
+            return g.make(take_val, [whole, env[column.binder].ids])
+        if column is not None and (shared := env[column.binder].shared) is not None:
+            batch, part = shared
+            return g.make(within, [self.net(node, {**env, column.binder: batch})], **part)
+        inputs = [self.lower(one, env, False) for one in node.inputs]
+        if any(one.varying for one in inputs):
+            self.state.refuse(errors.net_of_variables(node))
+        return g.make(net, [weights, *inputs], **which, event=event)
+
+    def frozen(self, node: ir.NetCall, env: Env) -> Val:
+        """Outputs of a net without variables: for columns of a table they are computed once, and become
+        a column themselves."""
+        g, column = self.state.graph, node.column
+        if column is not None and isinstance(column.binder.domain, ir.RowSet):
+            slot = env[column.binder]
+            if slot.draw is None and not changing(self.state.bound, node):
+                if slot.shared is not None:
+                    batch, part = slot.shared
+                    return g.make(within, [self.frozen(node, {**env, column.binder: batch})], **part)
+                name = "_".join([node.net, column.binder.domain.table, *node.columns])
+                key = self.state.ship(name, outputs(self.state.bound, node))
+                return self.state.take(key, slot.ids, self.state.shape(node.shape))
+        inputs = [self.lower(one, env, False) for one in node.inputs]
+        if any(one.varying for one in inputs):
+            self.state.refuse(errors.net_of_variables(node))
+        return g.make(frozen_net, inputs, net=node.net, event=self.state.shape(node.shape))
+
+
+def changing(bound: Bound, node: ir.NetCall) -> bool:
+    """Whether steps may see a row of the inputs otherwise each time they draw it."""
+    assert node.column is not None and isinstance(node.column.binder.domain, ir.RowSet)
+    columns = bound.tables[node.column.binder.domain.table].columns
+    return any(getattr(columns[name], "changing", False) for name in node.columns)
+
+
+def outputs(bound: Bound, node: ir.NetCall) -> np.ndarray:
+    """The outputs of a frozen net for every row of a table, (rows, *output), computed once."""
+    assert node.column is not None
+    binder = node.column.binder
+    assert isinstance(binder.domain, ir.RowSet)
+    table = binder.domain.table
+    rows = np.arange(bound.tables[table].n)
+    key = ("frozen outputs", node.net, table, node.columns)
+    return remember(bound, key, lambda: interpret.evaluate(bound, node, {}, {binder: rows}).numpy())

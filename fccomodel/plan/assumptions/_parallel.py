@@ -1,0 +1,75 @@
+"""Constraints whose gradients are multiples of one another wherever they are taken: one of them
+bounds an expression from above, and another one a multiple of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import substitute
+from fccomodel.library.identities import multiples, same_set
+from fccomodel.library.linear import Term, joined, terms
+
+#: Constraints of one kind that are compared with one another, at most.
+MOST_COMPARED = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parallel:
+    """Two inequalities a <= 0 and b <= 0 with a = c b + a constant.
+
+    equation  a = c b, c < 0: the two together say that a = 0
+    """
+
+    first: ir.Constraint
+    second: ir.Constraint
+    equation: bool
+
+    @property
+    def said(self) -> str:
+        """The finding in words."""
+        both = f"{self.first.label} and {self.second.label}"
+        if self.equation:
+            return f"{both} together are an equation: their gradients are opposite"
+        return f"{both} bound multiples of one expression: their gradients depend on one another"
+
+
+def parallel(constraints: Sequence[ir.Constraint]) -> Iterator[Parallel]:
+    """The pairs of inequalities whose gradients are parallel at every point."""
+    alike: defaultdict[tuple[object, ...], list[ir.Constraint]] = defaultdict(list)
+    for c in constraints:
+        if c.kind != "le" or c.condition is not None:
+            continue
+        moving = [t for t in terms(c.body) if ir.variables_of(t.core)]
+        alike[ir.variables_of(c.body), len(moving), c.body.shape, len(c.binders)].append(c)
+    for some in alike.values():
+        for a, b in itertools.combinations(some[:MOST_COMPARED], 2):
+            body = _over(b, a)
+            if body is None:
+                continue
+            whole = multiples(a.body, body)
+            if whole is not None and _negative(whole):
+                yield Parallel(first=a, second=b, equation=True)
+            elif whole is not None or multiples(_moving(a.body), _moving(body)) is not None:
+                yield Parallel(first=a, second=b, equation=False)
+
+
+def _over(b: ir.Constraint, a: ir.Constraint) -> ir.Expr | None:
+    """The body of b for the members of a; None if the two are over different sets."""
+    if not all(same_set(x.domain, y.domain) for x, y in zip(a.binders, b.binders, strict=True)):
+        return None
+    renamed = {y: ir.Element(binder=x, shape=()) for x, y in zip(a.binders, b.binders, strict=True)}
+    return substitute(b.body, renamed) if renamed else b.body
+
+
+def _moving(body: ir.Expr) -> ir.Expr:
+    """The terms of a body that a variable is in."""
+    return joined([t for t in terms(body) if ir.variables_of(t.core)], body.span)
+
+
+def _negative(product: Term) -> bool:
+    """Whether the factor of a product ``c r^2`` is a negative number."""
+    return product.sign < 0 and all(isinstance(by, ir.Const) and by.value > 0 for _, by in product.factors)
