@@ -271,10 +271,11 @@ class Criterion(compiled.Criterion):
 
 
 def _of_places(node: ir.Expr) -> ir.Expr | None:
-    """The call of a net on the places of rows, in place of its call on a column."""
-    if not isinstance(node, ir.NetCall) or not isinstance(node.arg, ir.Column):
+    """The call of a net on the places of rows, in place of its call on columns; None for other nodes."""
+    if not isinstance(node, ir.NetCall) or node.params is None or node.column is None:
         return None
-    return replace(node, arg=replace(node.arg, name=PLACES, shape=()))
+    places = replace(node.column, name=PLACES, shape=())
+    return replace(node, inputs=(places,) * len(node.inputs))
 
 
 class KnownScores(torch.nn.Module):
@@ -284,11 +285,11 @@ class KnownScores(torch.nn.Module):
         super().__init__()
         self.register_buffer("scores", torch.from_numpy(np.ascontiguousarray(scores)))
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """The scores of these rows. Every entry of a row is its place in the list of scores."""
+    def forward(self, places: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        """The scores of the rows at these places of the list; ``others`` are the same places again."""
         scores = self.scores
         assert isinstance(scores, torch.Tensor)
-        return scores[rows.reshape(len(rows), -1)[:, 0].round().long()]
+        return scores[places.double().round().long()]
 
 
 def criterion(
