@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         evaluate,
         load,
         numbered,
+        track,
     )
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "evaluate",
     "load",
     "numbered",
+    "track",
 ]
 
 #: Estimators of scikit-learn, which need that package.

@@ -48,6 +48,7 @@ from fccomodel.app.python.session import (
     evaluate as evaluate,
     load as load,
     numbered as numbered,
+    track as track,
 )
 from fccomodel.core.diagnostics import (
     Diagnostic as Diagnostic,

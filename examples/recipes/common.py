@@ -73,7 +73,7 @@ def bind(name: str, net: str, outputs: int, params: Mapping[str, Any] | None = N
 
 
 def fit(
-    criterion: fc.Criterion,
+    criterion: Any,
     modules: Iterable[torch.nn.Module],
     scores: Callable[[list[int]], Mapping[str, Any]],
     *,

@@ -1,5 +1,7 @@
-"""Which settings an algorithm's functions read, found in their source: an option that none of them
-reads changes nothing."""
+"""Finds the settings that an algorithm's functions read, in the source of the functions.
+
+An option that none of them reads has no effect.
+"""
 
 from __future__ import annotations
 
@@ -10,51 +12,57 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
-#: package whose functions and classes are followed
+#: The package whose functions and classes are followed.
 PACKAGE = __name__.rpartition(".")[0]
 
 
 def attributes(roots: Iterable[Callable[..., Any]]) -> frozenset[str]:
-    """The names of the attributes that some functions and classes read, those that they call included."""
-    found: set[str] = set()
+    """The names of the attributes that functions and classes read, directly or in those that they call."""
+    names: set[str] = set()
     seen: set[Callable[..., Any]] = set()
     waiting = list(roots)
     while waiting:
-        one = waiting.pop()
-        if one in seen:
+        function = waiting.pop()
+        if function in seen:
             continue
-        seen.add(one)
-        read, called = _own(one)
-        found |= read
+        seen.add(function)
+        read, called = _own_attributes(function)
+        names |= read
         waiting += called
-    return frozenset(found)
+    return frozenset(names)
 
 
 @cache
-def _own(one: Callable[..., Any]) -> tuple[frozenset[str], tuple[Callable[..., Any], ...]]:
-    """The attributes that a function or a class reads itself, and the functions and classes that it names."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(one)))
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    taken = [
-        node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    ]
-    read = {node.attr for node in taken if id(node) not in called}
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return frozenset(read), tuple(_followed(one, names))
+def _own_attributes(
+    function: Callable[..., Any],
+) -> tuple[frozenset[str], tuple[Callable[..., Any], ...]]:
+    """The attributes that a function or a class reads itself, and the functions and classes that it names.
+
+    An attribute that is called is a method, and not counted.
+    """
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    called: set[int] = set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called.add(id(node.func))
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+    read = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and id(node) not in called:
+            read.add(node.attr)
+    return frozenset(read), tuple(_followed(function, names))
 
 
-def _followed(one: Callable[..., Any], names: Iterable[str]) -> Iterator[Callable[..., Any]]:
-    """The functions and classes of this package by these names, and those that a class is built upon."""
-    module = inspect.getmodule(one)
-    if module is None:
-        known = {}
-    else:
-        known = vars(module)
-    if inspect.isclass(one):
-        bases = one.__bases__
-    else:
-        bases = ()
-    for other in (*(known.get(name) for name in names), *bases):
+def _followed(function: Callable[..., Any], names: Iterable[str]) -> Iterator[Callable[..., Any]]:
+    """The functions and classes of this package with these names, and the bases of a class."""
+    module = inspect.getmodule(function)
+    known = {} if module is None else vars(module)
+    others = [known.get(name) for name in names]
+    if inspect.isclass(function):
+        others += function.__bases__
+    for other in others:
         if inspect.isfunction(other) or inspect.isclass(other):
             if other.__module__.startswith(PACKAGE):
                 yield other

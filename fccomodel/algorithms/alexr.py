@@ -9,10 +9,10 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def next_stage(h, gained, worst):
-    """The next stage restarts from the better of last and average iterate; where neither gained, eta
-    and tau grow.
+    """The next stage is longer, and begins at the last or the average iterate, whichever is better.
 
-    ``h.peak`` is the primal step, the inverse of the paper's eta; gamma = 1 / (1 + tau) stays above 0.05.
+    If neither improved, primal and dual steps become smaller. ``h.peak`` is the primal step, the inverse
+    of the paper's eta; gamma = 1 / (1 + tau) stays above 0.05.
     """
     if not gained:
         h.peak *= 0.6
@@ -21,38 +21,39 @@ def next_stage(h, gained, worst):
 
 
 def theory(k: Constants, squares: bool = False) -> dict[str, float]:
-    """Smooth f, strongly convex: alexr-2025, proof of Theorem 1, tau = rho (B1 / (n (1 - theta)) - 1);
-    else Theorem 3, by (38).
+    """The schedule of alexr-2025: Theorem 1 for smooth f and strongly convex F, else Theorem 3.
 
-    Each noise term and what is left of the start are at most a third of eps, with Omega_y = n C_f^2
-    / 2 (section F.1); ``eta`` is the primal step, the inverse of the paper's. f* is rho as strongly
-    convex as psi: as itself, rho = 1, as half ``squares`` rho = 1 / L_f. Theorem 3 is of these: of
-    smooth f, where psi = f*, tau is in units of its curvature, and the theorem covers it where f is
-    quadratic, and f* a half square but for a factor.
+    squares   whether psi is a half square, and not f*
+
+    Each noise term, and the remaining error of the start, is at most eps / 3, with Omega_y = n C_f^2 / 2
+    (section F.1). ``eta`` is the primal step, the inverse of the paper's eta.
+
+    - Theorem 1: tau = rho (B1 / (n (1 - theta)) - 1), where f* is rho-strongly convex relative to psi:
+      rho = 1 for psi = f*, and rho = 1 / L_f for a half square.
+    - Theorem 3, by (38), is about half squares. For psi = f* and smooth f, tau is in units of the
+      curvature L_f. The theorem covers quadratic f, whose f* is a half square up to a factor.
     """
     smooth = isfinite(k.L_f) and k.L_f > 0
     curvature = k.L_f if smooth else 1.0
-    # Theorems 1 (ii) and 2
-    if isfinite(k.L_g):
-        rough = 0.0
-    else:
-        rough = 4 * (k.C_f * k.C_g) ** 2
+    # If g has kinks, the gradient's variance has this term in place of a bound on the step.
+    rough = 0.0 if isfinite(k.L_g) else 4 * (k.C_f * k.C_g) ** 2
     if k.mu > 0 and isfinite(k.L_f):
         noise = 6 * k.n * k.L_f * k.sigma**2 / (k.B1 * k.B2) + (k.spread + rough) / k.mu
-        bounds = [k.B1 / (2 * k.n), 1 / 2, k.eps / noise if noise else 1.0]
+        bounds = [k.B1 / (2 * k.n), 1 / 2, k.eps / noise if noise else 1.0]  # of 1 - theta
         if not rough:
             bounds += [k.mu / (k.L_g * k.C_f)]
         if k.C_g * k.L_f:
             bounds += [sqrt(k.mu * k.B1 / (k.C_g**2 * k.L_f * k.n))]
-        away, start = min(bounds), (k.mu + k.L_f * k.C_g**2) * k.diameter**2 / 2
+        away = min(bounds)
+        start = (k.mu + k.L_f * k.C_g**2) * k.diameter**2 / 2
         tau = (k.B1 / (k.n * away) - 1) / (curvature if squares else 1.0)
         values = {"theta": 1 - away, "tau": tau, "eta": away / (k.mu * (1 - away)), "lam": 1.0}
         return {**values, "iterations": log(max(3 * start / k.eps, 2.0)) / away}
     tau = max(27 * k.sigma**2 / (k.B2 * k.eps), k.C_g * sqrt(k.B1 / k.n))
-    tau *= 1.0 if squares else curvature  # psi = f* is 1 / L_f as curved as a half square
-    inverse = max(
-        3 * (k.spread + rough) / k.eps, (0.0 if rough else k.L_g * k.C_f) + 2 * k.C_g * sqrt(k.n / k.B1)
-    )
+    if not squares:
+        tau *= curvature
+    curvature_of_g = 0.0 if rough else k.L_g * k.C_f
+    inverse = max(3 * (k.spread + rough) / k.eps, curvature_of_g + 2 * k.C_g * sqrt(k.n / k.B1))
     start = inverse * k.diameter**2 / 2 + 5 * tau * k.n * k.C_f**2 / (2 * k.B1)
     return {
         "theta": 1.0,

@@ -22,9 +22,11 @@ def begin(state, h):
 
 
 def step_sizes(h, inverse):
-    """nu is the inverse of the gradient's Lipschitz constant, which K inner steps of nu / K cover;
-    alpha (``h.eta``) is nu, the inverse Lipschitz constant of the nested envelope's gradient (Lemma
-    C.2)."""
+    """Choose nu = K x inner step, or 1 / L if no inner step is given, and inner steps of nu / K.
+
+    L is the Lipschitz constant of the gradient. alpha (``h.eta``) is nu, since 1 / nu is the Lipschitz
+    constant of the nested envelope's gradient (Lemma C.2).
+    """
     if h.nu <= 0:
         h.nu = h.inner_steps * h.inner_eta or inverse()
     if h.inner_eta <= 0:
@@ -34,8 +36,10 @@ def step_sizes(h, inverse):
 
 
 def advance(solver, data, state, u, c, batch, h):
-    """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13's extra beta is
-    a misprint)."""
+    """An inner step; after K inner steps an outer step with G_t = (w_t - z_K) / nu.
+
+    The additional beta in line 13 of the paper is a misprint.
+    """
     G = inner_gradient(solver, data, state, u, c, batch, h)
     if inner_step(solver, state, G, h.inner_eta, 1.0 / h.nu, h.inner_steps):
         state.w_prev.copy_(state.w)
@@ -44,8 +48,8 @@ def advance(solver, data, state, u, c, batch, h):
 
 
 def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, inner and outer steps are smaller,
-    windows longer."""
+    """The next stage is longer. After a stage without improvement, inner and outer steps are smaller, and
+    estimates average over more steps."""
     if not gained:
         h.peak *= 0.6
         h.inner_eta *= 0.6
@@ -54,21 +58,21 @@ def next_stage(h, gained, worst):
 
 
 def inner_loop(k: Constants, share: float) -> SimpleNamespace:
-    """The inner loop as in the proof of Theorem C.1, to that share of the accuracy mu/2 |z_K - prox|^2
-    <= mu nu^2 eps^2 / 36 of Theorem 4.10's: 1 - theta (``away``) from the noise and (30), and what
-    is left of the ``start``."""
+    """The schedule of the inner loop, by the proof of Theorem C.1.
+
+    share   accuracy as a share of that of Theorem 4.10, mu/2 |z_K - prox|^2 <= mu nu^2 eps^2 / 36
+
+    ``away`` is 1 - theta, bounded by the noise and by (30); ``steps`` is the number of steps after which
+    the error of the start is small enough.
+    """
     lam = k.eps / k.C_f
     rho_F = sqrt(k.d1) * k.C_f * k.rho_g
-    if rho_F:
-        nu = 1 / (4 * rho_F)
-    else:
-        nu = 1.0
+    nu = 1 / (4 * rho_F) if rho_F else 1.0
     mu = 1 / nu - rho_F
     accuracy = share * mu * (nu * k.eps) ** 2 / 36
     noise = 6 * k.sigma**2 * k.n / (lam * k.B1 * k.B2) + k.spread / mu
-    rough = (
-        4 * (k.C_f * k.C_g) ** 2 / mu
-    )  # of a g with kinks; a smooth one bounds the step instead (alexr-2025, Theorem 1)
+    # A g with kinks adds this noise; a smooth g bounds the step instead (alexr-2025, Theorem 1).
+    rough = 4 * (k.C_f * k.C_g) ** 2 / mu
     if isfinite(k.L_g):
         bounds = [mu / (k.L_g * k.C_f), accuracy / noise if noise else 1.0]
     else:
@@ -80,27 +84,29 @@ def inner_loop(k: Constants, share: float) -> SimpleNamespace:
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sonex-alexr2-2025, proof of Theorem 4.10 (alpha <= beta / (2 L), T from its last display), 1 /
-    nu = 4 rho_F, z_K within nu eps / sqrt(18) of the proximal point."""
-    i = inner_loop(k, 1.0)
-    theta, gamma, beta, L = (
-        1 - i.away,
-        k.n * i.away / k.B1,
-        1 / 2,
-        max(1 / i.nu, i.rho_F / (1 - i.nu * i.rho_F)),
-    )
+    """The schedule of sonex-alexr2-2025, proof of Theorem 4.10.
+
+    alpha <= beta / (2 L), the number T of rounds from the last display of the proof, 1 / nu = 4 rho_F,
+    and z_K at a distance of at most nu eps / sqrt(18) from the proximal point.
+    """
+    inner = inner_loop(k, 1.0)
+    theta = 1 - inner.away
+    gamma = k.n * inner.away / k.B1
+    beta = 1 / 2
+    L = max(1 / inner.nu, inner.rho_F / (1 - inner.nu * inner.rho_F))
     eta = beta / (2 * L)
-    rounds = 3 * ((k.delta0 + i.lam * k.C_f**2 / 2) / eta + 1.5 * (k.C_f * k.C_g) ** 2) / k.eps**2
+    start = (k.delta0 + inner.lam * k.C_f**2 / 2) / eta + 1.5 * (k.C_f * k.C_g) ** 2
+    rounds = 3 * start / k.eps**2
     return {
-        "lam": i.lam,
-        "nu": i.nu,
-        "inner_eta": i.away / (theta / i.nu - i.rho_F),
-        "inner_steps": i.steps,
+        "lam": inner.lam,
+        "nu": inner.nu,
+        "inner_eta": inner.away / (theta / inner.nu - inner.rho_F),
+        "inner_steps": inner.steps,
         "gamma": gamma,
         "gamma_prime": gamma * theta,
         "beta": beta,
         "eta": eta,
-        "iterations": rounds * i.steps,
+        "iterations": rounds * inner.steps,
     }
 
 

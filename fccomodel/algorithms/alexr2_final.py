@@ -9,10 +9,15 @@ from fccomodel.algorithms.runtime.loops import last_stage
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """Theorem 4.10's schedule; then ALEXR from w_tau to eps^2 of the inner loop's accuracy, |w - prox|
-    = O(eps^2), where the gradient of F_lam, whose Lipschitz constant is O(1/eps), is O(eps).
-    ``finer``: 1 - theta there, to one in the inner loop."""
-    values, inner, last = alexr2.theory(k), alexr2.inner_loop(k, 1.0), alexr2.inner_loop(k, k.eps**2)
+    """The schedule of Theorem 4.10, then a last ALEXR stage from w_tau.
+
+    The last stage reaches eps^2 times the accuracy of the inner loop: |w - prox| = O(eps^2). There the
+    gradient of F_lam, with a Lipschitz constant of O(1 / eps), is O(eps). ``finer`` is the ratio of
+    1 - theta in the last stage to 1 - theta in the inner loop.
+    """
+    values = alexr2.theory(k)
+    inner = alexr2.inner_loop(k, 1.0)
+    last = alexr2.inner_loop(k, k.eps**2)
     return {
         **values,
         "finer": last.away / inner.away,
@@ -21,6 +26,7 @@ def theory(k: Constants) -> dict[str, float]:
     }
 
 
+#: Assumptions of ALEXR2 that this algorithm does not need, or replaces.
 OTHERWISE = ("weakly monotone", "regular constraints", "heavy penalty")
 algorithm = dataclasses.replace(
     alexr2.algorithm,

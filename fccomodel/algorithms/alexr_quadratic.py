@@ -1,5 +1,5 @@
-"""ALEXR whose psi is a half square where outer functions are smooth, too (alexr-2025, section 3.1,
-Theorems 1 and 3)."""
+"""ALEXR with a half square as psi for smooth outer functions too (alexr-2025, section 3.1, Theorems 1
+and 3)."""
 
 import dataclasses
 from functools import partial

@@ -14,9 +14,11 @@ def begin(state, F, h):
 
 
 def accelerated_step(state, F, h):
-    """w+ = prox_{R/L}(y - grad(y)/L), L doubled until phi(F(w+)) is below its quadratic model at y; y
-    = w+ + momentum (w+ - w), at rest again where the momentum points uphill (O'Donoghue and Candes
-    2015)."""
+    """w+ = prox_{R/L}(y - grad(y)/L);  y = w+ + momentum (w+ - w).
+
+    L is doubled until phi(F(w+)) is below its quadratic model at y. The momentum is reset if it points
+    uphill (O'Donoghue and Candes 2015).
+    """
     y = state.ahead
     at = F.whole(y)
     s, direct = F.slope(y, at.value)

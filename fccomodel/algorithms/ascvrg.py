@@ -10,7 +10,7 @@ from fccomodel.algorithms.runtime.loops.vector_estimates import corrected, corre
 
 
 def begin(state, F, h):
-    """The reference point: the average of the last epoch's iterates; the start: its last iterate."""
+    """The reference point is the average of the last epoch's iterates. The epoch starts at the last one."""
     if state.epoch == 0:
         state.average, state.total = state.w, h.stage * (2.0**h.epochs - 1)
     refer(state, F, state.average)
@@ -20,8 +20,8 @@ def begin(state, F, h):
 
 
 def doubling_step(state, F, h):
-    """w <- prox_{eta_t R}(w - eta_t v), eta_t = eta sqrt(T / (2T - l)), l the steps taken of the T
-    planned (equation (6))."""
+    """w <- prox_{eta_t R}(w - eta_t v), eta_t = eta sqrt(T / (2T - l)), after l of T planned steps
+    (equation (6))."""
     state.count += 1
     state.average.lerp_(state.w, 1.0 / state.count)
     if F.partial:

@@ -1,5 +1,4 @@
-"""What an algorithm declares: the form it works on, its assumptions, its estimator, its step, its
-loop, its source."""
+"""The record of an algorithm: the form that it works on, assumptions, estimator, step, loop, source."""
 
 from __future__ import annotations
 
@@ -14,28 +13,29 @@ from fccomodel.algorithms.runtime.loops import block_loop
 from fccomodel.algorithms.runtime.loops import steps as _steps
 from fccomodel.algorithms.runtime.loops.schedules import SCHEDULES
 
-#: functions of an estimator's module that programs have
+#: Functions of an estimator's module that programs contain.
 ESTIMATES = ("track", "track_log", "extrapolate")
-#: functions that change settings as a run goes on
+#: Functions of an algorithm that change settings during a run.
 ADAPTING = ("falling", "next_stage")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The numbers that a theorem's schedule is made of; one that nothing is known of is 1 and its
-    standing ``assumed``.
+    """The constants of a theorem's schedule. An unknown one is 1, and its standing is ``assumed``.
 
-    n, B1, B2     blocks, blocks per step, samples per block and step (design notation)      d1
-                  arguments of f
-    eps           the accuracy asked for
-    C_f, C_g      Lipschitz constants of the outer and inner functions, block by block
-    L_f, L_g      of their gradients; inf where f, g have kinks
-    rho_f, rho_g  weak convexity
-    mu            strong convexity of the whole (0: none known)
+    n             number of blocks
+    B1            number of blocks in a step
+    B2            number of samples for each block in a step
+    eps           the wanted accuracy
+    d1            number of arguments of f
+    C_f, C_g      Lipschitz constants of the outer and inner functions of a block
+    L_f, L_g      Lipschitz constants of their gradients; inf for a function with kinks
+    rho_f, rho_g  weak convexity of the outer and inner functions
+    mu            strong convexity of the whole objective; 0 if none is known
     sigma, zeta   standard deviations of one sample of g_i and of its Jacobian
-    delta0        F(w_0) - inf F, of what is minimised, penalties included
+    delta0        F(w_0) - inf F, where F is the minimised function with penalties
     diameter      a bound of |w_0 - w*|
-    rows          terms of the largest finite sum (N)
+    rows          number N of terms of the largest finite sum
     standing      name -> proved, bounded from data, estimated, assumed
     """
 
@@ -65,34 +65,39 @@ class Constants:
 
     @property
     def spread(self) -> float:
-        """Variance of the gradient over samples and sampled blocks, C_f^2 (zeta^2 / B2 + C_g^2 / B1):
-        at most C_f^2 (zeta^2 + C_g^2) / min(B1, B2) (sox-2022, Lemma 3); blocks add none where
-        every step has them all."""
-        return self.C_f**2 * (self.zeta**2 / self.B2 + (self.C_g**2 / self.B1 if self.B1 < self.n else 0.0))
+        """Variance of the gradient over samples and sampled blocks: C_f^2 (zeta^2 / B2 + C_g^2 / B1).
+
+        It is at most C_f^2 (zeta^2 + C_g^2) / min(B1, B2) (sox-2022, Lemma 3). The second term is 0 if
+        every step takes all blocks.
+        """
+        of_blocks = self.C_g**2 / self.B1 if self.B1 < self.n else 0.0
+        return self.C_f**2 * (self.zeta**2 / self.B2 + of_blocks)
 
     def smoothed(self, lam: float) -> float:
-        """L_f of the Moreau envelope f_lam: max(1/lam, rho_f / (1 - lam rho_f)) (sonex-alexr2-2025,
-        Lemma A.1)."""
+        """Lipschitz constant of the gradient of the Moreau envelope f_lam.
+
+        It is max(1/lam, rho_f / (1 - lam rho_f)) (sonex-alexr2-2025, Lemma A.1).
+        """
         if lam * self.rho_f < 1:
             return max(1 / lam, self.rho_f / (1 - lam * self.rho_f))
         return float("inf")
 
     def smoothness(self, L_f: float | None = None) -> float:
-        """L_F = C_f L_g + C_g^2 L_f, of the whole objective (sox-2022, remark to Assumption 1)."""
-        return self.C_f * self.L_g + self.C_g**2 * (self.L_f if L_f is None else L_f)
+        """L_F = C_f L_g + C_g^2 L_f of the whole objective (sox-2022, remark to Assumption 1)."""
+        if L_f is None:
+            L_f = self.L_f
+        return self.C_f * self.L_g + self.C_g**2 * L_f
 
 
 @dataclass(frozen=True, kw_only=True)
 class Theorem:
-    """What one theorem promises.
+    """The promise of one theorem.
 
-    name    where it stands
-    rate    as that of an algorithm
-    where   assumption, besides those that the algorithm requires -> where the theorem states it
-    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose
-            gradients are near 0;
-            ``smoothed stationarity``: points near those whose gradients of the smoothed objective
-            F_lambda are near 0
+    name    the paper and the number of the theorem
+    rate    cost of the accuracy eps, as a formula in n, B1, B2, eps, mu
+    gives   ``optimum``: values near the least; ``stationarity``: gradients near 0; ``smoothed
+            stationarity``: near a point whose gradient of the smoothed objective F_lambda is near 0
+    where   assumption beyond those of the algorithm -> its place in the theorem
     """
 
     name: str
@@ -102,11 +107,11 @@ class Theorem:
 
 
 class Variant(NamedTuple):
-    """A form of an algorithm that a paper gives, and how it is met here.
+    """A form of an algorithm in a paper, and its state here.
 
-    what    in a few words
+    what    the form, in a few words
     where   its place in the paper
-    state   ``as in the paper``, with the option that asks for it; what differs; or ``missing``
+    state   ``as in the paper``, with the option that selects it; or the difference; or ``missing``
     """
 
     what: str
@@ -220,17 +225,21 @@ class Algorithm:
 
     @property
     def theorems(self) -> tuple[Theorem, ...]:
-        """Those that it may be run by, the best first; the last holds wherever its requirements do."""
+        """The theorems under which the algorithm can run, the best first; the last is the one of its
+        requirements.
+        """
         return (*self.better, Theorem(name=self.theorem, rate=self.rate, gives=self.gives))
 
     @property
     def solve(self) -> Callable[..., Any]:
-        """What the program calls."""
+        """The function that a program calls."""
         return self.outermost or self.loop.solve  # type: ignore[no-any-return]
 
     def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
-        """What a program has of it, by the names there: its own functions for this update of w and
-        this schedule."""
+        """The functions of the algorithm that a program contains, by their names in it.
+
+        They are the algorithm's own functions for an update of w and a schedule.
+        """
         chosen = {"begin": self.begin, "update": self.steps[step]}
         if self.oracle == "blocks":
             chosen |= {"step_sizes": self.step_sizes, "advance": self.advance}
@@ -251,15 +260,12 @@ class Algorithm:
     @property
     def estimates(self) -> frozenset[str]:
         """The names of the settings that its estimates of inner expectations read."""
-        if self.estimator is None:
-            known = {}
-        else:
-            known = vars(self.estimator)
+        known = {} if self.estimator is None else vars(self.estimator)
         return attributes([known[name] for name in ESTIMATES if name in known])
 
     @property
     def practical(self) -> tuple[Any, ...]:
-        """What its practical steps are made of: algorithms with the same take the same."""
+        """The parts of its practical steps. Algorithms with equal parts take equal steps."""
         form = (
             self.oracle,
             self.outer,
@@ -274,14 +280,18 @@ class Algorithm:
         return (*form, *steps, *self.hyper.items(), *self.own.items())
 
     def calls(self, n: float, B1: float, B2: float) -> float:
-        """Values g_i(w; xi) that one unit of its ``rate`` takes: a step, or an oracle call (of a
-        vector: all blocks)."""
+        """Number of values g_i(w; xi) in one unit of its ``rate``: a step, or an oracle call.
+
+        An oracle call of a vector oracle evaluates all blocks.
+        """
+        per_call = self.counts == "oracle calls"
         if self.oracle == "vector":
-            return n * (1 if self.counts == "oracle calls" else B2 * self.points)
-        tracked = max(self.points, 1 + bool(self.estimator and self.estimator.needs_previous))
-        return (1 if self.counts == "oracle calls" else B1 * B2) * (tracked + bool(self.independent))
+            return n * (1 if per_call else B2 * self.points)
+        points = max(self.points, 1 + bool(self.estimator and self.estimator.needs_previous))
+        samples = 1 if per_call else B1 * B2
+        return samples * (points + bool(self.independent))
 
     @property
     def projects_in_steps(self) -> bool:
-        """Every update of w is followed by prox and projections with its step sizes, and by no others."""
+        """Whether prox and projections follow every update of w, with its step size, and nothing else."""
         return self.advance is _steps.advance

@@ -9,8 +9,10 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """The step of stochastic gradient descent on a smooth function, eta = min(1, eps^2 / (2 spread)) /
-    L_F; the bias, L_f sigma C_g / sqrt(B2), is as small as B2 makes it."""
+    """The step of stochastic gradient descent on a smooth function: eta = min(1, eps^2 / (2 spread)) / L_F.
+
+    The bias L_f sigma C_g / sqrt(B2) depends on B2 alone.
+    """
     eta = min(1.0, k.eps**2 / (2 * k.spread) if k.spread else 1.0) / k.smoothness()
     return {"eta": eta, "iterations": 4 * k.delta0 / (eta * k.eps**2)}
 

@@ -10,7 +10,7 @@ from fccomodel.algorithms.runtime.loops.vector_estimates import begin_with, hybr
 
 
 def begin(state, F, h):
-    """F and its Jacobian exactly, and the epoch's first step."""
+    """Evaluate F and its Jacobian exactly, and take the first step of the epoch."""
     eta = 0.5 * h.eta
     state.w = F.prox(state.w - eta * begin_with(state, F, F.whole(state.w)), eta)
 

@@ -10,22 +10,24 @@ from fccomodel.algorithms.runtime.loops.vector_estimates import begin_with, hybr
 
 
 def begin(state, F, h):
-    """Every epoch starts from exact estimates (Algorithm 2), but those of the diminishing steps
-    (Algorithm 1). The first is at most 20 passes, the next ones longer: centres of the smoothing
-    move between epochs."""
+    """Start an epoch from exact estimates (Algorithm 2); without restarts only the first (Algorithm 1).
+
+    The first epoch takes at most 20 passes and the next ones more, because centres of the smoothing move
+    between epochs.
+    """
     if state.epoch == 0 or h.restarts:
         state.length = min(state.length, math.ceil(20 * h.growth**state.epoch / F.share))
         first_move(state, F, h)
 
 
 def begin_once(state, F, h):
-    """The first epoch alone starts from exact estimates (Algorithm 1)."""
+    """Start the first epoch, and no other, from exact estimates (Algorithm 1)."""
     if state.epoch == 0:
         first_move(state, F, h)
 
 
 def first_move(state, F, h):
-    """Equation (15) with all samples (where these are too many: 100 minibatches), and the first step."""
+    """Estimate by equation (15) with all samples, or with 100 minibatches, and take the first step."""
     v = begin_with(state, F, F.many(state.w))
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
@@ -39,35 +41,38 @@ def averaged_move(state, F, v, eta, theta):
 def constant_step(state, F, h):
     """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2);
     b1 = ``values`` b."""
-    v = hybrid(
-        state, F, 1 - math.sqrt((h.fresh or F.share) / ((h.horizon or state.length) + 1)), 1.0, h.values
-    )
+    beta = 1 - math.sqrt((h.fresh or F.share) / ((h.horizon or state.length) + 1))
+    v = hybrid(state, F, beta, 1.0, h.values)
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
 
 def diminishing_step(state, F, h):
-    """beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)). Without kinks theta_t ~ (t + 2)^-1/3
-    (Theorem 3.2); with them gamma_t ~ (t + 2)^-1/3, L_t <= L / gamma_t, values by 1 / gamma_t^2
-    minibatches, and theta_t, which is proportional to L_t (t + 2)^-1/3, stays (Theorem 3.4): eta_t
-    theta_t ~ (t + 2)^-1/3 either way."""
+    """beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)).
+
+    Without kinks theta_t ~ (t + 2)^-1/3 (Theorem 3.2). With kinks gamma_t ~ (t + 2)^-1/3, L_t <=
+    L / gamma_t, values come from 1 / gamma_t^2 minibatches, and theta_t is constant (Theorem 3.4).
+    In both cases eta_t theta_t ~ (t + 2)^-1/3.
+    """
     falling = (2 / (state.t + 2)) ** (1 / 3)
     if F.smoothing:
-        gamma, theta = (falling, h.theta)
+        gamma, theta = falling, h.theta
     else:
-        gamma, theta = (1.0, h.theta * falling)
+        gamma, theta = 1.0, h.theta * falling
     v = hybrid(state, F, 1 - (state.t + 2) ** (-2 / 3), gamma, 1 / gamma**2)
     averaged_move(state, F, v, 2 * gamma * h.eta / (3 + theta), theta)
 
 
 def constants(k: Constants) -> SimpleNamespace:
-    """L, P and Q of (18) with c0 = 1, and Psi(x_0) - Psi*. Without kinks |K|^2 = L_f; with them |K| =
-    1, gamma = eps, and values are from batches of b / gamma^2, so that P and Q do not depend on
-    gamma; B_psi = C_f^2 / 2 is added (Lemma A.1)."""
+    """L, P and Q of (18) with c0 = 1, and Psi(x_0) - Psi* (``fall``).
+
+    Without kinks |K|^2 = L_f. With kinks |K| = 1 and gamma = eps; values come from batches of b / gamma^2,
+    so that P and Q do not depend on gamma, and B_psi = C_f^2 / 2 is added to the fall (Lemma A.1).
+    """
     kinks = not math.isfinite(k.L_f)
     if kinks:
-        K, gamma = (1.0, k.eps)
+        K, gamma = 1.0, k.eps
     else:
-        K, gamma = (k.L_f, 1.0)
+        K, gamma = k.L_f, 1.0
     M = (k.C_1**2 * K) ** 2
     return SimpleNamespace(
         L=k.smoothness(K / gamma),
@@ -79,11 +84,10 @@ def constants(k: Constants) -> SimpleNamespace:
 
 
 def weights(k: Constants, c: SimpleNamespace, T: float, first: float) -> dict[str, float]:
-    """(19) and (23): eta = 1 / L, theta = L b^(3/4) / (P (b0 (T + 1))^(1/4)), and what beta is made of."""
+    """eta = 1 / L, theta = L b^(3/4) / (P (b0 (T + 1))^(1/4)) of (19) and (23), and the numbers in beta."""
+    theta = 1.0
     if c.P:
         theta = min(1.0, c.L * k.B2**0.75 / (c.P * (first * (T + 1)) ** 0.25))
-    else:
-        theta = 1.0
     return {"eta": 1 / c.L, "theta": theta, "fresh": min(1.0, k.B2 / first), "horizon": T, **c.kinks}
 
 
@@ -94,7 +98,7 @@ def theory(k: Constants) -> dict[str, float]:
     return {**weights(k, c, T, (k.B2 * (T + 1)) ** (1 / 3)), "iterations": T}
 
 
-#: what makes a theorem about the penalised problem one about the constrained problem
+#: The addition that makes a theorem about the penalised problem one about the constrained problem.
 CONSTRAINED = "; with constraints, of their penalty, and sonex-alexr2-2025, Proposition 5.2"
 algorithm = Algorithm(
     name="hscg",

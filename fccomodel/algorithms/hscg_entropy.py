@@ -1,5 +1,5 @@
-"""HSCG where phi is a maximum, smoothed by entropy on the simplex in the place of half squares
-(hscg-2020, section 2.3)."""
+"""HSCG for a maximum phi, smoothed by entropy on the simplex and not by half squares (hscg-2020, section
+2.3)."""
 
 import dataclasses
 from math import log
@@ -9,10 +9,13 @@ from fccomodel.algorithms.base import Constants, Variant
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """Theorem 3.3's schedule with B_psi = log n, the largest b on the simplex; b is 1-strongly convex
-    in either norm."""
-    fall = hscg.constants(k).fall
-    return hscg.theory(dataclasses.replace(k, delta0=k.delta0 + log(max(k.n, k.d1, 2)) - (fall - k.delta0)))
+    """The schedule of Theorem 3.3 with B_psi = log n, the largest value of b on the simplex.
+
+    b is 1-strongly convex in either norm.
+    """
+    b_of_half_squares = hscg.constants(k).fall - k.delta0
+    b_of_entropy = log(max(k.n, k.d1, 2))
+    return hscg.theory(dataclasses.replace(k, delta0=k.delta0 + b_of_entropy - b_of_half_squares))
 
 
 algorithm = dataclasses.replace(

@@ -1,5 +1,4 @@
-"""HSCG with restarts by the schedule of its theorems: T steps, then again from the last iterate
-(hscg-2020, Algorithm 2)."""
+"""HSCG with restarts: T steps, then again from the last iterate (hscg-2020, Algorithm 2)."""
 
 import dataclasses
 import math
@@ -10,17 +9,21 @@ from fccomodel.algorithms.hscg import first_move
 
 
 def begin(state, F, h):
-    """Every epoch starts from estimates by many samples, and takes its first step by them."""
+    """Start an epoch from estimates by many samples, and take the first step with them."""
     first_move(state, F, h)
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """Theorem 4.1: T = 48 Q / (b eps^2), b0 = 48 Q / eps^2, S = 8 P (Psi(x_0) - Psi*) / (eps sqrt(3
-    Q)), by which either term of (30) is eps^2 / 2; with kinks gamma and batches of values as in
-    Theorem 3.3, for (31) has them up to constants."""
+    """The schedule of Theorem 4.1, with which both terms of (30) are eps^2 / 2.
+
+    T = 48 Q / (b eps^2) steps in each of S = 8 P (Psi(x_0) - Psi*) / (eps sqrt(3 Q)) epochs, b0 = 48 Q /
+    eps^2. With kinks, gamma and the batches of values are those of Theorem 3.3, which agree with (31) up
+    to constants.
+    """
     c = hscg.constants(k)
     Q = max(c.Q, k.eps**2)
-    T, first = math.ceil(48 * Q / (k.B2 * k.eps**2)), max(48 * Q / k.eps**2, 1.0)
+    T = math.ceil(48 * Q / (k.B2 * k.eps**2))
+    first = max(48 * Q / k.eps**2, 1.0)
     rounds = math.ceil(8 * c.P * c.fall / (k.eps * math.sqrt(3 * Q))) + 1
     return {
         **hscg.weights(k, c, T, first),

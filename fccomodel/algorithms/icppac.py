@@ -14,7 +14,7 @@ def begin(state, h):
 
 
 def step_sizes(h, inverse):
-    """eta is the inverse of the gradient's Lipschitz constant; nu as far as the inner steps reach."""
+    """Choose eta = 1 / L, with L the Lipschitz constant of the gradient, and nu = K eta for K inner steps."""
     if h.eta <= 0:
         h.eta = inverse()
     if h.nu <= 0:
@@ -22,12 +22,12 @@ def step_sizes(h, inverse):
 
 
 def advance(solver, data, state, u, c, batch, h):
-    """An inner step of ConEx, multipliers first; after the last, the next round.
+    """An inner step of ConEx, which moves multipliers first; after the last one, the next round.
 
-    Every constraint has the |z - w|^2 / (2 nu) of the subproblem as the objective does: what its
-    multiplier answers to has it, extrapolated like the constraint's value, and the pull towards w
-    is that of the objective plus each multiplier's. Values are those at z and the point before, as
-    in alexr-2025, for the paper's linearisations, which differ by squares of steps.
+    In the subproblem |z - w|^2 / (2 nu) is added to the objective and to every constraint. So a
+    multiplier follows the constraint's value plus this term, both extrapolated, and the pull towards w
+    is that of the objective plus that of each multiplier. Values are taken at z and at the previous
+    point, as in alexr-2025; the paper's linearisations differ from them by squares of steps.
     """
     z, h = state.w if state.k == 0 else state.z, h.copy()
     h.distance = (1 + h.theta) * distance(z, state, h) - h.theta * distance(state.z_prev, state, h)
@@ -43,20 +43,20 @@ def distance(z, state, h):
 
 
 def weight(solver, c):
-    """1 + sum of the inequalities' multipliers: how often the Lagrangian of the subproblem has |z -
-    w|^2 / (2 nu)."""
+    """1 + the sum of the inequalities' multipliers: the factor of |z - w|^2 / (2 nu) in the subproblem's
+    Lagrangian."""
     return 1.0 + sum(float(getattr(c, name).abs().sum()) for name in solver.inequalities)
 
 
 def falling(h, share):
-    """Within a stage primal and dual steps fall alike."""
+    """Within a stage, let primal and dual steps fall at one rate."""
     now = h.copy()
     now.eta, now.tau = share * h.peak, h.tau / share
     return now
 
 
 def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, primal and dual steps are smaller."""
+    """The next stage is longer. After a stage without improvement, primal and dual steps are smaller."""
     if not gained:
         h.peak *= 0.6
         h.tau /= 0.6

@@ -1,5 +1,5 @@
-"""MOAP: every estimate shrinks, the sampled ones by the scaled values; momentum (Wang et al., 2021;
-sox-2022, equation (3))."""
+"""MOAP: all estimates shrink, sampled ones add scaled values; momentum (Wang et al., 2021; sox-2022,
+equation (3))."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL

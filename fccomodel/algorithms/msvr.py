@@ -12,15 +12,16 @@ from fccomodel.algorithms.runtime.loops.steps import shrink_gamma
 
 
 def begin(state, h):
-    """The gradient's estimate v starts at the first G; before: the estimates u as the step before
-    found them."""
+    """The gradient's estimate v starts at the first G; ``before`` will hold the previous estimates u."""
     state.v, state.before = None, None
 
 
 def advance(solver, data, state, u, c, batch, h):
-    """G(w_t) by the estimates u_{t-1}, G(w_{t-1}) of the same samples by u_{t-2}: sampled blocks are
-    no more likely to have moved between these than others, so that v follows the mean over all
-    blocks."""
+    """Compute G(w_t) with the estimates u_{t-1}, and G(w_{t-1}) on these samples with u_{t-2}.
+
+    Between these estimates, sampled blocks have moved no more often than other blocks, so that v follows
+    the mean over all blocks.
+    """
     now = SimpleNamespace(**{name: value.clone() for name, value in vars(u).items()})
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.G_prev = solver.gradient(data, state.w_prev, state.w_prev, state.before or now, c, batch, h)
@@ -30,16 +31,18 @@ def advance(solver, data, state, u, c, batch, h):
 
 
 def falling(h, share):
-    """Within a stage the step size alone: errors of corrections that weigh n / B1 and more are
-    forgotten by gamma alone."""
+    """Within a stage, let the step size fall alone: gamma must stay large enough to forget the errors of
+    corrections, whose weights are n / B1 and more."""
     now = h.copy()
     now.eta = share * h.peak
     return now
 
 
 def next_stage(h, gained, worst):
-    """Corrections weigh n / B1 and more: where a stage gained nothing, steps were far too long for the
-    estimates to follow."""
+    """After a stage without improvement, steps are much smaller.
+
+    Corrections have weights of n / B1 and more, so that estimates cannot follow long steps.
+    """
     if not gained:
         h.peak *= 0.3
         shrink_gamma(h)
@@ -57,9 +60,11 @@ def storm_step(state, G, h):
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """By the recursions of sonex-alexr2-2025, Lemmas B.1, B.3 and B.4, and STORM's for v: noise terms
-    and start at most eps^2 / 2 in sum, terms of |v|^2 at most 1 / 2. First estimates are from 1 /
-    eps samples."""
+    """The schedule by the recursions of sonex-alexr2-2025, Lemmas B.1, B.3 and B.4, and STORM's for v.
+
+    The noise terms and the error of the start are at most eps^2 / 2 in sum, and the terms of |v|^2 at
+    most 1 / 2. First estimates come from 1 / eps samples.
+    """
     L = k.L_f * k.C_1
     beta = min(k.eps**2 / (24 * k.spread) if k.spread else 1.0, 1.0)
     noise = 24 * (L * k.sigma) ** 2

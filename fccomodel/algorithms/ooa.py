@@ -1,5 +1,5 @@
-"""OOA: online ascent of the groups' weights, descent of the weighted risks (Sagawa et al., 2019;
-alexr-2025, appendix F)."""
+"""OOA: ascent in the groups' weights, descent in the weighted risks (Sagawa et al., 2019; alexr-2025,
+appendix F)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.alexr import next_stage

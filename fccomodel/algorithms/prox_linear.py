@@ -1,5 +1,5 @@
-"""Prox-linear (Gauss-Newton): F linearised, phi kept; the subproblem by accelerated steps on the
-smoothed phi."""
+"""Prox-linear (Gauss-Newton): minimises phi of the linearised F, by accelerated steps on the smoothed
+phi."""
 
 import math
 
@@ -10,20 +10,21 @@ from fccomodel.core.lazy import torch
 
 
 def begin(state, F, h):
-    """The weight of the proximal term, and the curvature of subproblems, which is found as they are
-    solved."""
+    """Set the weight of the proximal term, and a first guess 0 of the subproblems' curvature."""
     if state.epoch == 0:
         state.step, state.L = h.eta, 0.0
 
 
 def subproblem(F, w, at, J, step, count, L):
-    """min over z of phi(F + J (z - w)) + R(z) + |z - w|^2 / (2 step) by accelerated steps with
-    restarts; also F + J (z - w), and the gradient's Lipschitz constant, of which L is a guess that
-    is doubled as needed."""
+    """min over z of phi(F + J (z - w)) + R(z) + |z - w|^2 / (2 step), by accelerated steps with restarts.
+
+    Returns z, F + J (z - w), and the gradient's Lipschitz constant. L is a guess of the constant; it is
+    doubled as needed.
+    """
     if F.keep:
-        push, pull = (J.mv, J.T.mv)
+        push, pull = J.mv, J.T.mv
     else:
-        push, pull = (at.push, at.pull)
+        push, pull = at.push, at.pull
 
     def G(z):
         """The gradient of the linearised composition plus the proximal term at z."""
@@ -38,11 +39,8 @@ def subproblem(F, w, at, J, step, count, L):
         while True:
             new = F.prox(y - gradient / L, 1 / L)
             move = new - y
-            if (
-                float((G(new) - gradient) @ move) <= L * float(move @ move) * (1 + 1e-6)
-                or L > 1e12
-                or F.late()
-            ):
+            small_enough = float((G(new) - gradient) @ move) <= L * float(move @ move) * (1 + 1e-6)
+            if small_enough or L > 1e12 or F.late():
                 break
             L *= 2
         if float(move @ (new - x)) < 0:
@@ -53,13 +51,10 @@ def subproblem(F, w, at, J, step, count, L):
 
 
 def linearised_step(state, F, h):
-    """w <- the subproblem's solution, ``step`` halved until phi(F(w)) is below its model there."""
+    """w <- the solution of the subproblem; ``step`` is halved until phi(F(w)) is below its model there."""
     w = state.w
     at = F.whole(w)
-    if F.keep:
-        J = at.matrix()
-    else:
-        J = torch.zeros(0)
+    J = at.matrix() if F.keep else torch.zeros(0)
     state.step *= 1.5
     while True:
         z, model, state.L = subproblem(F, w, at, J, state.step, h.inner_steps, state.L)
@@ -72,8 +67,8 @@ def linearised_step(state, F, h):
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """The step eta = 1 / (C_f L_g), phi smoothed with lam = eps / C_f^2 (section 6); 2 delta0 / (eta
-    eps^2) subproblems (5.3)."""
+    """The step eta = 1 / (C_f L_g) and lam = eps / C_f^2 (section 6), for 2 delta0 / (eta eps^2)
+    subproblems (5.3)."""
     eta = 1 / (k.C_f * k.L_g)
     values = {"eta": eta, "iterations": 2 * k.delta0 / (eta * k.eps**2)}
     if k.L_f < float("inf"):

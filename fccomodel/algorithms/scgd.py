@@ -15,8 +15,10 @@ def begin(state, F, h):
 
 
 def two_scale_step(state, F, h):
-    """u <- (1 - beta_k) u + beta_k F(w; B);  w <- prox(w - alpha_k J(w; B)' grad phi(u)), alpha_k ~
-    k^-3/4, beta_k ~ k^-1/2."""
+    """u <- (1 - beta_k) u + beta_k F(w; B);  w <- prox(w - alpha_k J(w; B)' grad phi(u)).
+
+    alpha_k ~ k^-3/4, beta_k ~ k^-1/2.
+    """
     at = F.sample(state.w, F.batch())
     alpha, beta = h.eta * decayed(state, h, h.alpha_power), decayed(state, h, h.beta_power)
     state.u = state.u + beta * (at.value - state.u)

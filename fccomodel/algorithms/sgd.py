@@ -1,5 +1,5 @@
-"""SGD on the mean over all rows, in place of the worst of their groups: empirical risk minimisation
-(alexr-2025, section 5.1)."""
+"""SGD on the mean over all rows instead of the worst group: empirical risk minimisation (alexr-2025,
+section 5.1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.base import Algorithm

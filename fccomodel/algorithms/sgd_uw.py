@@ -1,5 +1,5 @@
-"""SGD with up-weighting: on the mean of the groups' risks, in place of the worst of them (alexr-2025,
-section 5.1)."""
+"""SGD with up-weighting: on the mean of the groups' risks instead of the worst (alexr-2025, section
+5.1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.base import Algorithm

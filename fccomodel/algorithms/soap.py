@@ -1,5 +1,5 @@
-"""SOAP: moving averages used as soon as they are updated, no momentum (Qi et al., 2021; sox-2022,
-section 3.1)."""
+"""SOAP: gradients use the updated moving averages, without momentum (Qi et al., 2021; sox-2022, section
+3.1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL

@@ -11,17 +11,14 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """Hyper-parameters of sonex-alexr2-2025, Theorem 4.7.
+    """The schedule of sonex-alexr2-2025, Theorem 4.7.
 
-    They make the noise terms and the initial error in (23) at most eps^2 / 3 each, and the terms of
-    (22) at most 1 / 12.
-
-    First estimates are from eps^-3 samples there (E U_1 = O(eps^3)).
+    The noise terms and the initial error in (23) are at most eps^2 / 3 each, and the terms of (22) at
+    most 1 / 12. First estimates come from eps^-3 samples in the theorem (E U_1 = O(eps^3)).
     """
+    lam = k.eps / k.C_f
     if k.rho_f:
-        lam = min(k.eps / k.C_f, 1 / (2 * k.rho_f))
-    else:
-        lam = k.eps / k.C_f
+        lam = min(lam, 1 / (2 * k.rho_f))
     L_f = k.smoothed(lam)
     L_F = k.smoothness(L_f)
     beta = min(k.eps**2 / (12 * k.spread) if k.spread else 1.0, 2 / 7)

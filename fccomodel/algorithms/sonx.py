@@ -12,20 +12,22 @@ from fccomodel.algorithms.runtime.loops.steps import slow_down, weigh
 
 
 def begin(state, h):
-    """Points are judged by the function that is minimised: the objective plus rho times the violation."""
+    """Judge points by the minimised function: the objective plus rho times the violation."""
     h.weight = h.rho
 
 
 def step_sizes(h, inverse):
-    """The inverse of the gradient's Lipschitz constant, no further than a first step lowers the
-    function itself: in a small batch a kink may be nearer than it is on all rows."""
+    """Choose eta = 1 / L, with L the Lipschitz constant of the gradient, but a smaller step if the first
+    one does not lower the function: on a small batch a kink may be nearer than on all rows."""
     if h.eta <= 0:
         h.eta = inverse(jumps=True)
 
 
 def falling(h, share):
-    """Subgradients do not vanish beside a kink, so that the last iterate is as far from it as its step
-    is long: steps fall as the square of what is left of the stage."""
+    """Let steps fall as the square of the remaining share of the stage.
+
+    Subgradients do not vanish near a kink, so that the last iterate is a step's length away from it.
+    """
     now = h.copy()
     now.eta = share**2 * h.peak
     weigh(now, max(share, 0.1))
@@ -33,9 +35,11 @@ def falling(h, share):
 
 
 def next_stage(h, gained, worst):
-    """Steps shrink from stage to stage. The hinge is exact where rho is above the multipliers: where a
-    stage gained nothing and its violation did not fall as its steps did, rho is larger, and steps
-    as much shorter."""
+    """Shrink steps from stage to stage, and increase rho if constraints stay violated.
+
+    The hinge penalty is exact if rho is above the multipliers. So if a stage brought no improvement, and
+    its violation did not fall with its steps, rho becomes larger, and steps shorter by this factor.
+    """
     h.peak *= 0.85
     if not gained and worst > 1e-3 and worst > 0.9 * h.violated:
         h.rho, h.peak = 4 * h.rho, 0.25 * h.peak

@@ -9,7 +9,7 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sox-2022, proof of Theorem 1 (B.2), with beta <= 2/7 as Lemma 2 needs."""
+    """The schedule of sox-2022, proof of Theorem 1 (B.2), with beta <= 2/7 as Lemma 2 needs."""
     beta = min(k.eps**2 / (12 * k.spread) if k.spread else 1.0, 2 / 7)
     noise = 240 * (k.L_f * k.C_1 * k.sigma) ** 2
     gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, 1 / 5, 5 * k.n / (3 * k.B1) * beta)

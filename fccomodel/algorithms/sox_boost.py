@@ -1,5 +1,5 @@
-"""SOX-boost: SOX in stages, each with half the step, beta and gamma and twice the steps (sox-2022,
-Algorithm 2)."""
+"""SOX-boost: SOX in stages. Each stage halves step, beta and gamma, and takes twice as many steps
+(sox-2022, Algorithm 2)."""
 
 from math import ceil, log2
 
@@ -11,38 +11,42 @@ from fccomodel.algorithms.runtime.loops.steps import adam_step, momentum_step
 
 
 def curved_momentum_step(state, G, h):
-    """Of F + mu |w|^2 / 2 (Corollary 1): G + mu w in the place of G."""
+    """A momentum step for F + mu |w|^2 / 2 (Corollary 1), with G + mu w in place of G."""
     return momentum_step(state, G.add(state.w, alpha=h.mu), h)
 
 
 def curved_adam_step(state, G, h):
-    """The same by Adam-type steps."""
+    """An Adam-type step for F + mu |w|^2 / 2, with G + mu w in place of G."""
     return adam_step(state, G.add(state.w, alpha=h.mu), h)
 
 
 def next_stage(h, gained, worst):
-    """``halve``, once a stage gains nothing, that is, has reached its eps_k."""
+    """Halve after a stage without improvement: it has reached its eps_k."""
     if not gained:
         halve(h, gained, worst)
         h.stage = min(h.stage, h.longest)
 
 
 def halve(h, gained, worst):
-    """eta_k, beta_k, gamma_k proportional to eps_k and T_k to 1 / eps_k, with eps_{k+1} = eps_k / 2
-    (Theorem 2)."""
+    """Halve eta_k, beta_k and gamma_k, which are proportional to eps_k, and double T_k, proportional to
+    1 / eps_k: eps_{k+1} = eps_k / 2 (Theorem 2)."""
     h.peak, h.beta, h.gamma = 0.5 * h.peak, 0.5 * h.beta, 0.5 * h.gamma
     h.stage = 2 * h.stage
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """The first stage of sox-2022, Lemma 6; the others follow by halving. Where F is merely convex, mu
-    |w|^2 / 2 is added with mu = eps / |w_0 - w*|^2, and the sum is minimised to eps / 2: in all eps
-    (proof of Corollary 1)."""
+    """The first stage of sox-2022, Lemma 6; the later stages follow by halving.
+
+    If F is convex but not strongly convex, mu |w|^2 / 2 is added with mu = eps / |w_0 - w*|^2, and the sum
+    is minimised to eps / 2. The total error is then eps (proof of Corollary 1).
+    """
     if k.mu:
-        ridge, eps = (0.0, k.eps)
+        ridge, eps = 0.0, k.eps
     else:
-        ridge, eps = (k.eps / k.diameter**2, k.eps / 2)
-    mu, L_F, C_3 = k.mu or ridge, k.smoothness() + ridge, 40 * (k.L_f * k.C_1 * k.sigma) ** 2
+        ridge, eps = k.eps / k.diameter**2, k.eps / 2
+    mu = k.mu or ridge
+    L_F = k.smoothness() + ridge
+    C_3 = 40 * (k.L_f * k.C_1 * k.sigma) ** 2
     if k.L_f * k.C_g:
         C_4 = min(1 / (4 * L_F), 1 / (9 * k.L_f * k.C_1 * k.C_g))
     else:
@@ -59,7 +63,8 @@ def theory(k: Constants) -> dict[str, float]:
     eta = min(bounds)
     beta = eta / C_4
     gamma = min(10 * k.n * beta / (3 * k.B1), 1 / 5)
-    stage, doublings = ceil(max(12 / mu, 96 * C_4) / eta), ceil(log2(max(eps_1 / eps, 1.0))) + 1
+    stage = ceil(max(12 / mu, 96 * C_4) / eta)
+    doublings = ceil(log2(max(eps_1 / eps, 1.0))) + 1
     values = {"eta": eta, "beta": beta, "gamma": gamma, "mu": ridge, "stage": stage}
     return {**values, "iterations": stage * (2.0**doublings - 1)}
 

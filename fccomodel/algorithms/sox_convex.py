@@ -1,5 +1,5 @@
-"""SOX without momentum, projected: the average iterate, for convex F (sox-2022, section 3.4 and
-Theorem 3)."""
+"""SOX for convex F, without momentum, with projections; the answer is the average iterate (sox-2022,
+section 3.4 and Theorem 3)."""
 
 from math import sqrt
 
@@ -11,9 +11,10 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sox-2022, Theorem 5: each of nine terms is at most eps / 9; gamma = 1 / (1 + tau). C_Omega is
-    the ``diameter``, and C_f C_g C_Omega stands for the bound of f* as well, of which the paper
-    says that there is one."""
+    """The schedule of sox-2022, Theorem 5: each of nine terms is at most eps / 9, gamma = 1 / (1 + tau).
+
+    C_Omega is the ``diameter``. The paper assumes a bound of f*; here it is C_f C_g C_Omega.
+    """
     C = k.C_f * k.C_g * sqrt(k.C_f**2 * (k.C_g**2 + k.zeta**2 / k.B2))
     far = (k.C_g * k.diameter) ** 2
     eta = min(k.B1 * k.eps / (9 * k.n * C), k.eps / (9 * (k.C_f * k.C_g) ** 2))

@@ -1,5 +1,5 @@
-"""VRSC-PG: values and Jacobians corrected at a reference point, epochs of one length (Huo et al. 2018,
-Algorithm 1)."""
+"""VRSC-PG: values and Jacobians corrected at a reference point, in epochs of constant length (Huo et al.
+2018, Algorithm 1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.base import Algorithm
@@ -8,12 +8,12 @@ from fccomodel.algorithms.runtime.loops.vector_estimates import corrected, refer
 
 
 def begin(state, F, h):
-    """The reference point of an epoch: the last iterate."""
+    """The reference point of an epoch is the last iterate."""
     refer(state, F, state.w)
 
 
 def corrected_step(state, F, h):
-    """w <- prox_{eta R}(w - eta v), v the corrected gradient."""
+    """w <- prox_{eta R}(w - eta v) with the corrected gradient v."""
     eta = 0.5 * h.eta
     state.w = F.prox(state.w - eta * corrected(state, F), eta)
 

@@ -1,1 +1,1 @@
-"""What people touch: Python, the command line, displays, comparisons, results."""
+"""The interfaces for people: Python, the command line, displays, comparisons, results."""

@@ -169,6 +169,11 @@ def no_package(what: str, error: ImportError) -> Diagnostic:
     return PACKAGE.error(f"{what} cannot be made: {package} is not installed", fix=f"pip install {package}")
 
 
+def no_tracker(package: str) -> Diagnostic:
+    """Values of a run are written by the tracker's own package."""
+    return PACKAGE.error(f"{package} is not installed", fix=f"pip install {package}")
+
+
 # ------------------------------------------------------------------------------------------- labels
 def no_axis(name: str, axes: Sequence[str]) -> Diagnostic:
     """An entry is chosen along axes that the array has."""

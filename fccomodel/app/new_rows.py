@@ -1,5 +1,4 @@
-"""Solves with what is said of new rows: margins of sampled constraints, and an interval of the
-optimality gap.
+"""Solves with statements about new rows: margins of sampled constraints, and an interval of the gap.
 
 Both come from the same answers on resampled rows (``report/new_rows/population.py``,
 ``report/new_rows/margins.py``). An answer is found as the first one is: by the interior-point

@@ -242,8 +242,9 @@ def _checked(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> bo
 
 
 def _units(built: Conic, units: scaling.Scaled | None) -> tuple[np.ndarray, np.ndarray]:
-    """Which columns are the model's variables, and the factor from their entries to the model's
-    units."""
+    """A mask of the columns that are the model's variables, and the factors from their entries to the
+    model's units.
+    """
     own = np.zeros(len(built.program.q), dtype=bool)
     for first, shape in built.layout.values():
         own[first : first + int(np.prod(shape))] = True

@@ -1,8 +1,7 @@
-"""Arrays of affine functions of a conic program's variables, with the linear operations of a torch
-tensor.
+"""Arrays of affine functions of a conic program's variables, with the linear operations of a tensor.
 
-The evaluator walks a model with these arrays in place of tensors. Changes of layout (reshape,
-select, spread along axes) move references to rows; only sums and products make new rows.
+The evaluator evaluates a model with these arrays instead of tensors. Changes of layout, such as
+reshaping and selection, copy references to rows; only sums and products make new rows.
 """
 
 from __future__ import annotations
@@ -15,11 +14,15 @@ import numpy as np
 import torch
 from scipy import sparse
 
-# The relation of a row to the value that it stands for. Multiplying a row by -1 negates it.
-EXACT = 0  # the value itself
-OVER = 1  # an upper estimate of a convex function
-UNDER = -1  # a lower estimate of a concave function
-NEITHER = 2  # a mixture, on which no condition is allowed
+# The relation of a row to the value that it represents. A row times -1 has minus this relation.
+#: The row is the value.
+EXACT = 0
+#: The row is an upper estimate of a convex function.
+OVER = 1
+#: The row is a lower estimate of a concave function.
+UNDER = -1
+#: The row is a sum of upper and lower estimates, on which no condition is allowed.
+NEITHER = 2
 
 
 class NotConic(Exception):
@@ -93,11 +96,12 @@ class Affine:
 
     def expand(self, *shape: Any) -> Affine:
         """The array repeated along dimensions of length 1 (-1: keep the length)."""
-        sizes = _given(shape)
+        sizes = list(_given(shape))
         old = (1,) * (len(sizes) - self.ndim) + self.index.shape
-        return self.laid(
-            np.broadcast_to(self.index, [o if n == -1 else n for n, o in zip(sizes, old, strict=True)])
-        )
+        for dim, size in enumerate(sizes):
+            if size == -1:
+                sizes[dim] = old[dim]
+        return self.laid(np.broadcast_to(self.index, sizes))
 
     def expand_as(self, other: Any) -> Affine:
         """The array expanded to the shape of another."""
@@ -127,11 +131,13 @@ class Affine:
         return self.laid(np.swapaxes(self.index, -1, -2))
 
     def __getitem__(self, key: Any) -> Affine:
-        if isinstance(key, tuple):
-            keys = key
-        else:
-            keys = (key,)
-        return self.laid(self.index[tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in keys)])
+        if not isinstance(key, tuple):
+            key = (key,)
+        keys = list(key)
+        for k, part in enumerate(keys):
+            if isinstance(part, torch.Tensor):
+                keys[k] = part.numpy()
+        return self.laid(self.index[tuple(keys)])
 
     def select(self, dim: int, at: int) -> Affine:
         """One slice along a dimension."""
@@ -162,11 +168,11 @@ class Affine:
         return self.rows[at], self.const[at], self.kind[at]
 
     def upper(self) -> Affine:
-        """The array, with its rows marked as estimates from above."""
+        """The array with all rows marked as upper estimates."""
         return Affine(self.rows, self.const, np.full_like(self.kind, OVER), self.index)
 
     def lower(self) -> Affine:
-        """The array, with its rows marked as estimates from below."""
+        """The array with all rows marked as lower estimates."""
         return Affine(self.rows, self.const, np.full_like(self.kind, UNDER), self.index)
 
     @property
@@ -188,10 +194,10 @@ class Affine:
             rows, const, kind = left.entries()
             return _fresh(rows, const + right.ravel(), kind, left.index.shape)
         shape = np.broadcast_shapes(self.index.shape, other.index.shape)
-        (a, b, k), (c, d, m) = (x.laid(np.broadcast_to(x.index, shape)).entries() for x in (self, other))
-        a, c = level(a, c)
-        kind = np.where(k == EXACT, m, np.where((m == EXACT) | (k == m), k, NEITHER)).astype(np.int8)
-        return _fresh(a + c, b + d, kind, shape)
+        rows, const, kind = self.laid(np.broadcast_to(self.index, shape)).entries()
+        more_rows, more_const, more_kind = other.laid(np.broadcast_to(other.index, shape)).entries()
+        rows, more_rows = level(rows, more_rows)
+        return _fresh(rows + more_rows, const + more_const, _mixed(kind, more_kind), shape)
 
     __radd__ = __add__
 
@@ -212,12 +218,8 @@ class Affine:
         left, right = _spread(self, given)
         rows, const, kind = left.entries()
         factors = right.ravel()
-        return _fresh(
-            sparse.diags_array(factors) @ rows,
-            const * factors,
-            _turned(kind, np.sign(factors)),
-            left.index.shape,
-        )
+        kind = _turned(kind, np.sign(factors))
+        return _fresh(sparse.diags_array(factors) @ rows, const * factors, kind, left.index.shape)
 
     __rmul__ = __mul__
 
@@ -235,16 +237,18 @@ class Affine:
     def sum(self, dim: Any = None, keepdim: bool = False) -> Affine:
         """Sums along one or several dimensions, or over all."""
         if dim is None:
-            dims = tuple(range(self.ndim))
-        else:
-            dims = tuple(d % self.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
-        kept = [1 if d in dims else n for d, n in enumerate(self.index.shape)]
-        places = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), self.index.shape)
-        if keepdim:
-            shape = kept
-        else:
-            shape = [n for d, n in enumerate(self.index.shape) if d not in dims]
-        return self.gathered(places.ravel(), math.prod(kept)).reshape(shape)
+            dim = tuple(range(self.ndim))
+        elif not isinstance(dim, tuple):
+            dim = (dim,)
+        dims = [d % self.ndim for d in dim]
+        shape = list(self.index.shape)
+        for d in dims:
+            shape[d] = 1
+        places = np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), self.index.shape)
+        sums = self.gathered(places.ravel(), math.prod(shape))
+        if not keepdim:
+            shape = [n for d, n in enumerate(shape) if d not in dims]
+        return sums.reshape(shape)
 
     def mean(self, dim: Any = None) -> Affine:
         """Means along one or several dimensions, or over all."""
@@ -252,26 +256,23 @@ class Affine:
         return total * (total.numel() / self.numel())
 
     def gathered(self, places: np.ndarray, count: int) -> Affine:
-        """Sums of the entries, taken in order, by place."""
+        """``count`` sums of entries; ``places`` has the number of its sum for every entry in order."""
         at = self.index.ravel()
         sums = sparse.csr_matrix((np.ones(len(at)), (places, at)), shape=(count, len(self.const)))
-        kinds = [sums @ (self.kind == kind) > 0 for kind in (OVER, UNDER, NEITHER)]
-        kind = np.where(
-            kinds[2] | (kinds[0] & kinds[1]),
-            NEITHER,
-            np.where(kinds[0], OVER, np.where(kinds[1], UNDER, EXACT)),
-        )
-        return _fresh(sums @ self.rows, sums @ self.const, kind.astype(np.int8), (count,))
+        over, under, neither = (sums @ (self.kind == kind) > 0 for kind in (OVER, UNDER, NEITHER))
+        kind = np.full(count, EXACT, dtype=np.int8)
+        kind[under] = UNDER
+        kind[over] = OVER
+        kind[neither | (over & under)] = NEITHER
+        return _fresh(sums @ self.rows, sums @ self.const, kind, (count,))
 
     def transformed(self, matrix: Any) -> Affine:
-        """The product of each row of an exact array (m, n) with a sparse matrix (k, n): an array
-        (m, k)."""
-        rows, const, kind = self.entries()
+        """The products (m, k) of each row of an exact array (m, n) with a sparse matrix (k, n)."""
+        rows, const, _ = self.entries()
         count = self.shape[0]
         whole = sparse.csr_matrix(sparse.kron(sparse.eye_array(count), matrix))
-        return _fresh(
-            whole @ rows, whole @ const, np.zeros(whole.shape[0], dtype=np.int8), (count, matrix.shape[0])
-        )
+        exact = np.full(whole.shape[0], EXACT, dtype=np.int8)
+        return _fresh(whole @ rows, whole @ const, exact, (count, matrix.shape[0]))
 
     def __matmul__(self, other: Any) -> Affine:
         return _product(self, other)
@@ -322,23 +323,36 @@ def joined(parts: Sequence[Any], dim: int = 0) -> Affine:
 
 
 def _united(parts: Sequence[Affine], laid: Callable[[list[np.ndarray]], np.ndarray]) -> Affine:
-    """Arrays joined into one; ``laid`` joins their indices. Rows that several share are stored
-    once."""
-    different = {(id(part.rows), id(part.const), id(part.kind)): part for part in parts}
-    starts = dict(
-        zip(different, np.cumsum([0, *(len(part.const) for part in different.values())]), strict=False)
-    )
+    """Arrays joined into one; ``laid`` joins their indices.
+
+    Rows that several arrays share are stored once.
+    """
+    different: dict[tuple[int, int, int], Affine] = {}
+    starts: dict[tuple[int, int, int], int] = {}
+    count = 0
+    indices = []
+    for part in parts:
+        key = (id(part.rows), id(part.const), id(part.kind))
+        if key not in different:
+            different[key] = part
+            starts[key] = count
+            count += len(part.const)
+        indices.append(part.index + starts[key])
     columns = max(part.rows.shape[1] for part in parts)
     rows = sparse.vstack([widened(part.rows, columns) for part in different.values()], format="csr")
-    index = laid([part.index + starts[id(part.rows), id(part.const), id(part.kind)] for part in parts])
-    const, kind = (
-        np.concatenate([getattr(part, name) for part in different.values()]) for name in ("const", "kind")
-    )
-    return Affine(rows, const, kind, index)
+    const = np.concatenate([part.const for part in different.values()])
+    kind = np.concatenate([part.kind for part in different.values()])
+    return Affine(rows, const, kind, laid(indices))
 
 
 def _fresh(rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, shape: Sequence[int]) -> Affine:
     return Affine(sparse.csr_matrix(rows), const, kind, np.arange(len(const)).reshape(shape))
+
+
+def _mixed(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The kinds of sums of two rows of these kinds."""
+    mixed = np.where((other == EXACT) | (one == other), one, NEITHER)
+    return np.where(one == EXACT, other, mixed).astype(np.int8)
 
 
 def _given(shape: tuple[Any, ...]) -> tuple[int, ...]:

@@ -1,7 +1,6 @@
-"""A conic program under construction: its variables, and the cones in which affine functions must
-lie.
+"""A conic program under construction: its variables, and cones that contain affine functions of them.
 
-minimise q.z + sum_k c_k |u_k(z)|^2 s.t. affine functions of z in cones
+minimise q.z + sum_k c_k |u_k(z)|^2   subject to affine functions of z in cones
 """
 
 from __future__ import annotations
@@ -32,12 +31,15 @@ CURVED = ("exponential", "power")
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows of affine functions in one kind of cone: as many cones of ``size`` rows each.
+    """Rows of affine functions in cones of one kind.
 
     kind   zero, nonneg, second_order, rotated (t y >= |u|^2 for rows t, y, u), exponential, power
            or semidefinite (the upper triangles, column by column, with entries beside the diagonal
            times sqrt 2)
-    power  the exponent of power cones
+    rows   matrix of the affine functions
+    const  constants of the affine functions
+    size   number of rows of one cone
+    power  exponent of power cones
     """
 
     kind: str
@@ -49,9 +51,13 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Powers:
-    """The conditions t_k >= |u_k|_p^p for the rows u_k, of ``size`` entries, of an array.
+    """The conditions t_k >= |u_k|_p^p for the rows u_k of an array.
 
-    ``first`` is the first column of t.
+    first        the first column of t
+    count        the number of entries of t
+    rows, const  the entries of all u_k
+    size         the number of entries of one u_k
+    exponent     p
     """
 
     first: int
@@ -67,14 +73,9 @@ class Powers:
         return np.arange(self.first, self.first + self.count)
 
     def of(self, columns: np.ndarray, weights: np.ndarray) -> Affine:
-        """The rows u_k of these columns, times w^(1/p), one after the other."""
+        """The rows u_k for some columns t_k, each times its weight to the power 1/p, one after the other."""
         places = ((columns - self.first)[:, None] * self.size + np.arange(self.size)).ravel()
-        part = Affine(
-            self.rows[places],
-            self.const[places],
-            np.zeros(len(places), dtype=np.int8),
-            np.arange(len(places)),
-        )
+        part = _exact(self.rows[places], self.const[places])
         return part * np.repeat(weights ** (1 / self.exponent), self.size)
 
 
@@ -95,16 +96,17 @@ class Cones:
         """Add variables of this shape."""
         count = math.prod(shape)
         place = np.arange(count)
-        rows = sparse.csr_matrix(
-            (np.ones(count), (place, self.columns + place)), shape=(count, self.columns + count)
-        )
+        columns = self.columns + place
         self.columns += count
+        rows = sparse.csr_matrix((np.ones(count), (place, columns)), shape=(count, self.columns))
         return Affine(rows, np.zeros(count), np.full(count, EXACT, dtype=np.int8), place.reshape(shape))
 
     # ----------------------------------------------------------------------------------- conditions
     def nonneg(self, u: Affine) -> int:
-        """State u >= 0, entry by entry, and return the place of the block. An estimate must be a
-        lower one."""
+        """State u >= 0, entry by entry, and return the number of the block.
+
+        u is exact or a lower estimate.
+        """
         return self._add("nonneg", u, UNDER)
 
     def zero(self, u: Affine) -> int:
@@ -147,8 +149,8 @@ class Cones:
     def _tower(self, w: Affine, parts: list[tuple[Affine, int]], whole: int) -> int:
         """State that w^n is at most the product of the parts, each as often as its count says.
 
-        n = ``whole`` is a power of 2. The condition uses means of pairs, and means of these (F.
-        Alizadeh, D. Goldfarb, Second-order cone programming, 2003).
+        n = ``whole`` is a power of 2. The condition is stated by geometric means of pairs, of pairs of
+        these means, and so on (F. Alizadeh, D. Goldfarb, Second-order cone programming, 2003).
         """
         while True:
             once = [u for u, count in parts if count % 2]
@@ -183,7 +185,8 @@ class Cones:
         t = self.variable(u.shape[:-1])
         rows, const, _ = u.entries()
         self._count(rows.nnz)
-        self.squares_.append(Powers(int(self.columns - t.numel()), t.numel(), rows, const, u.shape[-1]))
+        first = int(self.columns - t.numel())
+        self.squares_.append(Powers(first, t.numel(), rows, const, u.shape[-1]))
         return t.upper()
 
     def powers(self, u: Affine, p: float) -> Affine:
@@ -192,12 +195,15 @@ class Cones:
             raise NotConic("the power of an estimate")
         t = self.variable(u.shape)
         rows, const, _ = u.entries()
-        self.powers_.append(Powers(int(self.columns - t.numel()), t.numel(), rows, const, exponent=p))
+        first = int(self.columns - t.numel())
+        self.powers_.append(Powers(first, t.numel(), rows, const, exponent=p))
         return t.upper()
 
     def norm_of(self, u: Affine, p: float = 2.0) -> Affine | None:
-        """Upper estimates of u^(1/p) for sums u = c + sum_k c_k |u_k|^p without negative
-        coefficients, or None."""
+        """Upper estimates of u^(1/p) for sums u = c + sum_k c_k |u_k|^p, or None.
+
+        It is None if u is not such a sum, or if c or a c_k is negative.
+        """
         rows, const, _ = u.entries()
         rows.eliminate_zeros()
         if (const < 0).any() or (rows.data < 0).any():
@@ -218,8 +224,10 @@ class Cones:
                 self.norm(t[alike[0]], joined([*parts, constant(levels[levels > 0])]), p)
                 continue
             (part,) = parts
-            together = [part.reshape(len(alike), -1), *([constant(levels[:, None])] if levels[0] else [])]
-            self.norm(t[alike], joined(together, -1), p)
+            columns_of_norm = [part.reshape(len(alike), -1)]
+            if levels[0]:
+                columns_of_norm.append(constant(levels[:, None]))
+            self.norm(t[alike], joined(columns_of_norm, -1), p)
         return t.upper().reshape(u.shape)
 
     def dual(self, kind: str, y: Affine, power: float = 0.5) -> None:
@@ -230,9 +238,8 @@ class Cones:
             self.second_order(y.select(-1, 0), y.narrow(-1, 1, y.shape[-1] - 1))
         elif kind == "rotated":
             inner = [y.select(-1, k) * 0.5 for k in range(2, y.shape[-1])]
-            self._cone(
-                "rotated", [y.select(-1, 0), y.select(-1, 1), *inner], (UNDER, UNDER, *[EXACT] * len(inner))
-            )
+            parts = [y.select(-1, 0), y.select(-1, 1), *inner]
+            self._cone("rotated", parts, (UNDER, UNDER, *[EXACT] * len(inner)))
         elif kind == "exponential":
             u, v, w = (y.select(-1, k) for k in range(3))
             self.exponential(u - v, -u, w)
@@ -252,13 +259,8 @@ class Cones:
         self.nonneg(t - r.sum(-1))
 
     def stated(self, powers: Powers) -> None:
-        """The powers as cones."""
-        t = Affine(
-            _unit(powers.columns),
-            np.zeros(powers.count),
-            np.zeros(powers.count, dtype=np.int8),
-            np.arange(powers.count),
-        )
+        """State the conditions of a record by cones."""
+        t = _exact(_unit(powers.columns), np.zeros(powers.count))
         u = powers.of(powers.columns, np.ones(powers.count)).reshape(powers.count, powers.size)
         if powers.exponent == 2:
             parts = [t, constant(np.ones(powers.count)), *(u.select(-1, k) for k in range(powers.size))]
@@ -278,11 +280,13 @@ class Cones:
 
     # -------------------------------------------------------------------------------------- helpers
     def _add(self, kind: str, u: Affine, allowed: int) -> int:
+        """Add a block of cones with one row each."""
         rows, const, kinds = u.entries()
         _check(kinds, allowed)
         return self._append(Block(kind, rows, const))
 
     def _cone(self, kind: str, parts: list[Affine], allowed: Sequence[int], power: float = 0.5) -> int:
+        """Add a block of cones whose rows are the entries of ``parts``; ``allowed`` are their kinds."""
         shape = np.broadcast_shapes(*(part.index.shape for part in parts))
         if kind in CURVED:
             self.room(math.prod(shape))
@@ -303,36 +307,50 @@ class Cones:
         self.room(0)
 
     def room(self, curved: int) -> None:
-        """Raise NotConic if so many more cones that are not symmetric would make the program too
-        large."""
+        """Raise NotConic if ``curved`` more cones that are not symmetric would make the program too large."""
         if self.numbers > MAX_NUMBERS or self.curved + curved > MAX_CURVED:
             raise NotConic("a larger program than an interior-point method takes")
 
 
 def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> list[np.ndarray]:
-    """Groups of rows that can be stated together: of equal length and one ``owner``, all with a
-    constant or all without."""
-    counts, row = np.diff(rows.indptr), np.repeat(np.arange(len(const)), np.diff(rows.indptr))
-    first, last = np.full(len(const), np.iinfo(np.int64).max), np.full(len(const), -1)
+    """Groups of rows that can be stated together.
+
+    The rows of a group have equal lengths and one owner, and all of them or none has a constant.
+    """
+    counts = np.diff(rows.indptr)
+    row = np.repeat(np.arange(len(const)), counts)
+    first = np.full(len(const), np.iinfo(np.int64).max)
+    last = np.full(len(const), -1)
     np.minimum.at(first, row, owner)
     np.maximum.at(last, row, owner)
+    # A row with several owners is a group of its own.
     alone = np.where(first == last, -1, np.arange(len(const)))
-    _, which = np.unique(np.stack([counts, last, const > 0, alone]), axis=1, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
+    keys = np.stack([counts, last, const > 0, alone])
+    _, group = np.unique(keys, axis=1, return_inverse=True)
+    group = group.ravel()
+    order = np.argsort(group, kind="stable")
     if len(order):
-        return np.split(order, np.flatnonzero(np.diff(which.ravel()[order])) + 1)
+        return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
     return []
 
 
+def _exact(rows: sparse.csr_matrix, const: np.ndarray) -> Affine:
+    """A vector of exact affine functions."""
+    return Affine(rows, const, np.full(len(const), EXACT, dtype=np.int8), np.arange(len(const)))
+
+
 def _affine(value: Any) -> Affine:
+    """The value itself, or a constant as affine functions."""
     if isinstance(value, Affine):
         return value
     return constant(np.asarray(value, dtype=np.float64))
 
 
 def _check(kinds: np.ndarray, allowed: int) -> None:
-    """Check that an estimate is on the side on which its condition implies that of the estimated
-    function."""
+    """Raise NotConic unless every row is exact or an estimate of the allowed kind.
+
+    Then the condition on an estimate implies the condition on the estimated function.
+    """
     if ((kinds != EXACT) & (kinds != allowed)).any():
         raise NotConic(
             "a convex function where only a concave or affine one keeps the problem convex, or the reverse"
@@ -350,14 +368,16 @@ class Assembled(ConeProgram):
     constant: float
 
 
-#: The largest number of variables for which a sum of squares becomes a quadratic form of these
-#: variables; otherwise it becomes one of new variables.
+#: The largest number of variables whose quadratic form replaces a sum of squares. For more variables,
+#: the rows of the squares become new variables.
 MAX_QUADRATIC_VARIABLES = 400
 
 
 def assembled(cones: Cones, objective: Affine) -> Assembled:
-    """The program as numbers. Squares that only the objective uses go into its quadratic part,
-    others into cones."""
+    """The program as numbers.
+
+    Squares that only the objective uses become its quadratic part; other squares become cones.
+    """
     rows, const, kinds = objective.entries()
     _check(kinds, OVER)
     q = np.zeros(cones.columns)
@@ -375,17 +395,12 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
             cones.stated(squares)
             continue
         q[places] = 0.0
-        u_rows, u_const, keep = squares.rows, squares.const, weights > 0
-        u_rows, u_const, weights = u_rows[keep], u_const[keep], weights[keep]
-        if (
-            np.count_nonzero(np.bincount(u_rows.indices)) > MAX_QUADRATIC_VARIABLES
-            and u_rows.nnz > 2 * u_rows.shape[0]
-        ):
+        positive = weights > 0
+        u_rows, u_const, weights = squares.rows[positive], squares.const[positive], weights[positive]
+        variables = np.count_nonzero(np.bincount(u_rows.indices))
+        if variables > MAX_QUADRATIC_VARIABLES and u_rows.nnz > 2 * u_rows.shape[0]:
             fresh = cones.variable((u_rows.shape[0],))
-            cones.zero(
-                Affine(u_rows, u_const, np.zeros(len(u_const), dtype=np.int8), np.arange(len(u_const)))
-                - fresh
-            )
+            cones.zero(_exact(u_rows, u_const) - fresh)
             q = np.concatenate([q, np.zeros(u_rows.shape[0])])
             u_rows, u_const = fresh.rows, np.zeros(u_rows.shape[0])
         q[: u_rows.shape[1]] += 2 * (u_rows.T @ (weights * u_const))
@@ -397,29 +412,27 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
         part = part.tocoo()
         P = P + sparse.csc_matrix((part.data, (part.row, part.col)), shape=(n, n))
     q = np.concatenate([q, np.zeros(n - len(q))])
-    matrices, sides, kinds_, places_ = [], [], [], []
+    matrices, sides, kinds_of_cones, starts = [], [], [], []
     first = 0
     for block in cones.blocks:
-        places_.append(first)
+        starts.append(first)
         first += len(block.const)
         matrices.append(-widened(block.rows, n))
         sides.append(block.const)
         if block.kind in ("zero", "nonneg"):
-            kinds_.append((block.kind, len(block.const), 0.0))
+            kinds_of_cones.append((block.kind, len(block.const), 0.0))
         else:
-            kinds_ += [(block.kind, block.size, block.power)] * (len(block.const) // block.size)
+            count = len(block.const) // block.size
+            kinds_of_cones += [(block.kind, block.size, block.power)] * count
+    A = sparse.csc_matrix((0, n))
+    b = np.zeros(0)
     if matrices:
         A = sparse.vstack(matrices, format="csc")
-    else:
-        A = sparse.csc_matrix((0, n))
-    if sides:
         b = np.concatenate(sides)
-    else:
-        b = np.zeros(0)
-    return Assembled(sparse.triu(P, format="csc"), q, A, b, kinds_, places_, total)
+    return Assembled(sparse.triu(P, format="csc"), q, A, b, kinds_of_cones, starts, total)
 
 
 def _unit(places: np.ndarray) -> sparse.csr_matrix:
-    return sparse.csr_matrix(
-        (np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), int(places[-1]) + 1)
-    )
+    """The matrix that selects the variables at some ascending places."""
+    shape = (len(places), int(places[-1]) + 1)
+    return sparse.csr_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=shape)

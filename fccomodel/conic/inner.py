@@ -1,4 +1,4 @@
-"""The maximum over a set of vectors q of an affine function of q less a convex one, by its conic dual:
+"""The maximum over a set of vectors q of an affine function minus a convex function, by its conic dual:
 
       max over q of r.q + g.z + v   s.t. R z + k in K, z = (q, ...)
     = min over y in K* of k.y + v   s.t. R'y + g + (r, 0) = 0
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 
 def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
-    """An estimate of the maximum (of the minimum, for ``min``) over the set of the reduction's only
-    binder."""
+    """An upper estimate of a maximum, or for ``min`` a lower estimate of a minimum, over a set of vectors."""
     (binder,) = node.binders
     assert isinstance(binder.domain, ir.VectorSet)
     sign = float(reductions.of(node).sign)
@@ -41,10 +40,10 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
     axes = tuple(sorted(lengths))
     outer = tuple(lengths[axis] for axis in axes)
     shape = elements.shape(walk.bound, binder.domain.shape)
-    v, r = linear(
-        walk, [t for t in terms if affine(t[1], binder)], binder, env, axes, (*outer, math.prod(shape))
-    )
-    cones, g = concave(walk, [t for t in terms if not affine(t[1], binder)], binder, shape)
+    affine_terms = [term for term in terms if affine(term[1], binder)]
+    other_terms = [term for term in terms if not affine(term[1], binder)]
+    v, r = linear(walk, affine_terms, binder, env, axes, (*outer, math.prod(shape)))
+    cones, g = concave(walk, other_terms, binder, shape)
     if not r.exact:
         larger = walk.cones.variable(tuple(r.shape))
         walk.cones.nonneg(larger - r)
@@ -53,11 +52,16 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
 
 
 def parts(node: ir.Expr, q: ir.Binder, factor: float) -> Iterator[tuple[float, ir.Expr]]:
-    """The summands of a body, each with its factors."""
-    if isinstance(node, ir.Apply) and node.op in ("add", "sub") and not affine(node, q):
+    """The terms of a sum or difference, each with its factor; a term may be affine in q as a whole."""
+    if affine(node, q) or not isinstance(node, ir.Apply):
+        yield factor, node
+    elif node.op == "add":
         yield from parts(node.args[0], q, factor)
-        yield from parts(node.args[1], q, factor if node.op == "add" else -factor)
-    elif isinstance(node, ir.Apply) and node.op == "neg" and not affine(node, q):
+        yield from parts(node.args[1], q, factor)
+    elif node.op == "sub":
+        yield from parts(node.args[0], q, factor)
+        yield from parts(node.args[1], q, -factor)
+    elif node.op == "neg":
         yield from parts(node.args[0], q, -factor)
     else:
         yield factor, node
@@ -71,10 +75,10 @@ def linear(
     axes: tuple[int, ...],
     shape: tuple[int, ...],
 ) -> tuple[Any, Any]:
-    """The value at q = 0 and the coefficients of q's entries, from the values at all unit
-    vectors."""
+    """The value at q = 0 and the coefficients of q's entries, from the values at all unit vectors."""
     assert isinstance(q.domain, ir.VectorSet)
-    n, axis = shape[-1], new_axis()
+    n = shape[-1]
+    axis = new_axis()
     units = torch.cat([torch.zeros(1, n), torch.eye(n)]).to(torch.float64)
     at = Named(units.reshape(n + 1, *elements.shape(walk.bound, q.domain.shape)), (axis,))
     total: Any = constants(np.zeros((*shape[:-1], n + 1)))
@@ -87,8 +91,7 @@ def linear(
 def concave(
     walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, shape: tuple[int, ...]
 ) -> tuple[Cones, Affine]:
-    """The set and the terms without variables of the model, as conditions on q (first) and further
-    variables."""
+    """The set and the terms without variables of the model, as a conic program whose first variable is q."""
     inner = walk.beside()
     variable = inner.cones.variable(shape)
     assert isinstance(q.domain, ir.VectorSet)
@@ -117,7 +120,8 @@ def concave(
 
 def dual(cones: Cones, inner: Cones, g: Affine, r: Affine) -> Affine:
     """The minimum of k.y plus the constant of g, by new variables y of the model's program."""
-    n, m = r.shape[-1], sum(len(block.const) for block in inner.blocks)
+    n = r.shape[-1]
+    m = sum(len(block.const) for block in inner.blocks)
     outer = tuple(r.shape[:-1])
     count = math.prod(outer)
     rows = sparse.vstack([widened(block.rows, inner.columns) for block in inner.blocks], format="csr")
@@ -132,5 +136,7 @@ def dual(cones: Cones, inner: Cones, g: Affine, r: Affine) -> Affine:
         part = y.narrow(-1, first, len(block.const))
         cones.dual(block.kind, part.reshape(-1, block.size), block.power)
         first += len(block.const)
-    level = (y * np.concatenate([block.const for block in inner.blocks])).sum(-1) + float(g.entries()[1][0])
+    _, constant_of_g, _ = g.entries()
+    k = np.concatenate([block.const for block in inner.blocks])
+    level = (y * k).sum(-1) + float(constant_of_g[0])
     return level.reshape(outer)

@@ -1,8 +1,8 @@
-"""Constraints on monotone functions as constraints on their arguments: log(1 + x^2) <= 5 as 1 + x^2
-<= e^5.
+"""Constraints on monotone functions as constraints on their arguments: log(1 + x^2) <= 5 as 1 + x^2 <=
+e^5.
 
-A function that is neither convex nor concave enough may still have convex level sets (A. Agrawal,
-S. Boyd, Disciplined quasiconvex programming, 2020).
+A function that is not convex may have convex level sets (A. Agrawal, S. Boyd, Disciplined quasiconvex
+programming, 2020).
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ PARTIAL = ("log", "sqrt")
 def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
     """State body <= 0 without its outermost monotone functions.
 
-    Returns the place of the condition, and the change of the body for a unit change of the
-    remaining argument. Raises NotConic if no such functions make it conic.
+    Returns the number of the condition, and the change of the body for a unit change of the remaining
+    argument. Raises NotConic if the condition is not conic without any of these functions.
     """
-    node, level, sign, slope = body, 0.0, 1.0, 1.0  # sign * node <= sign * level
+    # The condition is sign * node <= sign * level.
+    node, level, sign, slope = body, 0.0, 1.0, 1.0
     while True:
         node, level, turned, factor = _inside(walk, node, env, level)
         sign, slope = sign * turned, slope * factor
@@ -54,12 +55,11 @@ def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
 
 
 def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
-    """State body <= 0 as a bound of an affine function, if the body is monotone in one: log(x) >=
-    30 as x >= exp(30).
+    """State body <= 0 as a bound of an affine function, such as log(x) >= 30 as x >= exp(30).
 
-    Returns the place of the condition, and the change of the body for a unit change of the affine
-    function. Returns None if there is no such form, or if it says less because the argument of a
-    root or a logarithm might be negative.
+    Returns the number of the condition, and the change of the body for a unit change of the affine
+    function. Returns None if the body is not monotone in an affine function, or if the argument of a root
+    or a logarithm might be negative, which the bound would allow.
     """
     node, level, sign, slope, curved = body, 0.0, 1.0, 1.0, False
     try:
@@ -79,8 +79,7 @@ def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
 
 
 def _affine(node: ir.Expr) -> bool:
-    """Whether an expression is written as an affine one: sums, multiples and entries of
-    variables."""
+    """Whether an expression is written as an affine one: sums, multiples and entries of variables."""
     if isinstance(node, ir.Var) or not ir.variables_of(node):
         return True
     atom = atoms.of(node)
@@ -94,8 +93,10 @@ def _total(body: ir.Expr) -> bool:
 
 
 def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
-    """Whether body <= 0 is known (by ``see``) to be convex, as it stands or without its outermost
-    monotone functions."""
+    """Whether body <= 0 is known to be convex, as written or without its outermost monotone functions.
+
+    ``see`` gives the known facts about an expression.
+    """
     node, sign = body, 1.0
     with suppress(NotConic):
         while not (see(node).convex if sign > 0 else see(node).concave):
@@ -106,8 +107,10 @@ def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
 
 
 def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
-    """State sign * value <= sign * level. Sums of squares are stated by their root, which has the
-    scale of the variables."""
+    """State sign * value <= sign * level.
+
+    A sum of squares is stated by its root, which has the scale of the variables.
+    """
     rest = level - float(value.entries()[1][0])
     root = None
     if sign > 0 and rest > 0:
@@ -118,8 +121,9 @@ def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: floa
 
 
 def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atoms.ScalarAtom, int, float]:
-    """The monotone function at the top, its varying argument, and -1 if it reverses the
-    inequality."""
+    """The outermost monotone function, the place of its varying argument, and -1 if it reverses
+    inequalities.
+    """
     if not isinstance(node, ir.Apply) or not isinstance(atom := atoms.of(node), atoms.ScalarAtom):
         raise NotConic("a constraint that is no monotone function")
     varying = [k for k, arg in enumerate(node.args) if ir.variables_of(arg)]
@@ -128,18 +132,26 @@ def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atom
     direction = atom.monotone(*map(where, node.args), argument=varying[0])
     if direction not in ("increasing", "decreasing"):
         raise NotConic("a constraint on a function that is not monotone")
-    return atom, varying[0], 1.0 if direction == "increasing" else -1.0
+    if direction == "increasing":
+        return atom, varying[0], 1.0
+    return atom, varying[0], -1.0
 
 
 def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
-    """One step inwards: the argument, its level, -1 if the inequality is reversed, and the
-    function's slope there."""
+    """The argument of the outermost monotone function, and the inequality for it.
+
+    The result is the argument, its level, -1 if the inequality is reversed, and the function's slope there.
+    """
     atom, k, turned = _monotone(node, walk.where)
-    constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
+    values = [np.float64(0.0)] * len(node.children)
+    for j, arg in enumerate(node.children):
+        if j != k:
+            values[j] = np.float64(_constant(walk, arg, env))
 
     def function(u: float) -> float:
-        """The atom as a function of its argument of place k."""
-        return float(atom.value(*(np.float64(u if j == k else v) for j, v in enumerate(constants))))
+        """The atom as a function of its argument k."""
+        values[k] = np.float64(u)
+        return float(atom.value(*values))
 
     inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
     step = DIFFERENCE_STEP * (1 + abs(inside))
@@ -148,6 +160,7 @@ def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr,
 
 
 def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
+    """The value of an expression without variables, which must be one number."""
     value = number(walk.value(node, env).data)
     if value.size != 1:
         raise NotConic("a level that differs from member to member")

@@ -1,10 +1,9 @@
-"""A bound problem as a conic program: the evaluator's walk, with affine functions in place of
-numbers.
+"""A bound problem as a conic program: the evaluator computes with affine functions instead of numbers.
 
-Linear operations act on the rows as on a tensor. A nonlinear function becomes new variables, by the
-conic form of its atom or reduction. Convexity of a composition is decided where an estimate meets a
-condition: the condition on the estimate must imply the one on the estimated function (M. Grant, S.
-Boyd, Y. Ye, Disciplined convex programming, 2006).
+Linear operations act on the rows as on a tensor. A nonlinear function becomes new variables, by the conic
+form of its atom or reduction. A composition is convex if every condition on an estimate implies the
+condition on the estimated function; this is checked when a condition is stated (M. Grant, S. Boyd, Y. Ye,
+Disciplined convex programming, 2006).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ MAX_ENTRIES = 4_000_000
 def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     """The problem as a conic program.
 
-    ``where``: an interval that holds each entry of an expression's value. Raises NotConic if there
+    ``where`` gives an interval that contains each entry of an expression's value. Raises NotConic if there
     is no conic form by these rules, or if it is too large.
     """
     problem = bound.problem
@@ -61,11 +60,10 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
 
 
 def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float]) -> Conic:
-    """The conic constraints, without an objective.
+    """The constraints that are conic, without an objective.
 
-    Of an equation that is not affine, the side on which it is convex is kept; ``sides`` has the
-    sign of its violated body, by label. Raises NotConic if no constraint is left, or if the program
-    is too large.
+    An equation that is not affine is replaced by the inequality that is convex; ``sides`` has the sign of
+    its violated body, by label. Raises NotConic if no constraint is left, or if the program is too large.
     """
     walk, layout = opened(bound, where)
     blocks: dict[str, tuple[int, int, float]] = {}
@@ -97,8 +95,7 @@ def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[s
 def opened(
     bound: Bound, where: Callable[[ir.Expr], Interval]
 ) -> tuple[Walk, dict[str, tuple[int, tuple[int, ...]]]]:
-    """A walk with the variables in their sets, and the place of each variable among the program's
-    columns."""
+    """A walk with the variables in their sets, and the columns of each variable in the program."""
     walk, problem = Walk(bound, where), bound.problem
     if any(variable.net for variable in problem.variables.values()):
         raise NotConic("a net's parameters")
@@ -144,8 +141,10 @@ def _made(
 
 
 def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tuple[int, float] | None:
-    """The place of a constraint's condition, and the factor of its dual; None for a true constraint
-    without variables."""
+    """The number of a constraint's condition, and the factor of its dual.
+
+    None for a true constraint without variables.
+    """
     equal = constraint.kind == "eq"
     if not equal and not constraint.binders and not constraint.body.shape:
         bound_of_affine = level_sets.straight(walk, constraint.body, family.env)
@@ -171,15 +170,16 @@ def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tu
 
 
 class Walk(Evaluator):
-    """Values as affine functions of the program's variables, as far as they depend on the model's
-    variables."""
+    """An evaluator whose values are affine functions of the program's variables if they depend on the
+    model's.
+    """
 
     def __init__(self, bound: Bound, where: Callable[[ir.Expr], Interval]):
         super().__init__(bound, {}, chunk=1 << 62, shortcuts=False)
         self.cones, self.where = Cones(), where
 
     def beside(self) -> Walk:
-        """A walk of the same model for another program."""
+        """A walk of this model for another program."""
         return Walk(self.bound, self.where)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
@@ -191,7 +191,7 @@ class Walk(Evaluator):
         return super().below(node, env, merged)
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
-        """The value of a node, as it is written or in its stable form."""
+        """The value of a node, as written or in its stable form."""
         if self.numel(node, env) > MAX_ENTRIES:
             raise NotConic("more elements than are held at once")
         if _as_written(node):

@@ -1,20 +1,22 @@
-"""Proofs that a conic program has no optimum, by rays that are checked here whatever method has found
-them.
+"""Proofs that a conic program has no optimum.
 
-    s = b - A z in K             is met by no z where y in K*, A'y = 0, b.y < 0         (J. Farkas, 1902)
-    q.z + z'Pz / 2 falls for ever from every such z along d where P d = 0, -A d in K, q.d < 0
+The proofs are rays, which are checked here whatever method has computed them:
 
-A ray in floating point meets its equations up to rounding. It proves the claim where, in this order,
+    no z satisfies s = b - A z in K      if some y has y in K*, A'y = 0, b.y < 0   (J. Farkas, 1902)
+    q.z + z'Pz / 2 falls without bound   from every such z along d, if P d = 0, -A d in K, q.d < 0
 
-1. what the equations miss is made up for by bounds of the variables that the program itself states,
-2. an exact ray lies near it: where M of the equations, its columns times weights w_i and its rows
-of length 1, has no singular
-   value below c, M (y + e) = 0 has a solution with |e_i| <= w_i |M y| / c, which does not leave the
-   cone; this holds for all matrices within some roundings of M (as C. Jansson, Rigorous lower and
-   upper bounds in linear programming, 2004),
-3. a ray of small fractions, or one found by exact elimination, meets them exactly.
+A ray in floating point satisfies its equations up to rounding. It is a proof in these cases, which are
+tried in order:
 
-Where none of these holds, A'y = r still proves that no feasible z has |r||z| < -b.y: none within a radius.
+1. The program itself states bounds of its variables, and these make up for the residuals.
+2. An exact ray is near. Let M be the matrix of the equations, with columns times weights w_i and rows
+   of length 1. If it has no singular value below c, M (y + e) = 0 has a solution with
+   |e_i| <= w_i |M y| / c. If y + e is in the cone for all such e, it is the exact ray. This holds for
+   all matrices within some roundings of M (as in C. Jansson, Rigorous lower and upper bounds in linear
+   programming, 2004).
+3. A ray of small fractions, or a ray by exact elimination, satisfies the equations exactly.
+
+Otherwise A'y = r still proves that no feasible z has |r||z| < -b.y, so none is within a radius.
 """
 
 from __future__ import annotations
@@ -64,8 +66,7 @@ class Conflict:
 
 
 def blocks(program: Assembled) -> Iterator[tuple[str, slice, float]]:
-    """Kind, rows and exponent of each cone; all rows of half-lines or equations in a block
-    together."""
+    """Kind, rows and exponent of each cone; the rows of a block of half-lines or equations are one."""
     first = 0
     for kind, size, power in program.cones:
         yield kind, slice(first, first + size), power
@@ -100,6 +101,7 @@ def _nearest_dual(kind: str, y: np.ndarray, power: float) -> np.ndarray:
 
 
 def _shrunk(most: float, size: float) -> float:
+    """The factor that makes a size at most ``most``, up to rounding."""
     if size <= most:
         return 1.0
     return most / size * (1 - 16 * ROUNDING)
@@ -117,6 +119,7 @@ def _power(u: float, v: float, a: float) -> float:
 
 
 def _side(y: np.ndarray) -> int:
+    """The number of rows of the symmetric matrix with this upper triangle."""
     return (math.isqrt(8 * len(y) + 1) - 1) // 2
 
 
@@ -126,6 +129,7 @@ def _diagonal(n: int) -> np.ndarray:
 
 
 def _matrix(y: np.ndarray) -> np.ndarray:
+    """The symmetric matrix with this upper triangle, as rows of a semidefinite cone."""
     n = _side(y)
     j, i = np.tril_indices(n)
     upper = np.zeros((n, n))
@@ -134,18 +138,15 @@ def _matrix(y: np.ndarray) -> np.ndarray:
 
 
 def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
-    """Whether all points whose entries differ from y's by at most ``around`` are in the dual
-    cone."""
+    """Whether all points whose entries differ from y's by at most ``around`` are in the dual cone."""
     slack = 8 * ROUNDING * np.abs(y).max(initial=0.0)
     if kind == "zero":
         return True
     if kind == "nonneg":
         return bool((y - around >= 0).all())
     if kind == "second_order":
-        return bool(
-            y[0] - around[0] - slack
-            >= float(np.linalg.norm(np.abs(y[1:]) + around[1:])) * (1 + ROUNDING * len(y))
-        )
+        norm = float(np.linalg.norm(np.abs(y[1:]) + around[1:])) * (1 + ROUNDING * len(y))
+        return bool(y[0] - around[0] - slack >= norm)
     if kind == "semidefinite":
         n = _side(y)
         off = float(np.linalg.norm(around)) + 4 * n * slack
@@ -155,28 +156,25 @@ def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> b
         size = float(np.linalg.norm(np.abs(y[2:]) + around[2:])) * (1 + ROUNDING * len(y))
         return bool(low[:2].min() >= 0) and 2 * math.sqrt(low[0] * low[1]) * (1 - 4 * ROUNDING) >= size
     if kind == "power":
-        if low[:2].min() >= 0:
-            most = _power(low[0], low[1], power)
-        else:
-            most = -1.0
-        return most * (1 - 16 * ROUNDING) >= abs(y[2]) + around[2]
+        if low[:2].min() < 0:
+            return False
+        return _power(low[0], low[1], power) * (1 - 16 * ROUNDING) >= abs(y[2]) + around[2]
     u, v, w = y
     if u == around[0] == 0:
         return bool(low[1] >= 0 and low[2] >= 0)
     if u + around[0] >= 0:
         return False
-    corners = [
-        _exponential(u + s * around[0], v - around[1]) for s in (-1.0, 1.0)
-    ]  # convex in u, falling in v
+    # The least w is convex in u and decreases in v, so it is largest at a corner.
+    corners = [_exponential(end, v - around[1]) for end in (u - around[0], u + around[0])]
     return bool(max(corners) * (1 + 32 * ROUNDING) <= low[2])
 
 
 # --------------------------------------------------------------------------------------- infeasible
 def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarray) -> Conflict | None:
-    """The proof that multipliers y near a ray give, or None.
+    """The proof by multipliers y that are near a ray, or None.
 
-    own    which columns are the model's variables
-    units  a column's entry in the model's units
+    own    mask of the columns that are variables of the model
+    units  the entry of each column for one of the model's units
     """
     size = float(np.abs(y).max(initial=0.0))
     if not 0 < size < math.inf or not np.isfinite(y).all():
@@ -214,7 +212,7 @@ def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarr
 
 def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
     """A point of the dual cone near y, with small parts set to 0."""
-    made = np.zeros_like(y)
+    projected = np.zeros_like(y)
     for kind, rows, power in blocks(program):
         part = y[rows]
         if kind in ("zero", "nonneg"):
@@ -222,10 +220,10 @@ def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
         elif np.abs(part).max(initial=0.0) <= TINY:
             continue
         if kind == "zero":
-            made[rows] = part
+            projected[rows] = part
         else:
-            made[rows] = _nearest_dual(kind, part, power)
-    return made
+            projected[rows] = _nearest_dual(kind, part, power)
+    return projected
 
 
 def _value(b: np.ndarray, y: np.ndarray) -> float:
@@ -271,7 +269,7 @@ def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bounded(A: sparse.csr_matrix, y: np.ndarray, low: np.ndarray, high: np.ndarray, value: float) -> bool:
-    """Whether no point within the bounds makes up for -b.y: r.z >= -b.y > 0 > the least of -r.z."""
+    """Whether -r.z is less than -b.y in size for every z within the bounds, so that none is feasible."""
     r, error = _missed(A, y)
     lost = _lost(r, error, low, high)
     return value - float(lost.sum()) > 0
@@ -294,10 +292,12 @@ def _within(
     own: np.ndarray,
     units: np.ndarray,
 ) -> Conflict | None:
-    """The proof from upper bounds ``missed`` of the residual in these columns.
+    """The proof from upper bounds of the residual in some columns, or None.
 
-    ``far`` bounds the sizes of their variables. If these bounds do not make up for the residual,
-    the proof holds within a radius.
+    missed  upper bounds of the residual in these columns
+    far     upper bounds of the sizes of the columns' variables
+
+    If some variables have no bounds, the proof holds within a radius of these variables.
     """
     known = np.isfinite(far)
     value -= float((missed[known] * far[known]).sum()) * (1 + len(columns) * ROUNDING)
@@ -313,17 +313,17 @@ def _within(
 def _corrected(
     program: Assembled, y: np.ndarray, rows: np.ndarray, M: np.ndarray, own: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """An exact solution (y, left, value) of the independent equations near y, inside the dual cone,
-    or None.
+    """An approximation (y, left, value) of an exact solution of the independent equations, or None.
 
-    ``left`` has the number of each other equation and a bound of its residual; -b.y of the solution
-    is at least ``value``.
+    The exact solution is near y and in the dual cone, and its -b.y is at least ``value``. ``left`` has
+    the number of each other equation and a bound of its residual.
     """
     weights = _margins(program, y)[rows]
     some = np.arange(len(M))
     nearby = _nearby(M, weights)
     if nearby is None and max(M.shape) <= MAX_RANKED:
-        order = np.where(own, 1.0, 1e3)[:, None]  # equations of other columns are made exact first
+        # Equations of columns that are not the model's variables are made exact first.
+        order = np.where(own, 1.0, 1e3)[:, None]
         _, upper, pivots = linalg.qr((M * weights * order).T, mode="economic", pivoting=True)
         sizes = np.abs(np.diag(upper))
         some = np.sort(pivots[: int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())])
@@ -345,24 +345,22 @@ def _corrected(
     if value <= 0:
         return None
     rest = np.setdiff1d(np.arange(len(M)), some)
-    missed = (
-        np.abs(M[rest] @ z)
-        + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z))
-        + np.abs(M[rest]) @ around
-    )
     if not len(rest):
         return y, np.zeros((0, 2)), value
+    rounding = (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z))
+    missed = np.abs(M[rest] @ z) + rounding + np.abs(M[rest]) @ around
     return y, np.stack([rest, missed], axis=1), value
 
 
 @dataclass(frozen=True, eq=False)
 class _Nearby:
-    """Solutions e of B e = r with small w_i.
+    """Solutions e of B e = r that are small relative to weights w.
 
-    S = D B diag(w) has rows of length 1, and |S' u| >= ``least`` |u| for every u.
-
-    factor  Cholesky's of S S'
-    norms   1 / D
+    S        D B diag(w), with rows of length 1
+    weights  w
+    norms    1 / D
+    factor   the Cholesky factor of S S'
+    least    a number with |S' u| >= least |u| for every u
     """
 
     S: np.ndarray
@@ -376,14 +374,14 @@ class _Nearby:
         return self.weights * (self.S.T @ linalg.cho_solve(self.factor, r / self.norms))
 
     def around(self, r: np.ndarray) -> np.ndarray:
-        """Bounds of the entries of such an e, for every right side of at most these sizes."""
+        """Bounds of the entries of an e with B e = r, for every right side of at most these sizes."""
         return self.weights * (float(np.linalg.norm(r / self.norms)) / self.least * (1 + 1e-6))
 
 
 def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
-    """The solver for the rows of B, or None if they are (nearly) dependent.
+    """The solver for the rows of B, or None if they are dependent or nearly dependent.
 
-    If S S' - t I has a Cholesky factor in floating point, no eigenvalue of S S' is below t less a
+    If S S' - t I has a Cholesky factor in floating point, no eigenvalue of S S' is below t minus a
     multiple of the rounding (S. Rump, Verification of positive definiteness, 2006).
     """
     n, k = B.shape
@@ -405,6 +403,7 @@ def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
 
 
 def _held(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
+    """Whether all points near y are in the dual cone; entries of half-lines that are 0 remain 0."""
     if kind == "nonneg":
         some = y != 0
         return bool((y[some] - around[some] >= 0).all())
@@ -426,9 +425,8 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
             else:
                 margins[rows] = 0.0
         elif kind == "rotated":
-            margins[rows] = min(
-                part[0], part[1], 2 * math.sqrt(max(part[0] * part[1], 0.0)) - np.linalg.norm(part[2:])
-            )
+            largest = 2 * math.sqrt(max(part[0] * part[1], 0.0))
+            margins[rows] = min(part[0], part[1], largest - np.linalg.norm(part[2:]))
         elif kind == "power":
             margins[rows] = min(part[0], part[1], _power(part[0], part[1], power) - abs(part[2]))
         elif kind == "exponential":
@@ -449,9 +447,11 @@ def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | 
     if not np.isin(kinds[rows], ("zero", "nonneg")).all():
         return None
     free = kinds[rows] == "zero"
-    A, b = program.A.tocsr()[rows], [Fraction(float(v)) for v in program.b[rows]]
+    A = program.A.tocsr()[rows]
+    b = [Fraction(float(v)) for v in program.b[rows]]
     for values in (*_fractions(y[rows]), *_eliminated(A, y[rows], free, program.b[rows])):
-        if all(v >= 0 for v, both in zip(values, free, strict=True) if not both) and _meets(A, values, b):
+        in_cone = all(v >= 0 or both for v, both in zip(values, free, strict=True))
+        if in_cone and _meets(A, values, b):
             ray = np.zeros_like(y)
             ray[rows] = [float(v) for v in values]
             return ray
@@ -459,8 +459,7 @@ def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | 
 
 
 def _fractions(values: np.ndarray) -> Iterator[list[Fraction]]:
-    """Small fractions close to some numbers, in units of the smallest and of the largest of
-    them."""
+    """Small fractions close to some numbers, in units of the largest and of the smallest of them."""
     sizes = np.abs(values)
     if len(values) > 20 * MAX_ELIMINATED:
         return

@@ -1,12 +1,16 @@
-"""Conic programs in units in which their numbers are near 1.
+"""Conic programs in units for which their numbers are near 1.
 
     z = size columns z',   s = size R^-1 s',   objective' = unit objective
 
-R maps every cone to itself: it multiplies the rows of a half-line, or of an equation, by a number
-each, the rows of a norm's or a semidefinite cone by one number, t, y and u of ``t y >= |u|^2`` by
-a, b and sqrt(ab), and in ``y exp(x / y) <= z`` it divides z by c and takes log(c) y from x. The
-factors are powers of 2; the sum of squares of the logarithms of all numbers is the least that they
-allow (A. Curtis, J. Reid, On the automatic scaling of matrices for Gaussian elimination, 1972).
+R maps every cone to itself. It multiplies
+
+    each row of half-lines and equations             by a number
+    all rows of a second-order or semidefinite cone  by one number
+    t, y and u of ``t y >= |u|^2``                   by a, b and sqrt(ab)
+
+and in ``y exp(x / y) <= z`` it divides z by c and subtracts log(c) y from x. The factors are powers of
+2. They minimise the sum of the squared logarithms of all numbers (A. Curtis, J. Reid, On the automatic
+scaling of matrices for Gaussian elimination, 1972).
 """
 
 from __future__ import annotations
@@ -23,21 +27,24 @@ from fccomodel.conic.cones import Assembled
 
 #: Iterations of the least-squares method for the factors.
 ITERATIONS = 100
-#: Damping of the least squares, which keeps factors near 1 that no number determines.
+#: Damping of the least squares; it keeps factors near 1 if no number of the program determines them.
 DAMPING = 1e-3
 #: The largest exponent of a factor, as a power of 2.
 MAX_POWER = 300.0
 #: Numbers above this, or below its inverse, are far from 1.
 FAR = 1e5
-#: The largest exponent that is taken out of an exponential.
+#: The largest exponent c by which an exponential exp(u) is replaced by exp(u - c).
 MAX_SHIFT = 600.0
 
 
 class Outcome(NamedTuple):
     """The outcome of a method.
 
-    Its status, the point x or a ray, the multipliers z of the rows, the objective and the
-    iterations.
+    status      the method's word for the outcome
+    x           the point, or a ray
+    z           the multipliers of the rows
+    obj_val     the objective
+    iterations  the number of iterations
     """
 
     status: str
@@ -79,21 +86,22 @@ class Scaled:
 
 def odd(program: Assembled) -> bool:
     """Whether some numbers are far from 1: entries and right sides, or all costs."""
-    entries, forms, sides, costs = (
-        np.abs(part[part != 0]) for part in (program.A.data, program.P.data, program.b, program.q)
-    )
-    numbers = np.concatenate([entries, sides])
-    most = np.concatenate([forms, costs]).max(initial=0.0)
-    return bool((numbers > FAR).any() or (numbers < 1 / FAR).any()) or most > FAR or 0 < most < 1 / FAR
+    numbers = np.abs(np.concatenate([program.A.data, program.b]))
+    numbers = numbers[numbers != 0]
+    largest_cost = np.abs(np.concatenate([program.P.data, program.q])).max(initial=0.0)
+    if (numbers > FAR).any() or (numbers < 1 / FAR).any():
+        return True
+    return bool(largest_cost > FAR or 0 < largest_cost < 1 / FAR)
 
 
 def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
-    """The program in units in which its numbers are near 1.
+    """The program in units for which its numbers are near 1.
 
-    ``near``: a point around which exponentials are scaled.
+    ``near`` is a point around which exponentials are scaled.
     """
     shift = _shift(program, near)
-    A, P = sparse.csr_matrix(shift @ program.A), sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
+    A = sparse.csr_matrix(shift @ program.A)
+    P = sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
     program = replace(program, b=shift @ program.b)
     columns, rows, side, cost = _balanced(program, A, P)
     size = float(np.exp2(-side))
@@ -116,8 +124,10 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
 def _balanced(
     program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix
 ) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """Powers of 2 for columns, rows, right sides and costs that minimise the squared logarithms of
-    all numbers."""
+    """The exponents of the factors of columns, rows, right sides and costs, as powers of 2.
+
+    They minimise the sum of the squared logarithms of all numbers.
+    """
     m, n = A.shape
     shared = _shared(program)
     k = shared.shape[1]
@@ -153,16 +163,20 @@ def _weight(all_numbers: int, some: int) -> float:
 
 
 def _picked(places: np.ndarray, count: int) -> sparse.csr_matrix:
-    """The matrix that selects these entries of a vector."""
-    return sparse.csr_matrix(
-        (np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), count)
-    )
+    """The matrix that selects the entries at some places of a vector."""
+    rows = np.arange(len(places))
+    return sparse.csr_matrix((np.ones(len(places)), (rows, places)), shape=(len(places), count))
 
 
 def _shared(program: Assembled) -> sparse.csr_matrix:
-    """The logarithms of the rows' factors, from the free ones, so that every cone is mapped to
-    itself."""
-    rows, columns, values, row, free = list[int](), list[int](), list[float](), 0, 0
+    """The matrix that gives the logarithms of all rows' factors from those of the free factors.
+
+    Factors that it gives map every cone to itself.
+    """
+    rows: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    row, free = 0, 0
     for kind, size, power in program.cones:
         if kind in ("zero", "nonneg"):
             count, parts = size, [{i: 1.0} for i in range(size)]
@@ -185,8 +199,10 @@ def _shared(program: Assembled) -> sparse.csr_matrix:
 
 
 def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
-    """The matrix that divides z of ``y exp(x / y) <= z`` by exp(c) and subtracts c y from x, c
-    being x / y at a point."""
+    """The matrix that divides z of ``y exp(x / y) <= z`` by exp(c) and subtracts c y from x.
+
+    c is x / y at the point ``near``.
+    """
     m = len(program.b)
     if near is None:
         return sparse.csr_matrix(sparse.eye_array(m))
@@ -202,15 +218,18 @@ def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
 
 
 def _turn(program: Assembled, rows: np.ndarray) -> sparse.csr_matrix:
-    """The matrix R of these factors."""
-    factors, at = np.exp2(rows), exponentials(program)
-    taken = (rows[at] - rows[at + 2]) * math.log(2)  # log(c), c = factor of y / factor of z
+    """The matrix R for some exponents of the rows' factors."""
+    factors = np.exp2(rows)
+    at = exponentials(program)
+    # c is the factor of y divided by the factor of z.
+    log_c = (rows[at] - rows[at + 2]) * math.log(2)
     turn = sparse.csr_matrix(sparse.diags_array(factors))
-    shear = sparse.csr_matrix((-taken * factors[at], (at, at + 1)), shape=turn.shape)
+    shear = sparse.csr_matrix((-log_c * factors[at], (at, at + 1)), shape=turn.shape)
     return sparse.csr_matrix(turn + shear)
 
 
 def exponentials(program: Assembled) -> np.ndarray:
     """The first row of each exponential cone."""
     sizes = np.array([size for _, size, _ in program.cones], dtype=int)
-    return (np.cumsum(sizes) - sizes)[[kind == "exponential" for kind, *_ in program.cones]]
+    first = np.cumsum(sizes) - sizes
+    return first[[kind == "exponential" for kind, *_ in program.cones]]

@@ -1,7 +1,7 @@
-"""Active constraints made exact. An interior-point method leaves them a slack of its tolerance.
+"""Correction of a solution whose active constraints have a slack of the method's tolerance.
 
-The correction is the least |dz| with A z' = b in rows of equations and in half-lines whose
-multiplier exceeds their slack.
+The corrected point is the nearest one at which the active constraints hold as equations: the
+equations, and the inequalities whose multiplier is larger than their slack.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ MAX_ACTIVE = 1000
 
 
 def exact(program: Assembled, outcome: Outcome) -> Outcome:
-    """The point with exact active constraints, or the given point if that would violate another
-    condition more."""
+    """The outcome with exact active constraints, or the given one if another condition would get worse."""
     kinds = np.repeat([kind for kind, *_ in program.cones], [size for _, size, _ in program.cones])
     s = program.b - program.A @ outcome.x
     lines = kinds == "nonneg"
@@ -35,12 +34,10 @@ def exact(program: Assembled, outcome: Outcome) -> Outcome:
     after = program.b - program.A @ x
     others = ~np.isin(np.arange(len(s)), active)
     worst = max(np.abs(s[active]).max(), -s[lines].min(initial=0.0))
-    moved = np.abs(after - s)[others & ~lines].max(initial=0.0)
-    if (
-        np.abs(after[active]).max() > worst
-        or -after[lines & others].min(initial=0.0) > worst
-        or moved > worst
-    ):
+    left = np.abs(after[active]).max()
+    violated = -after[lines & others].min(initial=0.0)
+    changed = np.abs(after - s)[others & ~lines].max(initial=0.0)
+    if left > worst or violated > worst or changed > worst:
         return outcome
     upper = program.P @ x
     form = x @ upper + x @ (program.P.T @ x) - x @ (program.P.diagonal() * x)

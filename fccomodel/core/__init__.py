@@ -1,1 +1,1 @@
-"""What every stage speaks of: the typed problem, places in a text, diagnostics, files, options."""
+"""Foundations of all stages: the typed problem, places in a text, diagnostics, files, options."""

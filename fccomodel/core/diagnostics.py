@@ -1,4 +1,4 @@
-"""Every error a user can meet: a stable code, a place, what is wrong, why, and a fix."""
+"""Errors for users: each has a stable code, a place, a message, a reason and a fix."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def _at_its_place(
 
 
 def _beside(message: str, room: int, start: int, length: int) -> tuple[str, list[str]]:
-    """What stands right of the caret, and the lines below it.
+    """The text to the right of the caret, and the lines below it.
 
     The message stands right of the caret if it fits there. Otherwise it is wrapped below, as near to
     the caret as there is room.

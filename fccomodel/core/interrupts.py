@@ -25,13 +25,13 @@ def is_command() -> bool:
 
 
 def end_at_once() -> None:
-    """From now on, let Ctrl-C end the process instead of raising KeyboardInterrupt."""
+    """Let Ctrl-C end the process instead of raising KeyboardInterrupt."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
 def raise_again() -> None:
-    """From now on, let Ctrl-C raise KeyboardInterrupt again."""
+    """Let Ctrl-C raise KeyboardInterrupt again."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

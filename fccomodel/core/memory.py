@@ -1,4 +1,4 @@
-"""How much memory this process may still take, by the machine, its control groups and its own limits."""
+"""The memory that this process may still use, by the machine, its control groups and its own limits."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Origins = dict[str, tuple[Any, str]]
 
 
 class Budget(NamedTuple):
-    """What a run may use: seconds, iterations or oracle calls; None means no limit.
+    """The resources that a run may use: seconds, iterations or oracle calls; None means no limit.
 
     An oracle call is one g_i(w; xi) at one point for one inner sample.
     """

@@ -13,7 +13,7 @@ Rule = Callable[[ir.Expr], ir.Expr | None]
 
 
 def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
-    """The same node over other children (in the order of ``node.children``)."""
+    """A copy of a node with other children (in the order of ``node.children``)."""
     match node:
         case ir.Apply():
             return dataclasses.replace(node, args=children)

@@ -108,7 +108,7 @@ def counting(rates=None):
 
 
 def priced(work, rates=None):
-    """What ``work()`` returns, and its counted seconds (see ``counting``)."""
+    """The result of ``work()``, and its counted seconds (see ``counting``)."""
     with counting(rates) as spent:
         result = work()
     return result, spent.seconds

@@ -1,4 +1,4 @@
-"""How many draws stand for a distribution in a pass over all elements."""
+"""The number of draws that represent a distribution in a pass over all elements."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class _Draws:
         self.values = Values(problem, params, self.size)
 
     def size(self, dim: ir.Dim) -> int:
-        """The length of an axis: a number, or that of a dim, a table or a set."""
+        """The length of an axis: a number, or the size of a dim, a table or a set."""
         if isinstance(dim, int):
             return dim
         if dim in self.problem.tables:

@@ -1,4 +1,4 @@
-"""What a pass of a net over all rows costs, counted: the same number on every machine."""
+"""The cost of a pass of a net over all rows, as counted work, which is equal on every machine."""
 
 from __future__ import annotations
 

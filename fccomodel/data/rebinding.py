@@ -14,7 +14,7 @@ from fccomodel.data.bound import Bound
 
 
 def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
-    """The same data with other values of some params; None if these also decide sizes, sets or params.
+    """The data with other values of some params; None if these also decide sizes, sets or params.
 
     Raises FccoError with F0518 for a name that is no param or dim, and F0520 for a value that is not
     as declared.

@@ -38,7 +38,7 @@ def strata(bound: Bound, table: BoundTable) -> np.ndarray:
 
 
 def part(bound: Bound, keep: Mapping[str, np.ndarray]) -> Bound:
-    """The same problem on some rows; scaling and labels stay those of all rows.
+    """The problem on some rows; scaling and labels stay those of all rows.
 
     keep  for each table a mask of its rows, or positions of rows, which may repeat
     """
@@ -237,6 +237,6 @@ class Parts:
         return part(self.bound, representative(self.bound, share, self.seed, self.strata, self.least))
 
     def rows(self, thin: Bound) -> str:
-        """Which part of the rows a thinned problem has, in words: ``200 of 900 rows of D``."""
+        """The part of the rows of a thinned problem, in words: ``200 of 900 rows of D``."""
         of, tables = thin.tables, self.bound.tables
         return ", ".join(f"{of[name].n:,} of {tables[name].n:,} rows of {name}" for name in self.tables)

@@ -29,16 +29,19 @@ from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.ranges import Ranges
 
-TINY = 1e-30  # least value of a factor that may vanish, so that its logarithm has a derivative
-LOW_POWER = 2  # largest power whose plain mean is no trouble
+#: Least value of a factor that may vanish, so that its logarithm has a derivative.
+TINY = 1e-30
+#: Largest power whose mean does not need logarithms.
+LOW_POWER = 2
 REALS = Interval()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Seen:
-    """Whether a node contains products of exponentials or high powers (``steep``).
+    """Facts about a node.
 
-    ``mean`` says whether these stand in an expectation.
+    steep  whether it contains products of exponentials or high powers
+    mean   whether these are in an expectation
     """
 
     steep: bool = False
@@ -133,7 +136,8 @@ class Logarithms(memory.Owned):
                 first, second = self.log(x), self.log(y)
                 if first is None or second is None:
                     return None
-                return make("add" if op == "mul" else "sub", first, second, span=node.span)
+                of_logarithms = {"mul": "add", "div": "sub"}[op]
+                return make(of_logarithms, first, second, span=node.span)
             case ir.Apply(op="add"):
                 logs = [self.log(x) for x in operands(node, "add")]
                 terms = [a for a in logs if a is not None]
@@ -170,7 +174,9 @@ class Logarithms(memory.Owned):
         if self.ranges(node).lo < 0:
             return None
         if isinstance(node, ir.Const):
-            return const(math.log(node.value) if node.value > 0 else -math.inf)
+            if node.value > 0:
+                return const(math.log(node.value))
+            return const(-math.inf)
         if ir.variables_of(node):
             positive = make("max", node, const(TINY))
         else:
@@ -211,7 +217,9 @@ class Logarithms(memory.Owned):
         bound = self.bound
         match node:
             case ir.Param(name=name):
-                return _ends(bound.params[name] if name in bound.params else bound.arrays[name])
+                if name in bound.params:
+                    return _ends(bound.params[name])
+                return _ends(bound.arrays[name])
             case ir.Column(binder=binder, name=str() as name) if isinstance(binder.domain, ir.RowSet):
                 table = binder.domain.table
                 key = table, name
@@ -224,21 +232,19 @@ class Logarithms(memory.Owned):
                 return _ends(elements.values(bound, binder.domain))
             case ir.Var(name=name):
                 variable = bound.problem.variables.get(name)
-                if variable is not None:
-                    domains = variable.sets
-                else:
-                    domains = ()
-                sets = [elements.Pointwise(bound).simple_set(s) for s in domains]
-                inside = [simple.entries(*args) for simple, args in sets]
-                return Interval(
-                    max((u.lo for u in inside), default=-math.inf),
-                    min((u.hi for u in inside), default=math.inf),
-                )
+                if variable is None:
+                    return REALS
+                low, high = -math.inf, math.inf
+                for domain in variable.sets:
+                    simple, args = elements.Pointwise(bound).simple_set(domain)
+                    entries = simple.entries(*args)
+                    low, high = max(low, entries.lo), min(high, entries.hi)
+                return Interval(low, high)
         return REALS
 
 
 def _low(p: ir.Expr) -> bool:
-    """Whether the plain mean of a power with this exponent is no trouble."""
+    """Whether the mean of a power with this exponent does not need logarithms."""
     return isinstance(p, ir.Const) and p.value <= LOW_POWER
 
 
@@ -251,8 +257,10 @@ def _ends(values: object) -> Interval:
 
 
 def _tree(logs: list[ir.Expr]) -> ir.Expr:
-    """The logarithm of a sum from those of its terms, as a tree of logarithmic depth."""
+    """The logarithm of a sum from the logarithms of its terms, as a tree of logarithmic depth."""
     while len(logs) > 1:
-        pairs = [logs[k : k + 2] for k in range(0, len(logs), 2)]
-        logs = [make("logaddexp", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        sums = [make("logaddexp", *logs[k : k + 2]) for k in range(0, len(logs) - 1, 2)]
+        if len(logs) % 2:
+            sums.append(logs[-1])
+        logs = sums
     return logs[0]

@@ -1,4 +1,4 @@
-"""Passes over all rows: the values that one gives, its number of elements, and what it costs.
+"""Passes over all rows: their values, their numbers of elements, and their cost.
 
 The cost is counted (``core/work``), so that it is the same on every machine.
 """

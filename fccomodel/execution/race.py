@@ -27,7 +27,7 @@ SMALLEST_MERIT = 1e-2
 
 @dataclass(frozen=True, kw_only=True)
 class Lap:
-    """How far one algorithm came.
+    """The progress of one algorithm in a race.
 
     objective  in the model's sense
     violation  the largest
@@ -146,7 +146,7 @@ def left(budget: Budget, race: Race, seconds: float) -> Budget:
 
 
 def _lap(name: str, solution: Solution, kkt: KKTReport, seconds: float) -> Lap:
-    """How far an algorithm came, without its merit."""
+    """The progress of an algorithm, without its merit."""
     return Lap(
         algorithm=name,
         iterations=solution.iterations,

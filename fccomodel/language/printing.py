@@ -52,7 +52,7 @@ _DEMANDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Where a piece of syntax stands in a text.
+    """The place of a piece of syntax in a text.
 
     start  the first character in the text
     end    the end in the text

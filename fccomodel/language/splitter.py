@@ -175,7 +175,7 @@ class _Splitter:
         return k + 1
 
     def where(self, opener: Token, word: Token) -> str:
-        """Where a bracket is, seen from another word."""
+        """The place of a bracket, in words, relative to another word."""
         start = opener.start_pos or 0
         if opener.line != word.line:
             return f"of line {opener.line}"

@@ -1,8 +1,7 @@
-"""Conic programs of functions, which atoms, reductions and sets state for the interior-point
-method.
+"""Conic programs of functions, which atoms, reductions and sets state for the interior-point method.
 
-The value of a convex function becomes a variable t above it (concave: below), which affine
-functions in cones bound.
+The value of a convex function is replaced by a variable t and conditions that keep t above it; the
+conditions state that affine functions lie in cones. For a concave function t is below the value.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from typing import Any, Protocol
 
 from fccomodel.core.lazy import torch
 
-#: An array of affine functions of the program's variables, which takes the linear operations of a
-#: tensor. ``upper()``: the same as an estimate of a convex function from above; ``lower()``: of a
-#: concave one from below.
+#: An array of affine functions of the program's variables; it has the linear operations of a tensor.
+#: ``upper()`` marks it as an upper bound of a convex function, ``lower()`` as a lower bound of a
+#: concave one.
 Affine = Any
 
 
@@ -53,8 +52,8 @@ class Cones(Protocol):
         """Upper bounds of |u|^p, p > 1."""
 
 
-#: (cones, arguments) -> an estimate of the value, as tight as the optimum asks for; None where
-#: there is none at these arguments
+#: (cones, arguments) -> a bound of the value that is exact at an optimum; None if there is none for
+#: these arguments
 Cone = Callable[..., Affine | None]
 
 
@@ -80,15 +79,17 @@ def log_sum_exp(k: Cones, u: Affine) -> Affine:
 
 
 def log_sum_exp_by_cell(k: Cones, e: Affine, cells: Any, n: Any) -> Affine:
-    """Upper bounds of log sum exp(e) over the elements of every cell; ``n``: their numbers."""
+    """Upper bounds of log sum exp(e) over the elements of every cell; ``n`` has one entry per cell."""
     t = k.variable((len(n),))
     k.nonneg(1.0 - exponentials(k, e - t[cells]).gathered(cells, len(n)))
     return t.upper()
 
 
 def largest(k: Cones, *u: Affine) -> Affine:
-    """The largest of some arrays; of two, an exact one is a summand, so that one condition of the
-    variables is enough."""
+    """Upper bounds of the largest of some arrays, entry by entry.
+
+    Of two arrays, an exact one becomes a summand, which saves a condition.
+    """
     first, *others = sorted(u, key=lambda part: not getattr(part, "exact", True))
     if len(others) == 1 and getattr(first, "exact", True):
         more = others[0] - first
@@ -106,8 +107,10 @@ def largest(k: Cones, *u: Affine) -> Affine:
 
 
 def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
-    """The norm that has the ball of this kind for the dual's: box, ball or cross along the last dim,
-    spectral of the last two."""
+    """Upper bounds of the norm whose dual norm has a unit ball of this kind; None if it is not known.
+
+    Kinds are box, ball and cross along the last dim, and spectral of the last two dims.
+    """
     if kind == "ball":
         t = k.variable(u.shape[:-1])
         k.second_order(t, u)
@@ -125,8 +128,10 @@ def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
 
 
 def nuclear(k: Cones, u: Affine) -> Affine:
-    """The sum of singular values: the least half trace of a symmetric [[A, u], [u', B]] without a
-    negative eigenvalue."""
+    """Upper bounds of the sum of singular values.
+
+    It is the least half trace of a symmetric [[A, u], [u', B]] without a negative eigenvalue.
+    """
     *outer, n, m = u.shape
     left, right = symmetric(k, outer, n), symmetric(k, outer, m)
     k.semidefinite(torch.cat([torch.cat([left, u], -1), torch.cat([u.mT, right], -1)], -2))
@@ -142,21 +147,24 @@ def symmetric(k: Cones, outer: Sequence[int], n: int) -> Affine:
 
 
 def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine) -> Affine | None:
-    """A convex piecewise linear-quadratic function by its subdifferential's ``graph`` (see
-    ``ScalarAtom``).
+    """Upper bounds of a piecewise linear-quadratic function; None if it is not convex.
 
-    u is a point of the graph plus steps through the pieces to its right and left; convexity makes
-    the optimum take them in order.
+    ``graph`` is the graph of its subdifferential (see ``ScalarAtom``). u is a point of the graph plus
+    steps through the pieces to its right and left. Since f is convex, the optimum takes them in order.
     """
     points, first, last = graph
     slopes = [y for _, y in points]
     if min(first, last) < 0 or any(a > b for a, b in zip(slopes, slopes[1:], strict=False)):
         return None
-    start, base = float(points[0][0]), float(value(points[0][0]))
-    rays = [(-1.0, inf, slopes[0], first), (1.0, inf, slopes[-1], last)]
-    pairs = [(a, b, b[0] - a[0]) for a, b in zip(points, points[1:], strict=False) if b[0] > a[0]]
-    steps = [(1.0, length, a[1], (b[1] - a[1]) / length) for a, b, length in pairs]
-    pieces = [piece for piece in (rays[0], *steps, rays[1]) if piece[3] < inf]
+    start = float(points[0][0])
+    base = float(value(points[0][0]))
+    # Pieces as (direction, length, slope at the start, rate at which the slope grows).
+    pieces = [(-1.0, inf, slopes[0], first)]
+    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+        if x1 > x0:
+            pieces.append((1.0, x1 - x0, y0, (y1 - y0) / (x1 - x0)))
+    pieces.append((1.0, inf, slopes[-1], last))
+    pieces = [piece for piece in pieces if piece[3] < inf]
     if len(pieces) == 2 and all(bend == 0 for *_, bend in pieces):
         return largest(k, *((u - start) * slope + base for _, _, slope, _ in pieces))
     rest: Affine = u - start

@@ -17,7 +17,7 @@ from fccomodel.library.reductions import Reduction
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Use:
-    """Arguments, and what is asked of them by what takes them.
+    """Arguments of an atom, distribution or set, and the conditions on them.
 
     kind    ``atom``, ``option``, ``set`` or ``distribution``
     owner   what asks: the atom's name, the reduction's, the set as the model writes it, ...

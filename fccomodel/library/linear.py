@@ -1,5 +1,7 @@
-"""Linear combinations. A term is a sign, scalar factors that are known before any draw, and a
-core."""
+"""Linear combinations of expressions.
+
+A term is a sign, scalar factors that are known before any draw, and a core.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from fccomodel.core.rewrite import const, with_children
 from fccomodel.core.source import Span
 from fccomodel.library import atoms
 
-#: terms from which a sum is built as a tree
+#: A sum of more terms than this is built as a tree.
 MANY = 100
 
 
@@ -26,8 +28,7 @@ class Factor(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Term:
-    """``sign * core`` with ``factors`` from the inside outwards; ``place`` is where it was
-    written."""
+    """``sign * core`` with ``factors``, the innermost first; ``place`` is its place in the model."""
 
     core: ir.Expr
     sign: int = 1
@@ -40,11 +41,12 @@ class Term:
         result = self.core
         for op, by in self.factors:
             if isinstance(result, ir.Const) and isinstance(by, ir.Const) and not result.shape and by.value:
-                result = replace(
-                    result, value=result.value / by.value if op == "div" else result.value * by.value
-                )
-                continue
-            if op == "div":
+                if op == "div":
+                    value = result.value / by.value
+                else:
+                    value = result.value * by.value
+                result = replace(result, value=value)
+            elif op == "div":
                 result = make(op, result, by, span=self.place)
             else:
                 result = make(op, by, result, span=self.place)
@@ -63,10 +65,10 @@ class Term:
 
 
 def is_number(node: ir.Expr) -> bool:
-    """Whether a scalar is known before any draw: it holds numbers, parameters and sizes only."""
-    return not node.shape and all(
-        isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node)
-    )
+    """Whether a node is a scalar of numbers, parameters and sizes only, which are known before any draw."""
+    if node.shape:
+        return False
+    return all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node))
 
 
 def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term]:
@@ -74,18 +76,18 @@ def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[T
 
     A factor that is ``fixed`` is distributed over the terms of a sum. Not recursive.
     """
-    found: list[Term] = []
+    result: list[Term] = []
     stack = [Term(core=expr, place=expr.span)]
     while stack:
         term = stack.pop()
         inner = opened(term, fixed)
         if inner is None:
-            found.append(term)
+            result.append(term)
         else:
             stack.extend(reversed(inner))
-        if len(found) == MANY and _repeats(expr, fixed):
+        if len(result) == MANY and _repeats(expr, fixed):
             return _collected(expr, fixed)
-    return found
+    return result
 
 
 def shortened(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> ir.Expr:
@@ -196,13 +198,15 @@ def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Ter
         ]
     match node:
         case ir.Apply(op="mul", args=(a, b)) if fixed(a) != fixed(b):
-            sign, factors = factor("mul", a if fixed(a) else b)
-            core = b if fixed(a) else a
+            by, core = (a, b) if fixed(a) else (b, a)
+            sign, factors = factor("mul", by)
         case ir.Apply(op="div", args=(core, b)) if fixed(b) and not fixed(core):
             sign, factors = factor("div", b)
         case _:
             return None
-    place = node.span if term.place is ir.NOWHERE else term.place
+    place = term.place
+    if place is ir.NOWHERE:
+        place = node.span
     return [Term(core=core, sign=sign * term.sign, factors=folded((*factors, *term.factors)), place=place)]
 
 
@@ -215,7 +219,7 @@ def single(expr: ir.Expr) -> Term:
 
 
 def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> Span:
-    """The place of a summand, with its factors only if these are its own."""
+    """The place of a summand: the term's place, if its factors belong to this summand alone."""
     if len(parts) == 1 and term.factors:
         return term.place
     return part.span
@@ -228,13 +232,15 @@ def factor(op: str, by: ir.Expr) -> tuple[int, tuple[Factor, ...]]:
         sign, by = -sign, by.args[0]
     if isinstance(by, ir.Const) and by.value < 0:
         sign, by = -sign, replace(by, value=-by.value)
-    return sign, () if isinstance(by, ir.Const) and by.value == 1 else (Factor(op, by),)
+    if isinstance(by, ir.Const) and by.value == 1:
+        return sign, ()
+    return sign, (Factor(op, by),)
 
 
 def folded(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """The factors with their numbers multiplied into one, in the place of the first.
+    """The factors with their numbers multiplied into one, which comes first.
 
-    A single number stays as it is written.
+    A single number stays where it is written.
     """
     numbers = [f for f in factors if isinstance(f.by, ir.Const)]
     if len(numbers) < 2:
@@ -266,8 +272,7 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
 
 
 def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
-    """The sum of terms at a place, from left to right; many terms form a tree of logarithmic
-    depth."""
+    """The sum of terms, from left to right; many terms form a tree of logarithmic depth."""
     listed = list(parts)
     if len(listed) > MANY:
         half = len(listed) // 2
@@ -276,7 +281,10 @@ def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
         return const(0)
     result = listed[0].expr
     for term in listed[1:]:
-        result = make("add" if term.sign > 0 else "sub", result, term.positive, span=span)
+        if term.sign > 0:
+            result = make("add", result, term.positive, span=span)
+        else:
+            result = make("sub", result, term.positive, span=span)
     return result
 
 
@@ -293,14 +301,17 @@ def _has(wanted: Factor, factors: Sequence[Factor]) -> bool:
 
 def without(factors: tuple[Factor, ...], divisor: Sequence[Factor]) -> tuple[Factor, ...]:
     """The quotient of two products: common factors cancel, the others are inverted."""
-    rest, turned = list(factors), []
+    rest = list(factors)
+    inverted: list[Factor] = []
     for d in divisor:
         k = next((k for k, f in enumerate(rest) if f.op == d.op and ir.same(f.by, d.by)), None)
-        if k is None:
-            turned.append(Factor("mul" if d.op == "div" else "div", d.by))
-        else:
+        if k is not None:
             rest.pop(k)
-    return folded((*rest, *turned))
+        elif d.op == "div":
+            inverted.append(Factor("mul", d.by))
+        else:
+            inverted.append(Factor("div", d.by))
+    return folded((*rest, *inverted))
 
 
 # ---------------------------------------------------------------------------------- sides of a pair
@@ -310,9 +321,10 @@ Sides = tuple[ir.Expr | None, ir.Expr | None]
 def sides(
     node: ir.Expr, own: Collection[ir.Binder], free: Callable[[ir.Expr], Collection[ir.Binder]]
 ) -> Sides | None:
-    """The parts (a, b) of node = a + b, a without the own binders and b with these alone, or None.
+    """The parts (a, b) with node = a + b, or None.
 
-    Either part may be empty. ``free``: the binders on which an expression depends.
+    a does not depend on the ``own`` binders, and b depends on no others. Either part may be None.
+    ``free`` gives the binders on which an expression depends.
     """
     inside = [b in own for b in free(node)]
     if not any(inside):

@@ -18,7 +18,8 @@ def declared(parameter: ir.Parameter) -> Interval:
 
 
 class Ranges:
-    """Where each entry of an expression's value lies, wherever it is defined; children first, each node once.
+    """The interval of each entry of an expression's value, wherever it is defined; children first, each
+    node once.
 
     leaf  of a parameter, a variable, a column, an element: an interval that holds each of its entries
     """

@@ -65,7 +65,7 @@ class NormalForm:
 
     @cached_property
     def penalties(self) -> Mapping[str, Smoothed | Penalty]:
-        """By the label of a constraint family, its penalty or the penalty's envelope.
+        """The penalty of each constraint family, or the penalty's envelope, by the family's label.
 
         The slope of either is the multiplier.
         """

@@ -1,6 +1,6 @@
-"""Maxima of concave functions over a simplex (capped or not), and bounds on the distance to them.
+"""Maxima of concave functions over a simplex or a capped simplex, and bounds on the distance to them.
 
-All functions here work on many concave functions at once, one for each element of the leading axes:
+Every method maximises many concave functions at once, one for each element of the leading axes;
 ``slope(q)`` returns their values and supergradients at q.
 """
 
@@ -13,7 +13,7 @@ import torch
 
 #: Steps of ``ascent`` at most.
 STEPS = 20_000
-#: Relative gap at which a maximum counts as found.
+#: Relative gap at which a maximum is reached.
 TOLERANCE = 1e-12
 #: Step halvings of ``ascent`` before an iteration takes the step as it is.
 HALVINGS = 60
@@ -48,14 +48,16 @@ def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) 
         for _ in range(HALVINGS):
             new = project(ahead + step * gradient)
             move = new - ahead
-            bound = now + (gradient * move).sum(-1) - (move * move).sum(-1) / (2 * step.squeeze(-1))
-            bad = ~(slope(new)[0] >= bound - 1e-14 * (1 + now.abs()))
+            expected = now + (gradient * move).sum(-1) - (move * move).sum(-1) / (2 * step.squeeze(-1))
+            bad = ~(slope(new)[0] >= expected - 1e-14 * (1 + now.abs()))
             if not bool(bad.any()):
                 break
             step = torch.where(bad.unsqueeze(-1), step / 2, step)
         if float(step.min()) < KINK_STEP:
             return q
-        size = float((move.abs() / step).max()) if move.numel() else 0.0
+        size = 0.0
+        if move.numel():
+            size = float((move.abs() / step).max())
         if size < TOLERANCE * (1 + float(gradient.abs().max())):
             return new
         if float(((ahead - new) * (new - q)).sum()) > 0:
@@ -71,17 +73,18 @@ def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) 
 def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
     """argmax of sum_k f_k(q_k) over 0 <= q <= cap, sum q = 1, for concave f_k.
 
-    Entry k maximises f_k(q) - nu q over [0, cap], which decreases in nu, and nu is such that the
-    entries sum to 1. Both are found by bisection; the entries only as accurately as it takes to
-    compare their sum with 1. If entries jump at this nu (f_k has a kink of slope nu), any share of
-    the jump is optimal, and one share for all entries makes the sum 1.
+    Entry k maximises f_k(q) - nu q over [0, cap]. It decreases in nu, and the entries sum to 1 at the
+    multiplier nu. nu and the entries are computed by bisection, the entries as accurately as needed to
+    compare their sum with 1. If f_k has a kink of slope nu, entry k jumps at nu, and any share of the
+    jump is optimal; one share for all entries makes the sum 1.
     """
     start = torch.full(shape, 1 / shape[-1], dtype=torch.float64)
     slopes = slope(start)[1]
-    margin = 1e-3 * (1 + slopes.abs().amax(-1, keepdim=True))  # an entry may jump at an end
+    # An entry may jump at an end of the range of nu.
+    margin = 1e-3 * (1 + slopes.abs().amax(-1, keepdim=True))
     left = slopes.amin(-1, keepdim=True) - margin
     right = slopes.amax(-1, keepdim=True) + margin
-    # bounds on the entries for every nu between left and right
+    # Bounds on the entries for every nu between left and right.
     lower = torch.zeros(shape, dtype=torch.float64)
     upper = torch.full(shape, cap, dtype=torch.float64)
     for _ in range(MULTIPLIER_BISECTIONS):
@@ -94,13 +97,11 @@ def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
             break
         lower = torch.where(above, lower, low)
         upper = torch.where(above, high, upper)
-    large, small = (
-        torch.stack(_entries(slope, nu, lower, upper, whole=True)).mean(0) for nu in (left, right)
-    )
+    large = torch.stack(_entries(slope, left, lower, upper, whole=True)).mean(0)
+    small = torch.stack(_entries(slope, right, lower, upper, whole=True)).mean(0)
     jump = (large - small).sum(-1, keepdim=True)
-    share = torch.where(
-        jump > 0, (1 - small.sum(-1, keepdim=True)) / jump.clamp(min=1e-300), torch.zeros_like(jump)
-    )
+    missing = 1 - small.sum(-1, keepdim=True)
+    share = torch.where(jump > 0, missing / jump.clamp(min=1e-300), torch.zeros_like(jump))
     return small + share.clamp(0, 1) * (large - small)
 
 
@@ -109,14 +110,15 @@ def _entries(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Bounds on argmax f_k(q) - nu q.
 
-    They are exact if ``whole``, and otherwise as tight as it takes to compare their sum with 1.
+    They are exact if ``whole``, and otherwise as tight as needed to compare their sum with 1.
     """
     for _ in range(ENTRY_BISECTIONS):
         if not whole and bool(((low.sum(-1) > 1) | (high.sum(-1) < 1)).all()):
             break
         middle = (low + high) / 2
         rises = slope(middle)[1] > nu
-        low, high = torch.where(rises, middle, low), torch.where(rises, high, middle)
+        low = torch.where(rises, middle, low)
+        high = torch.where(rises, high, middle)
     return low, high
 
 

@@ -1,4 +1,4 @@
-"""What is known of a model and how it would be solved. No data is needed."""
+"""Explanations of a model: its structure, and the plan by which it would be solved. Data are optional."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Explained:
-    """What was found about a model, with its data or without, and how it would be solved.
+    """The structure of a model, with its data or without, and its plan.
 
-    given       the options given, with their origins
-    plan        None if nothing solves it: ``refusal`` says what it lacks
-    candidates  every algorithm with what it lacks; none if the problem has no normal form
+    analysis    the structure
+    given       the options that are given, with their origins
+    plan        the plan, or None if no method solves the model
+    candidates  every algorithm, with the assumptions that the model does not meet; empty if the problem
+                has no normal form
+    refusal     the reasons why no method solves the model
     """
 
     analysis: Analysis
@@ -38,14 +41,14 @@ class Explained:
     refusal: tuple[Diagnostic, ...] = ()
 
     def __reduce__(self) -> tuple[Callable[..., Explained], tuple[Any, ...]]:
-        """Pickled without its plan, which is made anew (see ``Planned``)."""
+        """Pickle without the plan, which is made again (see ``Planned``)."""
         return explained, (self.analysis, self.given)
 
 
 def explain(
     compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None
 ) -> Explained:
-    """What is known of a model, and how it would be solved or why not."""
+    """The structure of a model and its plan, or the reasons why it has none."""
     chosen, set_aside = availability.available(chosen)
     explanation = explained(_known(compiled, binding, chosen, bound), chosen)
     if explanation.plan is None:
@@ -79,10 +82,10 @@ def explained(analysis: Analysis, given: options.Origins) -> Explained:
 def candidates(
     compiled: Compiled, binding: Binding, chosen: options.Origins
 ) -> tuple[Mapping[str, Candidate], Mapping[str, Finding] | None]:
-    """How the model meets the assumptions of every algorithm, and of the interior-point method.
+    """The findings about the assumptions of every algorithm, and of the interior-point method.
 
-    The second result is None if the model does not meet those of the interior-point method. To find
-    out needs all data.
+    The second value is None if the model does not meet the assumptions of the interior-point method;
+    this check needs all data.
     """
     from fccomodel.plan import candidates as considered
     from fccomodel.plan.methods import interior_point_findings
@@ -95,7 +98,7 @@ def candidates(
 def _known(
     compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None
 ) -> Analysis:
-    """The structure with the data at hand, or by the text and the values of params alone."""
+    """The structure of a model with the given data, or by its text and the given params alone."""
     if bound is None and binding:
         bound, _ = rows(compiled, binding, chosen)
     if bound is None:

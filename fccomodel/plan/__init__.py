@@ -36,7 +36,7 @@ SCHEDULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the steps of a plan see of the data.
+    """The numbers of elements of the data that the steps of a plan use.
 
     sampled     only some of the rows or blocks, or draws
     biased      expectations under nonlinear functions are estimated by one minibatch each
@@ -143,13 +143,14 @@ class Plan:
 
     @cached_property
     def rejected(self) -> Mapping[str, list[str]]:
-        """For every other algorithm by name: what it lacks, with the clauses of its theorem, or why it
-        comes later."""
+        """For every other algorithm by name, the assumptions that the model does not meet with the clauses
+        of its theorem, or the reason why it comes later.
+        """
         return rejected(self.choice.candidates, self._covering, self.ranking)
 
     @cached_property
     def others(self) -> list[tuple[list[str], str]]:
-        """The same, grouped by reason: the names, and the reason that they share."""
+        """The other algorithms, grouped by reason: the names, and the reason that they share."""
         return alike(self.choice.candidates, self._covering, self.ranking)
 
     @property
@@ -230,7 +231,7 @@ class Plan:
         return memoryless and any(term.kind == "composition" for term in self.normal.terms)
 
     def seen(self, bound: Bound) -> Seen:
-        """What its steps see of the data, and whether passes over all rows can end the run."""
+        """The numbers of elements that the steps use, and whether passes over all rows can end the run."""
         normal, batch = self.normal, self.batch
         blocks = sizes.counted(normal, bound, batch)
         sampled = sizes.sampled(normal, bound, batch) or blocks["B1"] < blocks["n"]
@@ -337,6 +338,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         practice=(
             *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
             *practice.looks(looked_at(bound, settings.budget(settled).seconds)),
+            *practice.drawn_rows(bound),
         ),
         rate=rate,
         schedule=schedule,
@@ -383,7 +385,7 @@ def by_interior_point(plan: Plan, findings: Mapping[str, Finding]) -> Plan:
 
 
 def uncovered(chosen: Candidate, settled: Origins) -> tuple[str, ...]:
-    """What the theorem needs and the model, or the samples that were asked for, do not have."""
+    """The assumptions of the theorem that the model, or the requested samples, do not meet."""
     lacks, where = chosen.lacks(), chosen.record.independent
     if where and settled["gradient_batch"][0] == "same":
         lacks.append(

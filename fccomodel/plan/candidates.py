@@ -87,7 +87,7 @@ class Candidate:
         return {name: finding for name, finding in self.broken.items() if self._practice(name, finding)}
 
     def _practice(self, name: str, finding: Finding) -> str:
-        """What is done if an assumption does not hold; "" if nothing is."""
+        """What the algorithm does if an assumption does not hold; empty if it does nothing."""
         return finding.practice or self.record.beyond.get(name, "")
 
     @property
@@ -158,7 +158,7 @@ class Candidate:
         )
 
     def worth(self) -> str:
-        """Its guarantee and rate: ``an optimum, O(1 / eps^2): 3.6e+08 oracle calls``."""
+        """The guarantee and the rate of a candidate: ``an optimum, O(1 / eps^2): 3.6e+08 oracle calls``."""
         rate = f"{GIVEN[self.guarantee]}, O({self.promise.rate})"
         if self.calls is None:
             return rate

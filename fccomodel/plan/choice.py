@@ -93,22 +93,24 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
     kept: Candidate | None = None
     if like is not None and named != RACE and name is None:
         kept = considered[like.record.name]
-    found: Candidate | tuple[Diagnostic, ...]
+    outcome: Candidate | tuple[Diagnostic, ...]
     if like is not None and kept is not None and equal(kept, like):
-        found = kept
+        outcome = kept
     else:
-        found = select(considered, ranked, name, unverified, problem)
+        outcome = select(considered, ranked, name, unverified, problem)
     unused: tuple[Unused, ...] = ()
-    if name is not None and not isinstance(found, Candidate) and options["algorithm"][1] == USER:
-        unused = (Unused("algorithm", name, USER, f"{found[0].message[:1].upper()}{found[0].message[1:]}."),)
+    if name is not None and not isinstance(outcome, Candidate) and options["algorithm"][1] == USER:
+        unused = (
+            Unused("algorithm", name, USER, f"{outcome[0].message[:1].upper()}{outcome[0].message[1:]}."),
+        )
         options = {key: entry for key, entry in options.items() if key != "algorithm"}
-        found = select(considered, ranked, None, unverified, problem)
+        outcome = select(considered, ranked, None, unverified, problem)
     selected: Candidate | None = None
     refusal: tuple[Diagnostic, ...] = ()
-    if isinstance(found, Candidate):
-        selected = found
+    if isinstance(outcome, Candidate):
+        selected = outcome
     else:
-        refusal = found
+        refusal = outcome
     entered: tuple[str, ...] = ()
     if named == RACE and selected is not None:
         entered = entrants(considered, ranked(), options)

@@ -31,7 +31,7 @@ def convex(analysis: Analysis) -> bool:
 
 
 def _convex_set(analysis: Analysis) -> bool:
-    """Whether the constraints hold on a convex set, by what is known of each."""
+    """Whether the known facts prove that the constraints hold on a convex set."""
     curved = [c for c in analysis.problem.constraints if not analysis.constraints[c.label].affine]
     if any(c.kind == "eq" for c in curved):
         return False

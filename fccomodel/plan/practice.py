@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fccomodel.core.options import Origins
+from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import DrawnColumn
 from fccomodel.library import regularisers
 from fccomodel.plan.candidates import Candidate, finishable
 from fccomodel.plan.settings import budget, value
@@ -42,7 +44,7 @@ def added(
     *,
     convex: bool,
 ) -> tuple[str, ...]:
-    """All sentences, those that the model asks for first.
+    """All sentences, with the sentences about the model first.
 
     counts   n, B1, B2 and rows, or None before binding
     shared   the rows that expectations share
@@ -99,6 +101,24 @@ def looks(share: float) -> tuple[str, ...]:
     if share >= 1.0:
         return ()
     return (f"looks: the best point is kept by its values on a fixed sample of {share:.0%} of the rows",)
+
+
+def drawn_rows(bound: Bound | None) -> tuple[str, ...]:
+    """That a row has other values at each draw of a step, where theorems have one value for each."""
+    if bound is None:
+        return ()
+    changing = [
+        f"{name}.{column}"
+        for name, table in bound.tables.items()
+        for column, values in table.columns.items()
+        if isinstance(values, DrawnColumn) and values.changing
+    ]
+    if not changing:
+        return ()
+    return (
+        f"rows: {', '.join(changing)} is transformed at every draw, where the theorem has one value for each "
+        "row; looks and the report see one",
+    )
 
 
 def _together(strata: Strata) -> str:

@@ -72,8 +72,9 @@ class Ranking:
 
     @property
     def _named(self) -> list[str]:
-        """The algorithms that the first one was measured against: if a finish is wanted, those that allow
-        one."""
+        """The algorithms that were measured together with the first one; if a finish is wanted, those that
+        allow it.
+        """
         return [c.record.name for c in self.order if not self._unfinished(c, self.order[0])]
 
     def to_json(self) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def rank(
         return cannot, finishing and not cannot and c.left > 0
 
     def late(c: Candidate) -> tuple[bool, ...]:
-        """What puts a candidate behind others, the gravest first."""
+        """The reasons why a candidate comes after others, the gravest first."""
         return (
             *unfinished(c),
             c.biased,
@@ -194,8 +195,11 @@ def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidat
 def rejected(
     considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking
 ) -> dict[str, list[str]]:
-    """For every other algorithm, what it lacks or why it comes later; those that could be chosen come
-    first."""
+    """For every other algorithm, the assumptions that the model does not meet, or the reason why it comes
+    later.
+
+    Algorithms that could be chosen come first.
+    """
     place = {c.record.name: k for k, c in enumerate(ranking.order)}
     others = [c for c in considered.values() if c is not chosen]
     others.sort(key=lambda c: (place.get(c.record.name, len(place)), not c.admitted, c.order))
@@ -205,8 +209,10 @@ def rejected(
 def alike(
     considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking
 ) -> list[tuple[list[str], str]]:
-    """The same, grouped by reason. Of several reasons of an algorithm, the one that most algorithms share
-    counts."""
+    """The reasons, each with the algorithms that have it.
+
+    Of several reasons of an algorithm, the reason of the most algorithms counts.
+    """
     shared = Counter(f.why for c in considered.values() for f in c.lacking.values())
     groups: dict[str, list[str]] = {}
     for name in rejected(considered, chosen, ranking):

@@ -1,5 +1,7 @@
-"""The options of a plan: those given, and what nobody gave by the algorithm, its theorem and the data.
-Each has its origin."""
+"""The options of a plan, each with its origin.
+
+An option that is not given follows from the algorithm, its theorem and the data.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ from fccomodel.plan.sharing import Strata, strata
 from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 
-#: of a run where nobody gave a budget
+#: Seconds of a run without a given budget.
 SECONDS = 25.0
-#: options that a plan reads, with their meaning
+#: Options that a plan reads, with their meaning.
 OPTIONS = {
     "algorithm": "which algorithm; race: a few take a share of the budget each, and the one that came "
     "furthest goes on",
@@ -88,7 +90,7 @@ OPTIONS = {
     "polish": "finish by passes over all rows, where they are affordable",
     "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
 }
-#: options that belong to no algorithm
+#: Options that belong to no algorithm, with their meaning.
 SETTINGS = {
     "seed": "of every random choice: the same seed gives the same answer on the same machine",
     "device": "where it runs: auto takes an accelerator where there is one",
@@ -101,7 +103,7 @@ SETTINGS = {
     "population": "an interval of the optimality gap for new rows, and the time it may take: 60s",
 }
 BATCHES = ("outer_batch", "inner_batch")
-#: what every algorithm's steps and loop have
+#: Options that every algorithm's steps and loop have.
 COMMON = (*BATCHES, "eta", "rho", "lam", "stage", "longest", "gain", "patience")
 EPSILON = 1e-3
 TOLERANCE = 1e-6
@@ -110,13 +112,15 @@ SMOOTHING = 0.1
 
 
 def finishing(given: Origins) -> bool:
-    """Passes over all rows are wanted at the end: the default but where a schedule is the theorem's or
-    decays."""
+    """Whether passes over all rows are wanted at the end.
+
+    The default is yes, except for the schedules ``theory`` and ``decay``.
+    """
     return bool(value(given, "polish", value(given, "schedule") not in ("theory", "decay")))
 
 
 def refuse_unknown(given: Origins, problem: ir.Problem) -> None:
-    """F0606 for options that there are not."""
+    """Raise F0606 for options that do not exist."""
     unknown = [name for name in given if name not in OPTIONS and name not in SETTINGS]
     if unknown:
         known = [*OPTIONS, *SETTINGS]
@@ -127,19 +131,21 @@ def refuse_unknown(given: Origins, problem: ir.Problem) -> None:
 
 
 def value(settled: Origins, name: str, default: Any = None) -> Any:
-    """An option's value, or the default where nobody gave it."""
+    """An option's value, or the default if it has no value yet."""
     return settled.get(name, (default, ""))[0]
 
 
 def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC) -> None:
-    """Options that have no value yet take these."""
+    """Set the options that have no value yet."""
     for name, default in values.items():
         settled.setdefault(name, (default, origin))
 
 
 def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused, ...]]:
-    """The options without those of the user's own defaults that this algorithm cannot take, and these
-    with the reason."""
+    """The options that apply to an algorithm, and the options that do not, each with the reason.
+
+    Only the user's own defaults are left out; other options that do not apply are refused elsewhere.
+    """
     aside = []
     step, step_origin = given.get("step", (None, ""))
     kind, origin = given.get("schedule", (None, ""))
@@ -160,17 +166,21 @@ def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused
 def by_algorithm(
     given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem, shared: bool = False
 ) -> Origins:
-    """The options with what follows from the algorithm and the kind of schedule: all but batch sizes
-    and hyper-parameters."""
+    """The options, with values that follow from the algorithm and the kind of schedule.
+
+    Batch sizes and hyper-parameters are left to ``hyper_parameters`` and to the data.
+    """
     settled = dict(given)
     settle(settled, {"algorithm": record.name, "schedule": WORDS["schedule"][0]})
-    theory, decay = (settled["schedule"][0] == word for word in ("theory", "decay"))
+    schedule = value(settled, "schedule")
+    theory, decay = schedule == "theory", schedule == "decay"
     if decay and budget(settled).seconds is not None:
         refuse(errors.no_steps_to_divide(value(settled, "budget")), source=problem.source)
     step = value(given, "step") or default_step(normal, record, theory)
     if step not in record.steps:
         refuse(errors.no_step(step, record), source=problem.source)
-    if record.oracle == "blocks":  # theorems are about independent samples
+    # Theorems assume independent samples.
+    if record.oracle == "blocks":
         settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})
         settle(settled, {"draws": WORDS["draws"][theory or not shared]})
     if record.independent:
@@ -181,86 +191,101 @@ def by_algorithm(
 
 
 def shared(settled: Origins, normal: NormalForm, bound: Bound | None, batch: Batch) -> tuple[Strata, ...]:
-    """The rows that expectations share in a step, where ``draws`` says so."""
+    """The rows that expectations share in a step; none unless the option ``draws`` is ``shared``."""
     if value(settled, "draws") != "shared":
         return ()
-    asked = settled["inner_batch"]
-    return strata(normal.objective, bound, batch, int(asked[0]) if asked[1] != AUTOMATIC else None)
+    asked = None
+    number, origin = settled["inner_batch"]
+    if origin != AUTOMATIC:
+        asked = int(number)
+    return strata(normal.objective, bound, batch, asked)
 
 
 def hyper_parameters(
     settled: Origins, defaults: Mapping[str, float], scheduled: Mapping[str, float]
 ) -> dict[str, float]:
-    """The numbers that the algorithm starts from: those given, else its theorem's, else the defaults;
-    all are settled then."""
+    """The numbers that the algorithm starts from, and set them in ``settled``.
+
+    A number is given, or of the theorem's schedule, or else a default.
+    """
     theorem = f"theory, epsilon = {float(value(settled, 'epsilon')):g}"
     hyper: dict[str, float] = {}
     for name, number in {**defaults, **scheduled}.items():
-        settle(settled, {name: number}, theorem if name in scheduled else AUTOMATIC)
-        hyper[name] = (int if NUMBERS[name][0] else float)(value(settled, name))
+        origin = AUTOMATIC
+        if name in scheduled:
+            origin = theorem
+        settle(settled, {name: number}, origin)
+        whole, *_ = NUMBERS[name]
+        hyper[name] = float(value(settled, name))
+        if whole:
+            hyper[name] = int(value(settled, name))
     return hyper
 
 
 def defaults(
     record: Algorithm, normal: NormalForm, step: str, adam: float, between: float, waiting: bool, nets: bool
 ) -> dict[str, float]:
-    """Hyper-parameters without a theorem: ``adam`` is the size of an Adam-type step, ``between`` two
-    visits of a block there are so many steps; ``waiting``: blocks that are tracked by their
-    logarithms wait for these."""
-    return {
-        "eta": adam if step == "adam" else 0.0,
-        "rho": RHO,
-        **({"lam": 0.0} if normal.smoothed else {}),
-        "stage": 200,
-        "longest": 4000,
-        "gain": 1e-4,
-        "patience": 12,
-        **{name: number for name, number in record.hyper.items() if name not in BATCHES},
-        **({} if waiting else estimates(record, between, nets)),
-    }
+    """Hyper-parameters without a theorem.
+
+    adam     size of an Adam-type step
+    between  number of steps between two visits of a block
+    waiting  whether blocks that are tracked by their logarithms wait for their visits
+    """
+    eta = 0.0
+    if step == "adam":
+        eta = adam
+    hyper: dict[str, float] = {"eta": eta, "rho": RHO}
+    if normal.smoothed:
+        hyper["lam"] = 0.0
+    hyper |= {"stage": 200, "longest": 4000, "gain": 1e-4, "patience": 12}
+    hyper |= {name: number for name, number in record.hyper.items() if name not in BATCHES}
+    if not waiting:
+        hyper |= estimates(record, between, nets)
+    return hyper
 
 
 def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
-    """Adam-type steps of nets fall over the budget too, where it is known how many there will be."""
+    """Whether step sizes fall over the budget: Adam-type steps of nets, whose number is known."""
     counted = budget(settled).seconds is None or bool(value(settled, "polish"))
-    practical = (
-        value(settled, "schedule") == "practical"
-        and value(settled, "step") == "adam"
-        and record.oracle == "blocks"
-    )
-    return nets and practical and counted
+    practical = value(settled, "schedule") == "practical" and value(settled, "step") == "adam"
+    return nets and practical and record.oracle == "blocks" and counted
 
 
 #: Size of Adam-type steps without nets.
 PLAIN = 0.05
 #: Size of Adam-type steps of nets with layers of at most 64.
 WIDE = 2e-2
-#: The same if the objective saturates.
+#: Size of Adam-type steps of nets with layers of at most 64, if the objective saturates.
 SATURATING = 4e-3
 
 
 def adam_step_size(analysis: Analysis) -> float:
-    """Of nets by their widest layer: each weight moves by the step's size, so that what a layer gives
-    moves by as much as its inputs are many. Where the objective saturates steps are shorter: scores
-    that are moved too far have no slope to come back by (``tests/bench/networks.py`` has what nets
-    of 64 make of it)."""
+    """The size of an Adam-type step; the wider the widest layer of a net, the smaller it is.
+
+    A step changes each weight by its size, so it changes the output of a layer in proportion to the
+    number of its inputs. If the objective saturates, steps are smaller, since scores beyond the slope
+    do not come back (measurements: ``tests/bench/networks.py``).
+    """
     problem, bound = analysis.problem, analysis.bound
     if not problem.nets:
         return PLAIN
-    nets = bound.nets.values() if bound is not None else ()
-    weights = [p for net in nets for p in net.parameters() if p.dim() > 1]
-    widest = max((p[0].numel() for p in weights), default=0)
-    most = SATURATING if saturating(analysis) else WIDE
+    widest = 0
+    if bound is not None:
+        weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1]
+        widest = max((p[0].numel() for p in weights), default=0)
+    most = WIDE
+    if saturating(analysis):
+        most = SATURATING
     return most * 64 / min(max(widest, 64), 640)
 
 
 def saturating(analysis: Analysis) -> bool:
-    """Whether some part of the objective saturates."""
+    """Whether a part of the objective saturates."""
     return any(saturates(analysis, node) for node in ir.walk(analysis.problem.objective.expr))
 
 
 def saturates(analysis: Analysis, node: ir.Expr) -> bool:
-    """A function of a net's outputs with a bounded range, of arguments that are not known to be bounded."""
+    """Whether a node is a function of a net's outputs with a bounded range and unbounded arguments."""
     if not isinstance(node, ir.Apply) or not any(isinstance(part, ir.NetCall) for part in ir.walk(node)):
         return False
     whole, *parts = (analysis.see(part).interval.value for part in (node, *node.args))
@@ -270,9 +295,12 @@ def saturates(analysis: Analysis, node: ir.Expr) -> bool:
 def smoothing(
     settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem
 ) -> float:
-    """lam of the outer functions, less than one over their weak convexity, beyond which an envelope is
-    not smooth."""
-    lam, theory = float(value(settled, "lam", 0.0)), value(settled, "schedule") == "theory"
+    """The lam of the outer functions, less than 1 over their weak convexity.
+
+    The envelope of a larger lam is not smooth.
+    """
+    lam = float(value(settled, "lam", 0.0))
+    theory = value(settled, "schedule") == "theory"
     wanted = lam or scheduled.get("lam", SMOOTHING)
     weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
     if weak * wanted < 1 or not isfinite(weak):
@@ -283,52 +311,58 @@ def smoothing(
 
 
 def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
-    """Some expectations are tracked by their logarithms. Where blocks with one wait for their visits,
-    gamma stays at its default: the estimate of a block that has become smaller comes down by the
-    factor 1 - gamma in each."""
+    """Whether some expectations are tracked by their logarithms.
+
+    If blocks with such an expectation wait for their visits, gamma keeps its default: when a block's
+    value becomes smaller, each visit multiplies its estimate by 1 - gamma only.
+    """
     if bound is None:
         return False
     return any(logarithms.of(bound).stable(node) is not None for node in ir.walk(normal.objective))
 
 
 def estimates(record: Algorithm, rounds: float, nets: bool) -> dict[str, float]:
-    """gamma such that estimates average over about ten steps, at most the default; gamma' = 1 - gamma
-    as of SONEX where B1 = n (sonex-alexr2-2025, Theorem 4.7): they then follow all of a step's
-    change, also of ALEXR2's, which goes back from z_K to w. Of nets whose blocks each step visits
-    all, gamma' = 0: to evaluate a net at the previous iterate too costs what a quarter more steps
-    do."""
+    """The weights gamma and gamma' of estimates.
+
+    With gamma, at most its default, estimates average over about ten steps. gamma' = 1 - gamma, as in
+    SONEX with B1 = n (sonex-alexr2-2025, Theorem 4.7): then estimates follow the whole change of a
+    step, and so of a step of ALEXR2 from z_K back to w. If nets have all their blocks visited in each
+    step, gamma' = 0: evaluating a net at the previous iterate too costs as much as a quarter more steps.
+    """
     if "gamma_prime" not in record.hyper:
         return {}
     gamma = min(0.1 * rounds, record.hyper["gamma"])
-    return {"gamma": gamma, "gamma_prime": 0.0 if nets and rounds <= 1 else 1 - gamma}
+    gamma_prime = 1 - gamma
+    if nets and rounds <= 1:
+        gamma_prime = 0.0
+    return {"gamma": gamma, "gamma_prime": gamma_prime}
 
 
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:
-    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act
-    entry by entry, but for sets alone that have a projection for steps of any sizes, where the
-    algorithm projects on them after each.
+    """The kind of step if none is given: Adam-type, unless a prox or projection is wrong in its metric.
 
-    Where the algorithm has neither form, its first; theorems are about momentum.
+    It is right if the prox or projection acts entry by entry. It is right too for a set that has a
+    projection for steps of any sizes, if the algorithm projects after each step and the variable has
+    no prox. Theorems assume momentum steps. An algorithm that has neither kind uses its first.
     """
     if not {"adam", "momentum"} <= set(record.steps):
         return next(iter(record.steps))
     if theory:
         return "momentum"
-    proxes = [regularisers.all()[p.name].step_per_entry for p in normal.prox]
-    alone = {name for name in normal.variables if name not in {p.variable for p in normal.prox}}
-    projections = [
-        sets.all()[s.family].entrywise
-        or (name in alone and record.projects_in_steps and sets.all()[s.family].in_steps is not None)
-        for name, v in normal.variables.items()
-        for s in v.sets
-    ]
-    if all(proxes + projections):
-        return "adam"
-    return "momentum"
+    if not all(regularisers.all()[p.name].step_per_entry for p in normal.prox):
+        return "momentum"
+    with_prox = {p.variable for p in normal.prox}
+    for name, variable in normal.variables.items():
+        for domain in variable.sets:
+            simple = sets.all()[domain.family]
+            in_steps = record.projects_in_steps and simple.in_steps is not None
+            if not simple.entrywise and not (in_steps and name not in with_prox):
+                return "momentum"
+    return "adam"
 
 
 def budget(settled: Origins) -> Budget:
-    """What the run may use; ``SECONDS`` where nobody gave a budget."""
+    """The budget of the run; ``SECONDS`` if none is given."""
     given = value(settled, "budget")
     if given is None:
         return Budget(seconds=SECONDS)

@@ -132,24 +132,24 @@ def together(
     """The strata of a table for some selections of its rows; None if no two of them have a row in common,
     if a step takes all rows anyway, or if there are too many strata."""
     length = elements.extent(bound, parts[0].binder.domain)
-    found = [(part, cells) for part in parts if (cells := cells_of(part, bound, length)) is not None]
-    found = [(part, cells) for part, cells in found if not _whole(part, cells, batch)]
-    if len(found) < 2:
+    partitions = [(part, cells) for part in parts if (cells := cells_of(part, bound, length)) is not None]
+    partitions = [(part, cells) for part, cells in partitions if not _whole(part, cells, batch)]
+    if len(partitions) < 2:
         return None
     code = np.zeros(length, dtype=np.int64)
-    for _, cells in found:
+    for _, cells in partitions:
         kind, code = np.unique(code * (int(cells.max(initial=0)) + 2) + cells + 1, return_inverse=True)
         if len(kind) > MOST_STRATA + 1:
             return None
     _, first = np.unique(code, return_index=True)
-    kinds = np.stack([cells[first] for _, cells in found], axis=1)
+    kinds = np.stack([cells[first] for _, cells in partitions], axis=1)
     order = np.lexsort(kinds.T[::-1])[::-1]  # strata that all take come together if possible
     order = order[(kinds[order] >= 0).any(axis=1)]
     if not ((kinds[order] >= 0).sum(axis=1) > 1).any():
         return None
     rows = [np.flatnonzero(code == k) for k in order]
     sizes = np.array([len(part) for part in rows])
-    by_binder = {part.binder: kinds[order, k] for k, (part, _) in enumerate(found)}
+    by_binder = {part.binder: kinds[order, k] for k, (part, _) in enumerate(partitions)}
     counts = allotted(sizes, by_binder.values(), given)
     return Strata(table=table, rows=np.concatenate(rows), sizes=sizes, counts=counts, cells=by_binder)
 

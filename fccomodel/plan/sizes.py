@@ -169,11 +169,11 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
     samples' condition names."""
     if bound is None:
         return {}
-    found: dict[ir.Binder, int] = {}
+    blocks: dict[ir.Binder, int] = {}
     for mean in (m for term in normal.terms for m in term.means):
         if mean.condition is not None:
-            found |= dict.fromkeys(mean.binders, _blocks_of(mean, bound, batch))
-    return found
+            blocks |= dict.fromkeys(mean.binders, _blocks_of(mean, bound, batch))
+    return blocks
 
 
 def crowded(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
@@ -181,7 +181,7 @@ def crowded(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bi
     with which all blocks together have ``TUPLES_OF_BLOCKS``; none for fewer."""
     if bound is None:
         return {}
-    found: dict[ir.Binder, int] = {}
+    samples: dict[ir.Binder, int] = {}
     for mean in (m for term in normal.terms for m in term.means):
         if len(mean.binders) < 2 or mean.condition is None:
             continue
@@ -189,8 +189,8 @@ def crowded(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bi
         each = prod(batch(binder, n, True) or n for binder, n in taken(mean, bound))
         if blocks > 1 and blocks * each > TUPLES_OF_BLOCKS:
             most = max(TUPLES_OF_BLOCKS / blocks, 1.0) ** (1 / len(mean.binders))
-            found |= dict.fromkeys(mean.binders, max(round(most), LEAST_SAMPLES))
-    return found
+            samples |= dict.fromkeys(mean.binders, max(round(most), LEAST_SAMPLES))
+    return samples
 
 
 def _blocks_of(mean: ir.Reduce, bound: Bound, batch: Batch) -> int:

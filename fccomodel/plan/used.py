@@ -1,4 +1,4 @@
-"""Which of the options that a plan was given its run uses, and why it does not use the others.
+"""The options of a plan that its run uses, and the reasons why it does not use the others.
 
 An option of the user's own defaults that does not apply is said; any other is refused. Options that
 belong to no algorithm (``settings.SETTINGS``) are used by every solve. A setting of steps is used
@@ -114,7 +114,7 @@ def _without_draws(made: Made) -> str:
 
 
 def _without_setting(made: Made, name: str) -> str:
-    """The same for a setting of steps and their loop."""
+    """The reason why a run does not use a setting of steps and their loop, or an empty text."""
     record, schedule = made.record, made.schedule
     if name == "lam" and not made.normal.smoothed:
         return "No function of this model is smoothed."
@@ -212,11 +212,11 @@ def unused(made: Made, given: Origins) -> tuple[Unused, ...]:
     """The options that somebody gave and that the plan does not use, each with the reason; F0606 for
     those that are refused."""
     reasons = {name: without(made, name) for name, (_, origin) in given.items() if origin != AUTOMATIC}
-    found = [Unused(name, *given[name], reason) for name, reason in reasons.items() if reason]
-    if refused := [one for one in found if not forgiven(given, one.name)]:
+    options = [Unused(name, *given[name], reason) for name, reason in reasons.items() if reason]
+    if refused := [one for one in options if not forgiven(given, one.name)]:
         compared = given.get("algorithm", (None, ""))[1] == COMPARED
         refuse(*(_refusal(made, one, compared) for one in refused), source=made.problem.source)
-    return tuple(found)
+    return tuple(options)
 
 
 def forgiven(given: Origins, name: str) -> bool:

@@ -1,1 +1,3 @@
-"""From a plan to the text of a standalone program: lowered to a graph of operations, verified, printed."""
+"""Programs: a plan is lowered to a graph of operations, which is verified and printed as a standalone
+program.
+"""

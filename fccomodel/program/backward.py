@@ -14,7 +14,7 @@ from fccomodel.program.operations.sources import variable
 
 
 def previous(graph: Graph, val: Val) -> Val:
-    """The same minibatch value at the previous iterate; estimates inside it stay as they are."""
+    """The minibatch value at the previous iterate; the estimates inside it are not changed."""
     made: dict[int, Val] = {}
 
     def remake(v: Val) -> Val:
@@ -38,8 +38,7 @@ def backward(graph: Graph, roots: Mapping[Val, Val]) -> list[Pull]:
 
 
 class Sweep:
-    """One pass from the roots back to the variables: every value's adjoint is complete before it is
-    handed on."""
+    """One pass from the roots back to the variables; an adjoint is passed on when it is complete."""
 
     def __init__(self, graph: Graph):
         self.graph = graph

@@ -142,8 +142,7 @@ class Graph(Builder):
         return sums.total(self, val, tuple(axes))
 
     def weighed(self, val: Val, axes: Iterable[Axis]) -> Val | None:
-        """The same of vectors times numbers that have more axes, without the products; None of another
-        value."""
+        """The sum of vectors times numbers with more axes, without the products; None for other values."""
         return sums.weighed(self, val, tuple(axes))
 
     def average(self, val: Val, axes: Iterable[Axis]) -> Val:
@@ -158,7 +157,7 @@ class Graph(Builder):
 
 
 def entries(val: Val) -> int:
-    """How many numbers a value has."""
+    """The number of entries of a value."""
     return math.prod([*(a.size for a in val.axes), *val.event])
 
 
@@ -230,7 +229,7 @@ FOLDED: dict[str, Callable[..., str]] = {"mul": product, "div": quotient, "neg":
 
 
 def below(roots: Iterable[Val]) -> dict[int, Val]:
-    """Some values and all that they are made of, by their ids."""
+    """Some values and all values that they depend on, by their ids."""
     seen: dict[int, Val] = {}
     stack = list(roots)
     while stack:

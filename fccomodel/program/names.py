@@ -37,7 +37,9 @@ class Names:
         self.numbered: set[str] = set()
 
     def copy(self, taken: Iterable[str] = ()) -> Names:
-        """Those of a function beside it, some more taken."""
+        """The names of a function within another: those of the outer function, and some more that are
+        taken.
+        """
         names = Names()
         names.counters = self.counters | dict.fromkeys(taken, 1)
         return names

@@ -1,5 +1,6 @@
-"""What every graph of values satisfies: operations that exist, used as they say, and values of the
-shapes that they give."""
+"""The rules for every graph of values: existing operations, used correctly, with values of the stated
+shapes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from fccomodel.program.operations.base import Kind
 
 
 def verify(graph: Graph) -> list[str]:
-    """What is wrong with a graph, value by value; nothing where it is well formed."""
+    """The faults of a graph, value by value; none if it is well formed."""
     declared = set(operations.all().values())
     faults = []
     for place, val in enumerate(graph.vals):

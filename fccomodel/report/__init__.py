@@ -301,8 +301,9 @@ def _on(
 
 
 def _ordered(bound: Bound) -> Bound | None:
-    """The same functions, with one tail of means for means of tails in one order: kinks that all
-    change at once are one kink. None where there is nothing of this kind."""
+    """The functions with a tail of means and means of tails in one order, so that they have one kink; or
+    None if there are no such tails.
+    """
     problem = identities.after(bound.problem, comonotone_tails)
     if problem is bound.problem:
         return None

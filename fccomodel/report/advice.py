@@ -55,7 +55,7 @@ class Ending:
 
     @property
     def remedy(self) -> str:
-        """What another run should do differently; '' if no run would end elsewhere."""
+        """Advice about another run; empty if no other run would end at another point."""
         if self.passes:
             ways = [self.passes]
         else:
@@ -83,8 +83,10 @@ class Ending:
 
 
 def towards(ended: Ending | None, missing: str, bound: Bound, loose: str = "") -> str:
-    """What to do about the residual ``missing``, a key of ``MISSING``; ``loose`` says why it may be less
-    than it seems."""
+    """Advice about the residual ``missing``, a key of ``MISSING``.
+
+    ``loose`` gives the reason why the residual may be smaller than computed.
+    """
     more_helps = ended is not None and ended.how != "converged" and ended.remedy
     if loose and missing == "stationarity" and not more_helps:
         return loose
@@ -98,7 +100,7 @@ def towards(ended: Ending | None, missing: str, bound: Bound, loose: str = "") -
 
 
 def little_curvature(bound: Bound) -> str:
-    """What lets a smaller gap be proved."""
+    """Advice that lets a smaller gap be proved."""
     return (
         f"Curvature is too small for the conditions to tell: {scaling(bound)}, or add a regulariser, such as "
         f"1e-4 * {squares(bound)}."

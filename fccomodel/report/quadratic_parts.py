@@ -51,7 +51,7 @@ class Parts:
         return self.known[key][1]
 
     def _quadratic(self, node: ir.Expr, sign: float) -> ir.Expr | None:
-        """The same of a node with variables, of which nothing is known yet."""
+        """The quadratic part of a node with variables that was not computed before."""
         match node:
             case ir.LetRef(let=let):
                 if self.radius is not None and let.binders:

@@ -534,7 +534,7 @@ def unmet(bound: Bound, report: KKTReport) -> Failure | None:
 
 
 def _seen(failure: Failure) -> str:
-    """How far away the objective was seen to fall, in words."""
+    """In words, the distance at which the objective was seen to be smaller."""
     if failure.far:
         return f"at |w| = {failure.far:.0e} "
     return ""
@@ -571,7 +571,7 @@ def cancelling(system: System, lost: float) -> Iterator[str]:
 
 
 def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> Iterator[str]:
-    """What a reader must know to trust the numbers."""
+    """The facts that a reader must know to trust the numbers."""
     if noise is not None:
         yield _sampled(noise)
     used = [system.records[k] for k in sorted(system.used)]

@@ -489,7 +489,7 @@ def _text_and_data(text: Facts, data: Facts) -> Facts:
 
 
 def _identity(node: ir.Expr) -> tuple:
-    """What distinguishes the node from other nodes with the same children."""
+    """A key of the node's own fields, for nodes with equal children."""
     match node:
         case ir.Const(value=value):
             return ("const", value)

@@ -1,4 +1,4 @@
-"""What the declarations say about the leaves of an expression, and the data if they are bound."""
+"""Facts about the leaves of an expression, from the declarations and, if bound, the data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def interval(lo: float = -inf, hi: float = inf, lo_open: bool = False, hi_open: 
 
 
 def opened(u: Interval) -> Interval:
-    """The same interval with its infinite ends marked open."""
+    """The interval with its infinite ends marked open."""
     return interval(*u)
 
 

@@ -15,7 +15,7 @@ from fccomodel.library.atoms import Interval
 
 
 class Standing(IntEnum):
-    """How far a fact can be trusted. A fact is never better than the facts that it uses."""
+    """The degree to which a fact can be trusted. A fact is never more certain than the facts that it uses."""
 
     PROVED = 0
     BOUNDED = 1
@@ -325,7 +325,7 @@ class Facts:
 
     @property
     def L(self) -> float | None:
-        """The same as ``gradient_lipschitz``."""
+        """The Lipschitz constant of the gradient (``gradient_lipschitz``)."""
         return self.gradient_lipschitz
 
     # ------------------------------------------------------------------------------------- the rest
@@ -364,7 +364,7 @@ class Facts:
         return self.below
 
     def with_facts(self, changes: Mapping[str, Fact]) -> Facts:
-        """The same with some facts replaced, by kind."""
+        """The properties with some facts replaced, by kind."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
     def negated(self) -> Facts:

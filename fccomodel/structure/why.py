@@ -255,7 +255,7 @@ def _premises(fact: Fact) -> list[Fact]:
 
 
 def _terms(fact: Fact) -> list[Fact]:
-    """The facts that a fact uses; for a sum of sums, those of all its terms."""
+    """The facts that a fact uses; for nested sums, the facts of all their terms."""
     terms: list[Fact] = []
     stack = list(reversed(fact.uses))
     while stack:
@@ -465,7 +465,7 @@ def lost_convexity(analysis: Analysis, f: Facts, maximised: bool) -> list[Failur
 
 
 def unknown(analysis: Analysis, f: Facts) -> list[Failure]:
-    """The nodes whose curvature is not even weakly known while that of their children is."""
+    """The nodes of unknown curvature whose children have a known, at least weak curvature."""
     return [(g.expr, *_why_unknown(g)) for g in _lowest(analysis, f.expr, weakly_curved) or [f]]
 
 

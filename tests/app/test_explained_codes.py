@@ -21,7 +21,10 @@ def test_every_code_has_a_rule_and_a_stage():
 def test_the_command(capsys):
     assert main(["explain", "F0406"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("F0406  in or ~\n") and "- One reduction either iterates or draws." in text
+    assert (
+        text.startswith("F0406  in or ~\n")
+        and "- The indices of one reduction all iterate or all draw." in text
+    )
     assert main(["explain", "F9406"]) == 2
     assert "Did you mean `F0406`?" in capsys.readouterr().err
 

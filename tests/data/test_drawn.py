@@ -59,8 +59,8 @@ def net() -> torch.nn.Module:
     )
 
 
-def bound(data, **given):
-    return fc.compile(MODEL).bind(D=data, nets={"s": net()}, **given)
+def bound(data, nets=None, **given):
+    return fc.compile(MODEL).bind(D=data, nets=nets or {"s": net()}, **given)
 
 
 def column(problem) -> DrawnColumn:
@@ -193,3 +193,95 @@ def test_an_error_of_a_worker_is_the_error_of_the_solve():
     images.x[7] = np.nan
     with pytest.raises(FccoError, match="item 7 of a Images"):
         bound(images, keys={"y": images.y}, workers=1).solve(**SHORT)
+
+
+class Rows:
+    """Stands in for ``datasets.Dataset``: single columns are read without the others."""
+
+    column_names = ["image", "label"]
+
+    def __init__(self, images: Images):
+        self.images, self.decoded = images, 0
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, index):
+        if isinstance(index, str):
+            assert index == "label", "an image was decoded for the labels"
+            return list(self.images.y)
+        self.decoded += 1
+        return {"image": self.images.x[index], "label": int(self.images.y[index])}
+
+
+Rows.__module__ = "datasets.arrow_dataset"
+
+
+def test_a_dataset_of_hugging_face(in_memory):
+    rows = Rows(Images())
+    problem = bound(rows, spec={"D": {"x": "image", "y": "label"}}, workers=1)
+    assert rows.decoded < 150 and drawn(problem.bound.tables["D"].columns["x"])
+    assert problem.solve(**SHORT).objective == in_memory.objective
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for label in ("cat", "dog"):
+        (tmp_path / label).mkdir()
+        for k in range(6):
+            pixels = rng.integers(0, 128, (8, 8, 3), dtype=np.uint8) + 100 * (label == "dog")
+            image.fromarray(pixels.astype(np.uint8)).save(tmp_path / label / f"{k}.png")
+    return tmp_path
+
+
+FOLDER = {"D": {"x": "image", "y": {"column": "label", "map": {"cat": 0, "dog": 1}}}}
+
+
+def test_a_folder_of_images(pictures):
+    linear = {"s": torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(1))}
+    linear["s"](torch.zeros(1, 3, 8, 8))
+    small = bound(str(pictures), linear, spec=FOLDER)
+    table = small.bound.tables["D"]
+    assert table.columns["x"].shape == (12, 3, 8, 8) and table.columns["y"].tolist() == [0] * 6 + [1] * 6
+    assert 0 <= table.columns["x"].min() and 0.8 < table.columns["x"].max() <= 1.0
+    asked = bound(str(pictures), linear, spec=FOLDER, workers=1)
+    assert np.array_equal(column(asked)[:5].fetched(), table.columns["x"][:5])
+    flat = {"x": lambda picture: np.asarray(picture.convert("L"))[None] / 255}
+    small_net = {"s": torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 1))}
+    grey = bound(str(pictures), small_net, spec=FOLDER, transform=flat, eval_transform=flat)
+    assert column(grey).shape == (12, 1, 8, 8)
+    (pictures / "dog" / "9.png").write_bytes(b"no picture")
+    with pytest.raises(FccoError, match="9.png cannot be read as an image"):
+        np.asarray(column(bound(str(pictures), linear, spec=FOLDER, workers=1)))
+
+
+def test_labels_that_change_are_refused_and_vectors_that_formulas_read_are_noted():
+    class Mixed(Images):
+        def __getitem__(self, row):
+            x, y = super().__getitem__(row)
+            return x + torch.rand(()), int(torch.rand(()) < 0.5)
+
+    refused("F0539", "changes from one reading to the next", Mixed())
+    linear = (
+        "dim d; data D : table(x: real[d], y: {0, 1}); var w[d]; minimize f: E[z ~ D] (dot(w, z.x) - z.y)^2;"
+    )
+
+    class Noisy(Images):
+        def __getitem__(self, row):
+            x, y = super().__getitem__(row)
+            return x.flatten() + torch.rand(()), y
+
+    problem = fc.compile(linear).bind(D=Noisy())
+    assert any("was read once, since formulas read it too" in note for note in problem.bound.notes)
+
+
+def test_a_report_says_that_rows_change():
+    answer = bound(Images(flip=True)).solve(**SHORT)
+    assert any("change from one reading to the next" in note for note in answer.outcome.bound.notes)
+    assert any(
+        line.startswith("rows: D.x is transformed at every draw")
+        for line in answer.outcome.planned.plan.practice
+    )
+    assert "steps draw them anew" in " ".join(str(answer).split())

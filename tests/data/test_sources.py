@@ -38,7 +38,7 @@ def numbers(table: RawTable, name: str) -> list:
 
 def test_every_file_of_the_folder_is_a_source():
     assert set(sources.all()) == {
-        "arrays", "csv", "dataset", "duckdb", "frame", "npz", "parquet", "prepared", "sklearn",
+        "arrays", "csv", "dataset", "duckdb", "frame", "images", "npz", "parquet", "prepared", "sklearn",
     }  # fmt: skip
     assert all(source.meaning for source in sources.all().values())
 

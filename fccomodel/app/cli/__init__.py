@@ -1,4 +1,4 @@
-"""The command ``fccomodel``: one file per command, each with its arguments and what it does.
+"""The command ``fccomodel``: one file per command, with its arguments and its function.
 
 Exit status: 0 done; 1 ``format --check`` found a file that is not in the canonical layout; 2
 something is wrong with what was given (each finding with its code, on standard error); 130

@@ -127,7 +127,7 @@ def _aside() -> tuple[Any, Any]:
 
 
 def _to_speak(streams: tuple[Any, Any]) -> bool:
-    """Whether this process says what is wrong.
+    """Whether this process prints errors.
 
     Only one of the launched processes does. The others wait, since the launcher ends all with the
     first that ends.
@@ -145,7 +145,7 @@ def _to_speak(streams: tuple[Any, Any]) -> bool:
 
 
 def _end_output() -> None:
-    """Discard what is still to be written on standard output."""
+    """Discard the rest of standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""``algorithms [NAME] [--model MODEL]``: the algorithms, and how a model meets what they need."""
+"""``algorithms [NAME] [--model MODEL]``: the algorithms, and the assumptions that a model meets."""
 
 from __future__ import annotations
 

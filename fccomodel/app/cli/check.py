@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _contents(compiled: pipeline.Compiled) -> str:
-    """What a model holds, in a few words."""
+    """The contents of a model, in a few words."""
     problem = compiled.problem
     goal = f"{problem.objective.sense} {problem.objective.label or 'objective'}"
     labels = [c.label for c in problem.constraints]

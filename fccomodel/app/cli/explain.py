@@ -1,4 +1,4 @@
-"""``explain MODEL [--bind B]``: what was found of a model, and which algorithm follows."""
+"""``explain MODEL [--bind B]``: the facts about a model, and the algorithm that is chosen for it."""
 
 from __future__ import annotations
 

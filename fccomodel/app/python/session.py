@@ -13,6 +13,7 @@ import numpy as np
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.python import starts
+from fccomodel.app.python import track as track
 from fccomodel.app.python.solved import Explanation, Planned, Result
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
@@ -24,6 +25,7 @@ from fccomodel.data.sources import frame
 
 if TYPE_CHECKING:
     from fccomodel.app.python.sweeps import Sweep
+    from fccomodel.app.python.track import Tracker
     from fccomodel.app.python.training import Criterion
     from fccomodel.data.bound import Bound
     from fccomodel.execution.run import Progress
@@ -405,7 +407,13 @@ class BoundModel(latex.Typeset):
         return Path(path).read_text(encoding="utf-8")
 
     def criterion(
-        self, *, batch: int = 64, algorithm: str | None = None, together: bool = True, **given: Any
+        self,
+        *,
+        batch: int = 64,
+        algorithm: str | None = None,
+        together: bool = True,
+        track: Tracker | None = None,
+        **given: Any,
     ) -> Criterion:
         """The minimised objective as a ``torch.nn.Module``, for a training loop of your own:
         ``loss = criterion(rows, s=net(x))``.
@@ -415,13 +423,16 @@ class BoundModel(latex.Typeset):
                    estimates are unbiased in the limit
         together   whether the batches of all ranks are one under ``torch.distributed``. Then every
                    rank calls the loss at the same time, and gradients are averaged over ranks
+        track      writes ``values()`` every 20 steps: ``fc.track.tensorboard("runs")``
 
         Other keywords are options of the algorithm. Raises F0826 if the model has no net, or if a
         part of the model needs more rows than a batch has.
         """
         from fccomodel.app.python import training
 
-        return training.criterion(self, batch=batch, algorithm=algorithm, together=together, **given)
+        return training.criterion(
+            self, batch=batch, algorithm=algorithm, together=together, track=track, **given
+        )
 
     def solve(
         self,

@@ -30,11 +30,14 @@ from fccomodel.program import errors
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel
     from fccomodel.app.python.solved import Result
+    from fccomodel.app.python.track import Tracker
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
 
 __all__ = ["Criterion", "Values", "criterion", "numbered"]
 
+#: steps between two points on the curves of a tracker
+TRACKED_EVERY = 20
 #: Algorithms tried in this order if the plan's own algorithm has no criterion.
 FALLBACK_ALGORITHMS = ("sonex", "sox")
 #: The column of a table with the places of its rows in the list of their scores.
@@ -73,14 +76,29 @@ class Criterion(compiled.Criterion):
     no weights of nets are ``parameters()``. In ``eval()`` mode estimates do not move.
     """
 
-    def __init__(self, model: BoundModel, planned: pipeline.Planned, batch: int, *, together: bool = True):
+    def __init__(
+        self,
+        model: BoundModel,
+        planned: pipeline.Planned,
+        batch: int,
+        *,
+        together: bool = True,
+        track: Tracker | None = None,
+    ):
         super().__init__(planned.bound, planned.plan, batch=batch, together=together)
+        self.track = track
         self.model, self.planned = model, planned
 
     def extra_repr(self) -> str:
         """The text of ``print``: the model, the algorithm, the batch size and the nets."""
         nets = ", ".join(self.inputs)
         return f"model={self.bound.problem.name}, algorithm={self.algorithm}, batch={self.batch}, nets={nets}"
+
+    def step(self) -> None:
+        """After the optimizer's step: what ``step`` of the loss does, and values for the tracker."""
+        super().step()
+        if self.track is not None and self.steps % TRACKED_EVERY == 0 and joint.rank() == 0:
+            self.track.log(self.values(), self.steps)
 
     @property
     def algorithm(self) -> str:
@@ -293,12 +311,18 @@ class KnownScores(torch.nn.Module):
 
 
 def criterion(
-    model: BoundModel, *, batch: int, algorithm: str | None, together: bool, **given: Any
+    model: BoundModel,
+    *,
+    batch: int,
+    algorithm: str | None,
+    together: bool,
+    track: Tracker | None = None,
+    **given: Any,
 ) -> Criterion:
     """The criterion of a bound model; F0826 if the model or the algorithm has none."""
     if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
         refuse(errors.criterion_batch(batch))
-    return Criterion(model, _planned(model, algorithm, **given), batch, together=together)
+    return Criterion(model, _planned(model, algorithm, **given), batch, together=together, track=track)
 
 
 def _planned(model: BoundModel, algorithm: str | None, **given: Any) -> pipeline.Planned:

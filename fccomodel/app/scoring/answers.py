@@ -58,7 +58,7 @@ class Answer:
     def predict(
         self, rows: Any, /, *, threshold: float | None = None, target: str | None = None
     ) -> np.ndarray:
-        """What the scores say of some rows, in the words of the data.
+        """The predictions from the scores of some rows, as labels or numbers of the data.
 
         The larger value of the table's column of two values (``target`` where there are several)
         for scores above the ``threshold`` (0, or 1/2 for a probability), else the smaller; of a
@@ -74,8 +74,7 @@ class Answer:
         return scoring.predicted(known, wanted, scores, threshold=threshold, target=target)
 
     def module(self, name: str) -> torch.nn.Module:
-        """A net with the weights of the answer, a copy of the module that was bound; ``name`` is the
-        net's, or its variable's."""
+        """Uses of an answer for new rows; the answer is in memory or was read from its folder."""
         from fccomodel.app.scoring import scoring
 
         return scoring.module(self.fitted(), name)

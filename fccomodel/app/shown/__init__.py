@@ -1,1 +1,1 @@
-"""What people see: reports in terminals and notebooks, explanations, cards, pictures, pages."""
+"""Displays for people: reports in terminals and notebooks, explanations, cards, pictures, pages."""

@@ -281,3 +281,11 @@ def _shown(name: Any) -> str:
     if isinstance(name, float):
         return f"{name:.12g}"
     return str(name)
+
+
+def entries(array: np.ndarray) -> list[tuple[str, float]]:
+    """The entries of an array with their names, joined by commas; the entry of a number has none."""
+    axes = getattr(array, "_axes", ()) or [(str(k), range(1, size + 1)) for k, size in enumerate(array.shape)]
+    names = itertools.product(*(axis for _, axis in axes))
+    values = np.asarray(array).ravel().tolist()
+    return [(", ".join(map(str, name)), value) for name, value in zip(names, values, strict=True)]

@@ -1,1 +1,1 @@
-"""What is kept in folders: results and comparisons."""
+"""Folders of results and comparisons."""

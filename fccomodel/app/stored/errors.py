@@ -1,4 +1,4 @@
-"""F0810: what is refused of a stored result."""
+"""F0810: stored results that cannot be read."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def no_result_folder(folder: Path) -> Diagnostic:
 
 
 def not_a_result(path: Path, error: Exception) -> Diagnostic:
-    """A result holds what a solve wrote."""
+    """The folder of a result has the files that a solve wrote."""
     return RESULT.error(f"`{path}` is not the result of a solve: {type(error).__name__} {error}")
 
 
 def format_of_result(path: Path, written: Any, supported: Any) -> Diagnostic:
-    """A result has this version's format."""
+    """A result has a format that this version reads."""
     return RESULT.error(f"`{path}` has format {written}; this version reads format {supported}")
 
 
 def changed_record(path: Path) -> Diagnostic:
-    """A result is read as it was written."""
+    """The record of a result has not been changed since it was written."""
     return RESULT.error(f"`{path}` is damaged, or was changed after it was written", fix=AGAIN)
 
 
 def mixed_folder(path: Path, record: Path) -> Diagnostic:
-    """The files of a result are those that were written together."""
+    """The files of a result were written together."""
     return RESULT.error(
         f"`{path}` is not the file that was written with `{record}`",
         reason="Its SHA-256 is another.",
@@ -41,7 +41,7 @@ def mixed_folder(path: Path, record: Path) -> Diagnostic:
 
 
 def other_model(path: Path, stored: Any, read: str, version: Any) -> Diagnostic:
-    """A result's model is the one that was solved."""
+    """The model of a result is the model that was solved."""
     return RESULT.error(
         f"`{path}`: the model's text now reads as another model ({read}) than the one that was solved "
         f"({stored})",
@@ -61,7 +61,7 @@ def variable_not_stored(path: Path, name: str) -> Diagnostic:
 
 
 def stored_not_numbers(path: Path, name: str) -> Diagnostic:
-    """What an answer is made of are finite numbers."""
+    """The arrays of an answer are finite real numbers."""
     return RESULT.error(
         f"`{name}` in `{path}` is not of finite real numbers",
         fix="Take the folder as the solve wrote it, or solve the model again.",
@@ -69,7 +69,7 @@ def stored_not_numbers(path: Path, name: str) -> Diagnostic:
 
 
 def stored_shape(name: str, solved: tuple[int, ...], asked: tuple[int | None, ...]) -> Diagnostic:
-    """A stored variable has the size that the data ask for."""
+    """A stored variable has the shape that the data give it."""
     return RESULT.error(
         f"`{name}` was solved with shape {solved}, and this data gives it {asked}",
         fix="Bind data with the same features.",

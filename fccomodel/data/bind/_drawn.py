@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.drawn import DrawnColumn
 from fccomodel.data.sources import Drawing, Keyed, RawTable, errors
+
+if TYPE_CHECKING:
+    from fccomodel.data.sources._drawn import RowSource
 
 
 def only_nets_read(problem: ir.Problem) -> dict[str, frozenset[str]]:
@@ -154,4 +157,19 @@ def column(raw: RawTable, entry: Entry, rows: Rows, name: str, what: str, drawin
     return Built(
         values=DrawnColumn(source, name, numbers),  # type: ignore[arg-type]
         encoding={"kind": "vector", "column": own},
+        notes=_notes(source, what, steps=name in drawing.steps),
     )
+
+
+def _notes(source: RowSource, what: str, *, steps: bool) -> tuple[str, ...]:
+    """What a report says of rows that change."""
+    if source.random:
+        return (
+            f"{what}: rows of {source.what} change from one reading to the next; steps draw them anew, looks "
+            "and this report see one draw of each row",
+        )
+    if steps:
+        return (
+            f"{what}: transformed anew at every draw of a step; looks and this report see rows without that",
+        )
+    return ()

@@ -71,7 +71,7 @@ def number(
     stored: Mapping[str, Any] | None,
     domain: Sequence[float] = (),
 ) -> Built:
-    """A column with one number per row: that of the source, mapped and scaled if the entry says so.
+    """A column with one number per row: the source's column, mapped and scaled if the entry says so.
 
     raw      the source
     entry    the entry of the column

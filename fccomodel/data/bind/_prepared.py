@@ -47,7 +47,7 @@ def by_all_rows(raw: RawTable) -> list[str]:
 
 
 def agree(stored: Mapping[str, Any] | None, ready: Mapping[str, Any]) -> bool:
-    """Whether the encoding of an earlier binding, if there is one, is that of a prepared column."""
+    """Whether a prepared column has the encoding of an earlier binding, if there is one."""
     return not stored or all(plain(stored.get(key)) == ready.get(key) for key in DECIDING)
 
 

@@ -1,4 +1,4 @@
-"""The binding file: TOML checked against the model, every key with its line."""
+"""Reading of binding files: TOML that is checked against the model; errors have the line of a key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST_BINDING = 1 << 26
 MOST_PARTS = 50
 #: Keys of a section with settings for reading its source.
 OPTIONS = ("separator", "na", "files")
-#: Numbers that a map may not give (NaN is refused too).
+#: Numbers that a map must not have as values (NaN is refused too).
 NOT_FINITE = (float("inf"), float("-inf"))
 SECTIONS = ("params", "nets", "sets", "dims")
 
@@ -85,10 +85,10 @@ def _bounded(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _longest_key(text: str) -> int:
-    """The number of points in the longest key such as ``a.b.c``, or in a text that may be a key.
+    """The number of dots in the longest key such as ``a.b.c``, or in a text that may be a key.
 
-    Time and memory of reading a key grow with the square of this number. Lines with few points are
-    not counted.
+    The time and the memory for reading a key grow with the square of this number. Lines with few dots
+    are skipped.
     """
     longest = 0
     for line in text.splitlines():

@@ -86,6 +86,7 @@ def draft(
     with collected.collect(place=spec.place, span=table.span):
         rows, opened = _filtered(table, spec, entries, source_columns, opened, stored, notes)
     notes += _automatic_notes(table, spec, source_columns, stored)
+    notes += raw.notes
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):

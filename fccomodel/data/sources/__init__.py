@@ -14,7 +14,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.registry import records
 from fccomodel.data.sources import errors
 from fccomodel.data.sources._joined import joined
-from fccomodel.data.sources._paths import expanded, find_file, is_file, is_pattern, matching
+from fccomodel.data.sources._paths import expanded, find_file, holds_images, is_file, is_pattern, matching
 from fccomodel.data.sources._spool import Spool
 from fccomodel.data.sources.base import DataSource, Drawing, Keyed, RawColumn, RawTable, Ready, Request
 from fccomodel.data.sources.folders import MANIFEST
@@ -97,6 +97,12 @@ def _prepared(value: str | Path, request: Request) -> Path | None:
     return next((folder for folder in folders if is_file(folder / MANIFEST)), None)
 
 
+def _of_images(value: str | Path, request: Request) -> Path | None:
+    """The folder that a path names and that has a folder or an image in it, or None."""
+    folders = [folder / expanded(value) for folder in request.folders or (Path(),)]
+    return next((folder for folder in folders if holds_images(folder)), None)
+
+
 def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]:
     """The source for a path or a text, and the argument for its ``open``."""
     scheme, colon, rest = str(value).partition(":")
@@ -109,6 +115,8 @@ def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]
         refuse(errors.unknown_scheme(scheme, schemes))
     if (folder := _prepared(value, request)) is not None:
         return all()["prepared"], folder
+    if (folder := _of_images(value, request)) is not None:
+        return all()["images"], folder
     by_suffix = {suffix: source for source in all().values() for suffix in source.suffixes}
     path = find_file(value, request.folders)
     name = path.name.lower()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WILDCARDS = frozenset("*?")
 #: Entries of folders that one pattern may look at.
 LARGEST_SEARCH = 100_000
+#: Ends of the names of image files.
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 
 
 def is_pattern(value: str | Path) -> bool:
@@ -167,3 +169,13 @@ def demand_below(path: Path, request: Request, places: Sequence[Path], who: str)
     """Raise FccoError (F0537) if a file or a folder is not open to patterns and queries."""
     if not is_below(path, places):
         refuse(errors.outside_of_binding(who, path.resolve(), places, request.name))
+
+
+def holds_images(folder: Path) -> bool:
+    """Whether a path is a folder with a folder in it, or a file that could be an image."""
+    try:
+        if not folder.is_dir():
+            return False
+        return any(child.is_dir() or child.suffix.lower() in IMAGES for child in folder.iterdir())
+    except (OSError, ValueError):
+        return False

@@ -155,7 +155,7 @@ class Spool:
         return self.streamed(source, value, request)
 
     def over(self, raw: RawTable) -> RawTable:
-        """The same table, with columns mapped from files; each is read when it is first needed."""
+        """The table with columns mapped from files; each is read when it is first needed."""
         if raw.ready:
             return raw
         kept: dict[str, RawColumn] = {}

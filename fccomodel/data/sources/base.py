@@ -68,6 +68,7 @@ class RawTable:
     prepared  the manifest's entry of a prepared table
     indices   groups and orders of prepared rows, see ``BoundTable``
     drawn     columns whose rows are fetched when they are asked for, by name: where from
+    notes     sentences about how the rows were read
     """
 
     origin: str
@@ -81,6 +82,7 @@ class RawTable:
     prepared: Mapping[str, Any] = field(default_factory=dict)
     indices: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     drawn: Mapping[str, RowSource] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def called(self) -> str:

@@ -8,6 +8,7 @@ somebody asks for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _drawn, arrays, errors
 from fccomodel.data.sources._drawn import ItemReader
 from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
+
+#: items that are read a second time, to see whether their parts change
+AGAIN = 8
 
 
 def _modules(value: Any) -> list[str]:
@@ -59,9 +63,10 @@ def _of_items(value: Any, origin: str, request: Request) -> RawTable:
     if drawn.keys is not None:
         return drawn.beside_keys()
     kept = [name for name in reader.parts(first) if name not in drawn.names]
-    found = _Columns(value, reader, request).read(kept)
+    columns = _Columns(value, reader, request)
+    found = columns.read(kept)
     raw = {str(name): from_array(column) for name, column in found.items()}
-    table = arrays.as_table(raw, origin, len(value))
+    table = replace(arrays.as_table(raw, origin, len(value)), notes=columns.changes(found))
     return drawn.beside(table)
 
 
@@ -108,6 +113,25 @@ class _Columns:
                     columns[name] = _empty(value, len(self.items))
                 columns[name] = self._put(columns[name], row, value)
         return columns
+
+    def changes(self, found: Mapping[Any, np.ndarray]) -> tuple[str, ...]:
+        """Notes about vectors that were read once and change at another reading; F0539 for labels that do."""
+        if not found:
+            return ()
+        notes = dict[str, None]()
+        for row in np.unique(np.linspace(0, len(self.items) - 1, AGAIN).astype(int)).tolist():
+            parts = self.reader.parts(self.items[row])
+            for name, column in found.items():
+                again = _drawn.numeric_or_text(parts[name], str(name))
+                if np.array_equal(column[row], again):
+                    continue
+                if column.ndim == 1:
+                    refuse(errors.changing_keys(str(name), row))
+                notes[
+                    f"{self.request.name}: {name} changes from one reading to the next, and was read once, "
+                    "since formulas read it too"
+                ] = None
+        return tuple(notes)
 
     def _put(self, column: np.ndarray, row: int, value: np.ndarray) -> np.ndarray:
         """A value written straight into its column, which becomes one of floats where one is."""

@@ -124,7 +124,7 @@ def unknown_suffix(name: str, suffixes: Iterable[str]) -> Diagnostic:
 
 def not_installed(meaning: str, error: ImportError) -> Diagnostic:
     """The package that reads a kind of data is installed."""
-    package = {"sklearn": "scikit-learn"}.get(error.name or "", error.name or "a package")
+    package = {"sklearn": "scikit-learn", "PIL": "pillow"}.get(error.name or "", error.name or "a package")
     return PACKAGE.error(
         f"{meaning} cannot be read here: {package} is not installed",
         fix=f"pip install {package}    (or bind arrays or an .npz file, which need nothing else)",
@@ -404,6 +404,33 @@ def shape_of_item(name: str, row: int, shape: tuple[int, ...], first: tuple[int,
 
 
 # ------------------------------------------------------------------------------ rows that are drawn
+def no_images(folder: Path, suffixes: Sequence[str]) -> Diagnostic:
+    """A folder of images has image files."""
+    return NO_ROWS.error(
+        f"{folder} has no images",
+        reason="a folder of images has a folder for each class, with files that end in "
+        f"{', '.join(suffixes)}",
+        fix="give the folder above the folders of the classes",
+    )
+
+
+def not_an_image(file: Path, error: Exception) -> Diagnostic:
+    """An image file is one that Pillow reads."""
+    return UNREADABLE.error(
+        f"{file.name} cannot be read as an image: {first_line(error)}",
+        fix="leave it out of the folder, or write it again",
+    )
+
+
+def changing_keys(name: str, row: int) -> Diagnostic:
+    """A column that formulas read has one value for each row."""
+    return DRAWN.error(
+        f"{name} of item {row} changes from one reading to the next",
+        reason="labels, groups and numbers in formulas belong to a row, so they are read once",
+        fix="let the Dataset return the same value each time, or give keys=frame",
+    )
+
+
 def a_loader(name: str) -> Diagnostic:
     """Rows have numbers; the batches of a loader have none."""
     return NOT_A_TABLE.error(

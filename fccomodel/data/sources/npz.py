@@ -13,7 +13,7 @@ from fccomodel.data.sources.base import DataSource, RawTable, Request
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file by name, or that of an .npy file under the file's name.
+    """The arrays of an .npz file by name, or the array of an .npy file under the file's name.
 
     Raises FccoError (F0506) if it is not a NumPy file, or larger than the free memory.
     """

@@ -1,1 +1,1 @@
-"""What binding could not check: domains of functions, and sizes that values decide."""
+"""Checks that need values: domains of functions, and sizes that values decide."""

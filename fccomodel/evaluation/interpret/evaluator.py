@@ -1,7 +1,7 @@
-"""The evaluator: the value of every node at every element of its binders, block by block if they are many.
+"""The evaluator computes the value of every node at every element of its binders.
 
-Every row of every table takes part. Each distribution is represented by one fixed sample. Nothing
-here knows of plans, reformulations or emitted programs.
+It uses every row of every table, and one fixed sample of each distribution. Many elements are
+evaluated block by block. The evaluator does not depend on plans, reformulations or programs.
 """
 
 from __future__ import annotations
@@ -36,10 +36,14 @@ from fccomodel.library.distances import beside, middle, squared_distances
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.sum import SUM
 
-CHUNK = 1 << 21  # numbers held at once; a larger intermediate result is computed block by block
-BLOCK = 1 << 17  # numbers of a block, few enough for the processor's cache
-MAX_SORTED = 1 << 27  # elements that a tail mean may sort
-SORTED_BYTES = 48  # bytes per sorted element: itself twice, its entry, and their order with what is sorted
+#: Numbers held at once; a larger intermediate result is computed block by block.
+CHUNK = 1 << 21
+#: Numbers of a block, few enough for the processor's cache.
+BLOCK = 1 << 17
+#: Elements that a tail mean may sort.
+MAX_SORTED = 1 << 27
+#: Bytes per sorted element: two copies of it, the number of its entry, their order and the sorted values.
+SORTED_BYTES = 48
 
 
 def evaluate(
@@ -96,7 +100,10 @@ Handler = Callable[["Evaluator", ir.Expr, Env], Named]
 
 
 class Evaluator(Conditions):
-    """Values of expressions at one point; ``cuts`` gives handlers, by id, that replace the value of nodes."""
+    """Values of expressions at one point.
+
+    cuts  handlers that compute the value of some nodes, by the node's id
+    """
 
     def __init__(
         self,
@@ -114,24 +121,27 @@ class Evaluator(Conditions):
         self.chunk, self.seed, self.shortcuts = chunk, seed, shortcuts
         self.draws = bound.draws if draws is None else draws
         self.cuts = dict(cuts or {})
-        self.inside = False  # in a block: no further blocks of pointwise nodes, no tables of row values
-        self.partial = False  # in one of several blocks
-        self.sampled: dict[ir.Binder, int] = {}  # number of draws of each distribution
+        # Within a block, pointwise nodes are not cut into blocks, and no rows are evaluated in advance.
+        self.inside = False
+        # Whether the present block is one of several.
+        self.partial = False
+        # The number of draws of each distribution.
+        self.sampled: dict[ir.Binder, int] = {}
         self.logarithms, self.distributed = logarithms.of(bound), distributed.of(bound)
 
     # ------------------------------------------------------------------------------------- the walk
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
-        """The subexpressions to evaluate first; none for nodes that are cut, blockwise or by row."""
+        """The subexpressions to evaluate first; none for nodes with a handler, blockwise or by row."""
         alone = id(node) in self.cuts or self.closing(node, env) or self.by_row(node, env) is not None
         if alone:
             return ()
         return self.below(node, env)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
-        """The subexpressions of a node: its other form, the input of a net, or the sides of a squared
-        distance, if any.
+        """The subexpressions from which the evaluator computes a node.
 
-        ``merged`` are axes that will become one.
+        These are the node's other form, the input of a net, the sides of a squared distance, or else
+        the node's children. ``merged`` are axes that will become one.
         """
         if (form := self.rewritten(node)) is not None:
             return (form,)
@@ -140,7 +150,7 @@ class Evaluator(Conditions):
         return self.sides(node, env, merged) or super().inner(node, env)
 
     def rewritten(self, node: ir.Expr) -> ir.Expr | None:
-        """An expression of the same value that is stable or has fewer maps of rows, or None."""
+        """An expression of equal value that is numerically stable or maps rows fewer times, or None."""
         stable = self.logarithms.stable(node)
         if stable is not None or not self.shortcuts:
             return stable
@@ -155,13 +165,17 @@ class Evaluator(Conditions):
         sides = self.distributed.sides(node)
         if sides is None:
             return None
-        u, v = (
-            {-1 if axis in merged else axis for b in self.free(side) for axis in env[b].axes}
-            for side in sides
-        )
+        u, v = (self._axes_of_side(side, env, merged) for side in sides)
         if len(u) == len(v) == 1 and u != v:
             return sides
         return None
+
+    def _axes_of_side(self, side: ir.Expr, env: Env, merged: frozenset[int]) -> set[int]:
+        """The axes that a side of a squared distance depends on; -1 stands for the merged ones."""
+        axes = {axis for b in self.free(side) for axis in env[b].axes}
+        if axes & merged:
+            return (axes - merged) | {-1}
+        return axes
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
         """The value of one node by the first way that fits: a cut, another form, distances, rows, blocks."""
@@ -212,13 +226,11 @@ class Evaluator(Conditions):
         return math.prod(self.axes(node, env).values()) * self.event(node)
 
     def stored(self, node: ir.Expr, env: Env) -> bool:
-        """Whether a node's value is in memory already, as a column at all rows of its table is."""
-        if (
-            isinstance(node, ir.Column)
-            and node.name is not None
-            and isinstance(node.binder.domain, ir.RowSet)
-        ):
-            return node.binder in env and env[node.binder].data is self.everything(node.binder.domain.table)
+        """Whether a node's value is in memory already, such as a column at all rows of its table."""
+        if isinstance(node, ir.Column) and node.name is not None:
+            binder = node.binder
+            if isinstance(binder.domain, ir.RowSet):
+                return binder in env and env[binder].data is self.everything(binder.domain.table)
         return isinstance(node, ir.Column | ir.Element | ir.Param | ir.Var)
 
     def heavy(self, node: ir.Expr, env: Env) -> bool:
@@ -226,15 +238,17 @@ class Evaluator(Conditions):
         return self.numel(node, env) > self.chunk and not self.stored(node, env)
 
     def closing(self, node: ir.Expr, env: Env) -> bool:
-        """Whether a node of moderate size has a heavy child, such as a sum over features for many rows, or
-        a net of rows with draws beside them."""
+        """Whether a node of moderate size has a heavy child.
+
+        Examples are a sum over features for many rows, and a net of rows with draws beside them.
+        """
         if self.inside or not isinstance(node, ir.Apply | ir.Item | ir.NetCall):
             return False
         if self.heavy(node, env) or not self.axes(node, env):
             return False
-        if isinstance(node, ir.Apply) and node.op == "dot":
-            if all(isinstance(a, ir.Column | ir.Var) for a in node.args):
-                return False
+        is_dot = isinstance(node, ir.Apply) and node.op == "dot"
+        if is_dot and all(isinstance(child, ir.Column | ir.Var) for child in node.children):
+            return False
         return any(self.heavy(child, env) for child in self.below(node, env))
 
     # ----------------------------------------------------------------------------- row by row, once
@@ -247,15 +261,15 @@ class Evaluator(Conditions):
         free = self.free(node)
         if len(free) != 1:
             return None
-        domain = free[0].domain
-        if not isinstance(domain, ir.RowSet) or len(env[free[0]].axes) != 1:
+        domain, rows = free[0].domain, env[free[0]]
+        if not isinstance(domain, ir.RowSet) or len(rows.axes) != 1:
             return None
-        if env[free[0]].data.numel() * 8 < self.bound.tables[domain.table].n:
+        if rows.data.numel() * 8 < self.bound.tables[domain.table].n:
             return None
         return remember(self.bound, ("row text", node), lambda: row_text(node))
 
     def row_values(self, node: ir.Expr, text: str, env: Env) -> Named:
-        """The value of such a node, computed once for the whole table."""
+        """The value of a net or a score, computed once for all rows of the table."""
         (binder,) = self.free(node)
         assert isinstance(binder.domain, ir.RowSet)
         at, everything = env[binder], self.everything(binder.domain.table)
@@ -280,7 +294,7 @@ class Evaluator(Conditions):
         return Named(squared_distances(u.data, beside(v.data, centre), centre), u.axes + v.axes)
 
     def dot(self, u: Named, v: Named) -> Named:
-        """``sum_k u_k v_k``; products of many rows with one vector have a gradient of their own."""
+        """``sum_k u_k v_k``; products of many rows with one vector have their own gradient."""
         if u.axes and not v.axes:
             return Named(scores.product(u.data, v.data), u.axes)
         if v.axes and not u.axes:
@@ -291,7 +305,10 @@ class Evaluator(Conditions):
     def net(self, node: ir.NetCall, env: Env) -> Named:
         """The outputs of a net, some rows at a time if they are many."""
         thrifty = net_costs.dear(self.bound)
-        working = torch.float32 if thrifty else torch.float64
+        if thrifty:
+            working = torch.float32
+        else:
+            working = torch.float64
         module = remember(
             self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).to(working).eval()
         )
@@ -340,7 +357,7 @@ class Evaluator(Conditions):
         return self.over(node, space, inner)
 
     def options(self, node: ir.Reduce) -> dict[str, float]:
-        """The numeric options of a reduction by name, with the default if none is given."""
+        """The numeric options of a reduction by name; an option that is not given has its default."""
         options: dict[str, float] = {}
         option = reductions.of(node).option
         if option is not None and option.default is not None:
@@ -351,21 +368,16 @@ class Evaluator(Conditions):
         return options
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
-        """The reduction of the elements of a space: at once if they are few, else block by block."""
+        """The reduction over a space: at once if it has few elements, else block by block."""
         options = self.options(node)
         if (once := self._distinct_runs(node, space, inner)) is not None:
             return once
         leaves, event = self.leaves(node.body, space, inner)
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
-        size *= space.total_size if isinstance(space, Listing) else 1
+        if isinstance(space, Listing):
+            size *= space.total_size
         if size * event <= self.chunk:
-            whole = space if isinstance(space, Product) else space.whole()
-            self.not_empty(node, space, whole.count, inner)
-            if isinstance(whole, Product):
-                value = self.value(node.body, inner)
-            else:
-                value = self.in_block(node.body, inner, leaves, whole)
-            return collapse(reductions.of(node), whole, value, options)
+            return self._at_once(node, space, inner, leaves)
         if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
             return fast
         if isinstance(space, Product):
@@ -377,26 +389,38 @@ class Evaluator(Conditions):
             self._demand_room_to_sort(node, size)
         if (dense := self.dense(node, space)) is not None:
             leaves, event = self.leaves(node.body, dense, inner)
-            count, space = spread(Named(count, (dense.cell,)), dense.kept), dense
-        return stream(
-            self.streamed(reductions.of(node), node.body, space, inner, leaves, event, count, options)
-        )
+            count = spread(Named(count, (dense.cell,)), dense.kept)
+            space = dense
+        kind = reductions.of(node)
+        return stream(self.streamed(kind, node.body, space, inner, leaves, event, count, options))
+
+    def _at_once(
+        self, node: ir.Reduce, space: Product | Listing, inner: Env, leaves: Sequence[ir.Expr]
+    ) -> Named:
+        """The reduction over a space with few elements."""
+        if isinstance(space, Product):
+            self.not_empty(node, space, space.count, inner)
+            return collapse(reductions.of(node), space, self.value(node.body, inner), self.options(node))
+        whole = space.whole()
+        self.not_empty(node, space, whole.count, inner)
+        value = self.in_block(node.body, inner, leaves, whole)
+        return collapse(reductions.of(node), whole, value, self.options(node))
 
     def _distinct_runs(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
-        """The reduction with each different run computed once, or None if this saves nothing.
+        """The reduction with each different run computed once, or None if all runs are different.
 
-        It applies if many outer elements have the same run and the body does not depend on them.
+        It is None as well if the body depends on the outer elements that have the runs.
         """
         if not isinstance(space, Listing) or not space.alone:
             return None
         if set(space.cells).intersection(self.axes(node.body, inner)):
             return None
-        runs, which = space.distinct()
-        if len(which) <= runs.entries:
+        runs, run_of_cell = space.distinct()
+        if len(run_of_cell) <= runs.entries:
             return None
         self.not_empty(node, space, torch.from_numpy(space.runs.size).to(torch.float64), inner)
         distinct = self.over(node, runs, inner)
-        return space.finish(distinct.data.index_select(len(space.kept), which))
+        return space.finish(distinct.data.index_select(len(space.kept), run_of_cell))
 
     def _demand_room_to_sort(self, node: ir.Reduce, size: int) -> None:
         """Raise F0704 if the elements of a tail mean cannot be sorted in memory."""
@@ -465,8 +489,8 @@ class Evaluator(Conditions):
     ) -> tuple[list[ir.Expr], int]:
         """The largest subexpressions of moderate size, which are computed before the blocks.
 
-        With ``root`` the body itself may be one. The second value is the number of entries per element
-        of the largest node that is left.
+        With ``root`` the body itself may be one of them. The second value is the number of entries per
+        element of the largest node that is computed in the blocks.
         """
         if isinstance(space, Listing):
             merged = space.merged
@@ -474,38 +498,44 @@ class Evaluator(Conditions):
             merged = frozenset()
         tested = isinstance(space, Listing) and bool(space.tests)
         leaves: list[ir.Expr] = []
-        event, seen, stack = self.event(body), {id(body)}, [body]
+        event = self.event(body)
+        seen, stack = {id(body)}, [body]
         while stack:
             node = stack.pop()
             alone = len(merged.intersection(self.axes(node, inner))) <= 1
             alone = alone and (not tested or safe(node) and self.never_empty(node, inner))
-            if (
-                alone
-                and (id(node) in self.cuts or not self.heavy(node, inner))
-                and (root or node is not body)
-            ):
+            moderate = id(node) in self.cuts or not self.heavy(node, inner)
+            if alone and moderate and (root or node is not body):
                 leaves.append(node)
                 continue
             event = max(event, self.event(node))
-            if isinstance(
-                node, ir.Reduce | ir.LetRef | ir.NetCall
-            ):  # evaluated anew in every block, at its pieces of the variables
+            # These are evaluated again in every block, at the block's parts of the variables.
+            if isinstance(node, ir.Reduce | ir.LetRef | ir.NetCall):
                 leaves.extend(v for v in ir.walk(node) if isinstance(v, ir.Var))
             fresh = [child for child in self.below(node, inner, merged) if id(child) not in seen]
             seen.update(id(child) for child in fresh)
             stack.extend(fresh)
-        once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in leaves}
-        return list(once.values()), event
+        unique: dict[Any, ir.Expr] = {}
+        for leaf in leaves:
+            if isinstance(leaf, ir.Var):
+                unique[leaf.name] = leaf
+            else:
+                unique[id(leaf)] = leaf
+        return list(unique.values()), event
 
     def never_empty(self, expr: ir.Expr, env: Env) -> bool:
         """Whether every reduction in an expression has elements, for all elements in ``env``."""
-        asked = remember(
-            self.bound,
-            ("asked", expr),
-            lambda: [exists(n) for n in ir.walk(expr) if isinstance(n, ir.Reduce)],
-        )
-        decided = (c for c in asked if c is not None and all(b in env for b in self.free(c)))
-        return all(bool(self.value(part, env).data.all()) for c in decided for part in conjuncts(c))
+
+        def conditions() -> list[ir.Expr | None]:
+            """For each reduction, the condition under which it has elements."""
+            return [exists(node) for node in ir.walk(expr) if isinstance(node, ir.Reduce)]
+
+        for condition in remember(self.bound, ("asked", expr), conditions):
+            if condition is None or not all(b in env for b in self.free(condition)):
+                continue
+            if not all(bool(self.value(part, env).data.all()) for part in conjuncts(condition)):
+                return False
+        return True
 
     def in_block(
         self,
@@ -517,7 +547,10 @@ class Evaluator(Conditions):
         *,
         partial: bool = False,
     ) -> Named:
-        """The body's value in a block (with ``partial``, one of several), from the leaves' pieces."""
+        """The body's value in a block, from the parts of the leaves that belong to the block.
+
+        With ``partial`` the block is one of several; ``seeds`` are the parts if they are known already.
+        """
         child = copy.copy(self)
         child.memo, child.kept, child.inside = {}, [], True
         child.partial = self.partial or partial
@@ -534,31 +567,25 @@ class Evaluator(Conditions):
         return child.value(body, env)
 
     def not_empty(self, node: ir.Reduce, space: Product | Listing, count: torch.Tensor, inner: Env) -> None:
-        """Raise F0705 if a reduction needs elements and somewhere has none, by ``count``."""
+        """Raise F0705 if a reduction needs elements and ``count``, their number, is 0 somewhere."""
         if reductions.of(node).total or bool((count > 0).all()):
             return
-        which: dict[ir.Binder, int] = {}
-        binder = node.binders[-1]
-        if isinstance(space, Listing):
-            binder = space.last
-            cell = np.unravel_index(
-                int(torch.argmin(count)), tuple(space.lengths[axis] for axis in space.cells)
-            )
-            place = dict(zip(space.cells, cell, strict=True))
-            outer = {
-                b
-                for part in self.parts(node)
-                for b in part.parents
-                if b not in node.binders and set(inner[b].axes) <= set(space.cells)
-            }
-            which = {
-                b: int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)])
-                for b in sorted(outer, key=lambda b: b.name)
-            }
-        selections.no_elements(self.bound, binder, which, int((count <= 0).sum()))
+        empty_cells = int((count <= 0).sum())
+        if not isinstance(space, Listing):
+            selections.no_elements(self.bound, node.binders[-1], total=empty_cells)
+        lengths = tuple(space.lengths[axis] for axis in space.cells)
+        cell = np.unravel_index(int(torch.argmin(count)), lengths)
+        place = dict(zip(space.cells, cell, strict=True))
+        parents = {b for part in self.parts(node) for b in part.parents if b not in node.binders}
+        # The outer elements for which there are no elements, as an example.
+        example: dict[ir.Binder, int] = {}
+        for b in sorted(parents, key=lambda b: b.name):
+            if set(inner[b].axes) <= set(space.cells):
+                example[b] = int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)])
+        selections.no_elements(self.bound, space.last, example, empty_cells)
 
     def number(self, node: ir.Reduce, env: Env) -> Named:
-        """The number of combinations of elements of a reduction, for the elements around it."""
+        """The number of combinations of elements of a reduction, for each element around it."""
         space, _ = ranging.space(self, node, env)
         if isinstance(space, Product):
             return Named(space.count)
@@ -589,9 +616,12 @@ def row_text(node: ir.Expr) -> str | None:
             return f"{binder.domain.table}.{name}"
         case ir.Apply() | ir.NetCall():
             parts = [row_text(child) for child in node.children]
-            head = node.op if isinstance(node, ir.Apply) else node.net
             if None in parts:
                 return None
+            if isinstance(node, ir.Apply):
+                head = node.op
+            else:
+                head = node.net
             return f"{head}({', '.join(str(part) for part in parts)})"
     return None
 
@@ -604,7 +634,10 @@ def _fitted(bound: Bound, name: str, value: torch.Tensor) -> torch.Tensor:
     variable = bound.problem.variables.get(name)
     if variable is None:
         return tensor
-    shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
+    if variable.net:
+        shape = elements.shape(bound, (f"params({variable.net})",))
+    else:
+        shape = elements.shape(bound, variable.shape)
     if tensor.numel() != math.prod(shape):
         refuse(
             errors.shape_of_variable(name, tuple(tensor.shape), shape, variable.span),

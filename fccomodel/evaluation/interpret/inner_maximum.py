@@ -1,5 +1,6 @@
-"""``max[q in simplex(K)] (...)`` and its kin: the maximiser found exactly, then the body evaluated
-there (Danskin's theorem).
+"""Maxima and minima over simplexes, such as ``max[q in simplex(K)] (...)``.
+
+The maximiser is computed exactly; the value and its derivative are the body's at it (Danskin's theorem).
 
 With r the coefficients of the affine part, p the reference distribution and (t)_+ = max(0, t):
 
@@ -7,9 +8,9 @@ With r the coefficients of the affine part, p the reference distribution and (t)
     r.q - mu kl(q, p)     q_k proportional to p_k exp(r_k / mu), cut at the cap
     r.q - mu chi2(q, p)   q_k = p_k (1 + (r_k - nu) / (2 mu))_+, cut at the cap; the number nu makes the sum 1
 
-A sum of concave functions of one entry each is maximised through its dual, which is one number; any
-other concave body by accelerated projected ascent, and where that is not certified (a body with
-kinks) by ellipsoids. See ``concave``.
+A sum of concave functions of one entry each is maximised through its dual, which has one variable. Any
+other concave body is maximised by accelerated projected ascent, or by ellipsoids if that does not
+reach the accuracy, as for a body with kinks (``concave_maxima``).
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ from fccomodel.numerics import concave_maxima
 if TYPE_CHECKING:
     from fccomodel.evaluation.interpret.evaluator import Evaluator
 
-#: how far below the largest value an answer may be, relative
+#: Largest relative error of a maximum.
 ACCURACY = 1e-10
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Form:
-    """``affine(q) - weight * divergence(q, reference)``, the divergence by its generator; without one
-    the body is affine."""
+    """A body ``affine(q) - weight * divergence(q, reference)``.
+
+    divergence  the divergence's generator; empty if the body is affine
+    weight      1 if None
+    """
 
     divergence: str = ""
     weight: ir.Expr | None = None
@@ -47,8 +51,10 @@ class Form:
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
-    """The largest value of the body over the set (the least for ``min``); its derivative is the body's
-    there, q held fixed."""
+    """The largest value of the body over the set, or the least for ``min``.
+
+    Its derivative is the body's at the maximiser, which is constant.
+    """
     if len(node.binders) != 1 or not reductions.of(node).extreme:
         refuse(errors.over_vectors(node.kind, node.span), source=evaluator.bound.problem.source)
     (binder,) = node.binders
@@ -57,7 +63,7 @@ def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
 
 
 def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
-    """The weights q at which the body is largest, over the axes that it depends on."""
+    """The weights q at which the body is largest, for every combination of the axes that it depends on."""
     (binder,) = node.binders
     domain = binder.domain
     assert isinstance(domain, ir.VectorSet)
@@ -65,19 +71,20 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     shape = elements.shape(bound, domain.shape)
     lengths = evaluator.axes(node, env)
     axes = tuple(sorted(lengths))
-    start = torch.full(
-        (*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=torch.float64
-    )
+    full_shape = (*(lengths[axis] for axis in axes), *shape)
+    start = torch.full(full_shape, 1 / max(1, math.prod(shape)), dtype=torch.float64)
     most = cap(evaluator, domain, shape[0])
 
     def slope(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Values and gradients of the body (times the sign) at q, for every element of the axes."""
+        """Values and gradients of the body times the sign at q, for every combination of the axes."""
         q = q.detach().requires_grad_(True)
         with torch.enable_grad():
             values = evaluator.value(node.body, {**env, binder: Named(q, axes)})
             full = sign * spread(values, axes).expand(start.shape[: len(axes)])
             (gradient,) = torch.autograd.grad(full.sum(), q, allow_unused=True)
-        return full.detach(), torch.zeros_like(q) if gradient is None else gradient
+        if gradient is None:
+            gradient = torch.zeros_like(q)
+        return full.detach(), gradient
 
     form = recognise(node.body, binder)
     if form is None or (form.divergence and sign < 0):
@@ -86,9 +93,12 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
         return Named(vertex(slope(start)[1], most), axes)
     assert form.reference is not None
     p = spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
-    mu = 1.0 if form.weight is None else spread(evaluator.value(form.weight, env), axes).detach()
-    mu = torch.as_tensor(mu, dtype=torch.float64).expand(start.shape[: len(axes)]).unsqueeze(-1)
-    r = slope(p)[1]  # at q = p the divergence's own slope is the same for every entry, which no simplex sees
+    mu = torch.ones((), dtype=torch.float64)
+    if form.weight is not None:
+        mu = spread(evaluator.value(form.weight, env), axes).detach().to(torch.float64)
+    mu = mu.expand(start.shape[: len(axes)]).unsqueeze(-1)
+    # At q = p the divergence's slope is equal in all entries, which does not matter on a simplex.
+    r = slope(p)[1]
     if not bool((mu > 0).all()):
         return Named(vertex(r, most), axes)
     return Named(MAXIMISERS[form.divergence](r, p, mu, most), axes)
@@ -104,7 +114,7 @@ def cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
 def _concave(
     evaluator: Evaluator, node: ir.Reduce, slope: concave_maxima.Slope, start: torch.Tensor, most: float
 ) -> torch.Tensor:
-    """The maximiser of a body of no known form; an error where it is not certain to be one."""
+    """The maximiser of a body of no known form; an error if it is not proved to be a maximiser."""
     (binder,) = node.binders
 
     def project(q: torch.Tensor) -> torch.Tensor:
@@ -140,35 +150,36 @@ def _concave(
 def vertex(r: torch.Tensor, cap: float) -> torch.Tensor:
     """argmax r.q over 0 <= q <= cap, sum q = 1."""
     rank = torch.arange(r.shape[-1], dtype=torch.float64)
-    return torch.zeros_like(r).scatter(
-        -1, r.argsort(dim=-1, descending=True, stable=True), (1 - cap * rank).clamp(0, cap).expand(r.shape)
-    )
+    order = r.argsort(dim=-1, descending=True, stable=True)
+    weights = (1 - cap * rank).clamp(0, cap)
+    return torch.zeros_like(r).scatter(-1, order, weights.expand(r.shape))
 
 
 def tilted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
-    """argmax r.q - mu kl(q, p) over the capped simplex: q = min(cap, p exp((r - nu) / mu)), from the
-    sorted ratios."""
-    free = torch.softmax(r / mu + p.log(), -1)
+    """argmax r.q - mu kl(q, p) over the capped simplex: q = min(cap, p exp((r - nu) / mu)).
+
+    Entries above the cap are set to it and the others scaled up, until no entry is above the cap.
+    """
+    q = torch.softmax(r / mu + p.log(), -1)
     for _ in range(r.shape[-1]):
-        over = free > cap * (1 + 1e-15)
-        if not bool(over.any()):
+        above = q > cap * (1 + 1e-15)
+        if not bool(above.any()):
             break
-        full = free >= cap
-        rest = torch.where(full, torch.zeros_like(free), free)
+        full = q >= cap
+        rest = torch.where(full, torch.zeros_like(q), q)
         room = 1 - cap * full.sum(-1, keepdim=True)
-        free = torch.where(
-            full, torch.full_like(free, cap), rest * room / rest.sum(-1, keepdim=True).clamp(min=1e-300)
-        )
-    return free
+        scaled = rest * room / rest.sum(-1, keepdim=True).clamp(min=1e-300)
+        q = torch.where(full, torch.full_like(q, cap), scaled)
+    return q
 
 
 def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
-    """argmax r.q - mu chi2(q, p) over the capped simplex, by bisection on nu and one exact step on the
-    active entries."""
-    low, high = (
-        (r - 2 * mu * (cap / p - 1)).amin(-1, keepdim=True) - 1,
-        (r + 2 * mu).amax(-1, keepdim=True) + 1,
-    )
+    """argmax r.q - mu chi2(q, p) over the capped simplex.
+
+    By bisection on nu, and one exact step in the entries between 0 and the cap.
+    """
+    low = (r - 2 * mu * (cap / p - 1)).amin(-1, keepdim=True) - 1
+    high = (r + 2 * mu).amax(-1, keepdim=True) + 1
 
     def at(nu: torch.Tensor) -> torch.Tensor:
         """The entries for a multiplier nu of their sum."""
@@ -177,21 +188,22 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
     for _ in range(200):
         middle = (low + high) / 2
         above = at(middle).sum(-1, keepdim=True) > 1
-        low, high = torch.where(above, middle, low), torch.where(above, high, middle)
+        low = torch.where(above, middle, low)
+        high = torch.where(above, high, middle)
     q = at((low + high) / 2)
     inside = ((q > 0) & (q < cap)).to(torch.float64)
     missing = 1 - q.sum(-1, keepdim=True)
     return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
 
 
-#: divergences whose maximiser is known, by their generators
+#: Formulas for the maximiser by the generator of the divergence.
 MAXIMISERS = {"t * log(t)": tilted, "square(t - 1)": shifted}
 
 
 # -------------------------------------------------------------------------------------- recognition
 def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
-    """The form of a body that is affine in q, or affine less a multiple of kl(q, p) or chi2(q, p);
-    None for any other."""
+    """The form of a body that is affine in q, or affine minus a multiple of kl(q, p) or chi2(q, p);
+    or None."""
     if affine(body, q):
         return Form()
     if isinstance(body, ir.Apply) and body.op in ("sub", "add"):
@@ -206,6 +218,7 @@ def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
 
 
 def _penalty(node: ir.Expr, q: ir.Binder) -> Form | None:
+    """The form of minus a multiple of a divergence, or None."""
     weight = None
     if isinstance(node, ir.Apply) and node.op == "mul":
         for factor, rest in (node.args, node.args[::-1]):
@@ -227,7 +240,7 @@ def constant(node: ir.Expr, q: ir.Binder) -> bool:
 
 
 def affine(node: ir.Expr, q: ir.Binder) -> bool:
-    """Affine in q (or constant), by the rules of the language's linear operations."""
+    """Whether a node is affine in q or constant, by the rules of the language's linear operations."""
     if constant(node, q):
         return True
     match node:
@@ -245,16 +258,15 @@ def affine(node: ir.Expr, q: ir.Binder) -> bool:
 
 
 def additive(node: ir.Expr, q: ir.Binder) -> bool:
-    """A sum of functions of one entry of q each."""
+    """Whether a node is a sum of functions of one entry of q each."""
     if affine(node, q):
         return True
     match node:
         case ir.Apply(args=args):
             atom = atoms.of(node)
             if isinstance(atom, atoms.ArrayAtom):
-                return atom.separable(*(arg.shape for arg in args)) and all(
-                    _entrywise(arg, q) for arg in args
-                )
+                separable = atom.separable(*(arg.shape for arg in args))
+                return separable and all(_entrywise(arg, q) for arg in args)
             linear = atom is not None and atom.linear([not constant(arg, q) for arg in args])
             return linear and all(additive(arg, q) for arg in args)
         case ir.Reduce(body=body, binders=binders) if reductions.of(node).additive:
@@ -263,21 +275,22 @@ def additive(node: ir.Expr, q: ir.Binder) -> bool:
 
 
 def _entrywise(node: ir.Expr, q: ir.Binder) -> bool:
-    """Entry k depends on q[k] alone."""
+    """Whether entry k of a vector depends on q[k] alone, for every k."""
     if constant(node, q) or (isinstance(node, ir.Element) and node.binder is q):
         return True
-    return isinstance(atoms.of(node), atoms.ScalarAtom) and all(
-        _entrywise(child, q) for child in node.children
-    )
+    if not isinstance(atoms.of(node), atoms.ScalarAtom):
+        return False
+    return all(_entrywise(child, q) for child in node.children)
 
 
-def _of_one_entry(node: ir.Expr, q: ir.Binder, k: tuple[ir.Binder, ...]) -> bool:
-    """q enters by q[k] alone, one of some binders."""
+def _of_one_entry(node: ir.Expr, q: ir.Binder, binders: tuple[ir.Binder, ...]) -> bool:
+    """Whether q enters a node only as q[k], where k is the only one of some binders."""
     if constant(node, q):
         return True
     if isinstance(node, ir.Item):
-        of_q = isinstance(node.base, ir.Element) and node.base.binder is q and len(node.indices) == 1
-        return (
-            of_q and isinstance(node.indices[0], ir.Element) and node.indices[0].binder in k and len(k) == 1
-        )
-    return isinstance(node, ir.Apply) and all(_of_one_entry(child, q, k) for child in node.children)
+        of_q = isinstance(node.base, ir.Element) and node.base.binder is q
+        if not of_q or len(node.indices) != 1 or len(binders) != 1:
+            return False
+        (index,) = node.indices
+        return isinstance(index, ir.Element) and index.binder is binders[0]
+    return isinstance(node, ir.Apply) and all(_of_one_entry(child, q, binders) for child in node.children)

@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.evaluation.interpret.reductions import collapse
-from fccomodel.evaluation.interpret.spaces import Product
+from fccomodel.evaluation.interpret.spaces import Product, lengths_of
 from fccomodel.evaluation.sets import draws, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread, union
 from fccomodel.evaluation.sets.elements import ids
@@ -25,7 +25,8 @@ TRIES = 32  # redraws of an element that fails a condition; after that the last 
 class Minibatch(Evaluator):
     """An evaluator whose reductions over more than ``batch`` elements use ``batch`` random ones.
 
-    With one seed they are the same at all points. The value of a mean over no elements is NaN.
+    The seed alone decides which elements are drawn, whatever the point. The value of a mean over no
+    elements is NaN.
     """
 
     def __init__(self, bound: Bound, point: Mapping[str, torch.Tensor], *, batch: int, seed: int = 0):
@@ -39,16 +40,17 @@ class Minibatch(Evaluator):
             return super().reduce(node, env)
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
-        axes = {a: n for at in (value, count) for a, n in zip(at.axes, at.data.shape, strict=False)}
-        axes[axis] = self.batch
-        space = Product(over=(axis,), kept=tuple(sorted(axes.keys() - {axis})), lengths=axes)
-        estimate = collapse(MEAN if kind.total else kind, space, value, self.options(node))
-        return self.scaled(node, estimate, count)
+        lengths = lengths_of([value, count])
+        lengths[axis] = self.batch
+        space = Product(over=(axis,), kept=tuple(sorted(lengths.keys() - {axis})), lengths=lengths)
+        if kind.total:
+            kind = MEAN
+        return self.scaled(node, collapse(kind, space, value, self.options(node)), count)
 
     def scaled(self, node: ir.Reduce, value: Named, count: Named) -> Named:
-        """A reduction's value from the mean over the drawn elements, for ``count`` elements in all.
+        """The value of a reduction over ``count`` elements, estimated by its value over the drawn ones.
 
-        A sum is the mean times ``count``; a mean over no elements is NaN.
+        For a sum, ``value`` is the mean over the drawn elements. A mean over no elements is NaN.
         """
         axes = union([value, count])
         data, number = spread(value, axes), spread(count, axes, len(value.event))
@@ -57,7 +59,7 @@ class Minibatch(Evaluator):
         return Named(data.where(number > 0, data.new_tensor(math.nan)), axes)
 
     def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:
-        """An environment with the binders' drawn elements, their new axis, and the number of all elements."""
+        """An environment with drawn elements of the binders, their axis, and the number of all elements."""
         inner, axis = dict(env), new_axis()
         counts = [Named(torch.ones((), dtype=torch.float64))]
         for part in self.parts(node):
@@ -65,17 +67,25 @@ class Minibatch(Evaluator):
             rng = torch.Generator().manual_seed(draws.stream(self.bound, part.binder, self.seed))
             inner[part.binder], count = self._elements(part, inner, axis, rng)
             counts.append(count)
-            for _ in range(TRIES if part.masks else 0):
-                kept = self._kept(part, dict(inner))
-                if bool(kept.data.all()):
-                    break
-                again, _ = self._elements(part, inner, axis, rng)
-                axes = union([kept, again, inner[part.binder]])
-                keep, old, new = (spread(v, axes) for v in (kept, inner[part.binder], again))
-                keep = keep.reshape((*keep.shape, *(1 for _ in again.event)))
-                inner[part.binder] = Named(torch.where(keep, old, new), axes)
+            if part.masks:
+                self._redraw(part, inner, axis, rng)
         axes = union(counts)
         return inner, axis, Named(math.prod(spread(c, axes) for c in counts), axes)  # type: ignore[arg-type]
+
+    def _redraw(
+        self, part: selections.Selection, inner: dict[ir.Binder, Named], axis: int, rng: torch.Generator
+    ) -> None:
+        """Draw elements that fail their condition again, at most ``TRIES`` times."""
+        for _ in range(TRIES):
+            passed = self._passed(part, dict(inner))
+            if bool(passed.data.all()):
+                return
+            again, _ = self._elements(part, inner, axis, rng)
+            axes = union([passed, again, inner[part.binder]])
+            mask = spread(passed, axes)
+            mask = mask.reshape((*mask.shape, *(1 for _ in again.event)))
+            data = torch.where(mask, spread(inner[part.binder], axes), spread(again, axes))
+            inner[part.binder] = Named(data, axes)
 
     def _elements(
         self, part: selections.Selection, env: Env, axis: int, rng: torch.Generator
@@ -91,11 +101,9 @@ class Minibatch(Evaluator):
         start, size, skip = index.locate(env)
         if skip is None:
             room = size
-        else:
-            room = _less_one(size, skip)
-        if skip is None:
             located = [start, size]
         else:
+            room = _less_one(size, skip)
             located = [start, size, skip]
         axes = tuple(sorted({*union(located), axis}))
         lengths = {a: v.length(a) for v in located for a in v.axes} | {axis: self.batch}
@@ -111,7 +119,7 @@ class Minibatch(Evaluator):
         drawn = rows[(spread(start, axes) + offset).clamp(max=len(rows) - 1)]
         return Named(drawn, axes), Named(room.data.to(torch.float64), room.axes)
 
-    def _kept(self, part: selections.Selection, env: Env) -> Named:
+    def _passed(self, part: selections.Selection, env: Env) -> Named:
         """Whether each drawn element satisfies the conditions that are tested one by one."""
         passed = [self.value(mask, env) for mask in part.masks]
         axes = union(passed)

@@ -1,5 +1,4 @@
-"""Means over many pairs without forming them, where the pair enters through a sum of one-row terms:
-exact, in O(n log n).
+"""Exact means over many pairs in O(n log n), where a pair enters through a sum of one-row terms.
 
 With u = a_i + b_j:
 
@@ -10,8 +9,8 @@ With u = a_i + b_j:
                              b_j > -a_i, from the sorted b
     mean_j (u)_+, |u|, u^2   likewise
 
-and means of sums of such functions, times factors that are the same for all j; log mean exp(u)
-likewise. Everything is made of differentiable operations.
+and means of sums of such functions times factors that do not depend on j, and log mean exp(u). All
+operations are differentiable.
 """
 
 from __future__ import annotations
@@ -35,63 +34,52 @@ from fccomodel.library.reductions.mean import MEAN
 if TYPE_CHECKING:
     from fccomodel.evaluation.interpret.evaluator import Evaluator
 
-#: Rows that all different runs together may have, to be summed at once.
+#: Rows that all different runs may have together.
 MOST_IN_RUNS = 1 << 24
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
-    """A sum or mean over a space (or the logarithm of one of exponentials), or None where it is not of
-    this form."""
+    """A sum, a mean or a log mean exp over a space, or None if it has no closed form here."""
     kind = reductions.of(node)
     if not (kind.additive or kind.logarithmic) or node.shape:
         return None
     if isinstance(space, Product) and kind.logarithmic:
         log = _log_mean(evaluator, node.body, space, inner)
-        if kind.total:
-            times = math.log(float(space.count))
-        else:
-            times = 0.0
         if log is None:
             return None
-        return Named(log.data + times, log.axes)
+        if kind.total:
+            return Named(log.data + math.log(float(space.count)), log.axes)
+        return log
     if isinstance(space, Product):
         mean = _mean(evaluator, node.body, space, inner)
-        if kind.total:
-            times = float(space.count)
-        else:
-            times = 1.0
         if mean is None:
             return None
-        return Named(mean.data * times, mean.axes)
+        if kind.total:
+            return Named(mean.data * float(space.count), mean.axes)
+        return mean
     return _runs(evaluator, node, space, inner)
 
 
 # --------------------------------------------------------------------------------- products of axes
 def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Named | None:
-    """The mean of a body over the reduced axes, by the rules of sums and of constant factors down to
-    known functions."""
+    """The mean of a body over the reduced axes, or None if it has no closed form here.
+
+    Sums and constant factors are taken apart until known functions are left.
+    """
     over = frozenset(space.over)
-    if not over.intersection(evaluator.axes(body, inner)):
+    mine = over.intersection(evaluator.axes(body, inner))
+    if not mine:
         return evaluator.value(body, inner)
-    if len(over.intersection(evaluator.axes(body, inner))) == 1 and not evaluator.heavy(body, inner):
+    if len(mine) == 1 and not evaluator.heavy(body, inner):
         return _average(evaluator.value(body, inner), over)
     if not isinstance(body, ir.Apply):
         return None
     if atoms.signed(body) is not None:
-        parts = [_mean(evaluator, arg, space, inner) for arg in body.args]
-        means = [part for part in parts if part is not None]
-        if len(means) == len(parts):
-            return apply_atom(body.op, means, [None] * len(means))
-        return None
+        return _from_parts(body.op, [_mean(evaluator, arg, space, inner) for arg in body.args])
     if body.op in ("mul", "div"):
-        left, right = body.args
         fixed = [not over.intersection(evaluator.axes(arg, inner)) for arg in body.args]
         if fixed[1] or fixed[0] and body.op == "mul":
-            parts = [_mean(evaluator, arg, space, inner) for arg in (left, right)]
-            means = [part for part in parts if part is not None]
-            if len(means) == 2:
-                return apply_atom(body.op, means, [None, None])
-            return None
+            return _from_parts(body.op, [_mean(evaluator, arg, space, inner) for arg in body.args])
         return None
     kernel = _kernel(body)
     if kernel is None:
@@ -106,17 +94,28 @@ def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Na
     return Named(log.data.exp(), log.axes)
 
 
+def _from_parts(op: str, parts: Sequence[Named | None]) -> Named | None:
+    """An atom of the values of its arguments, or None if one of them is None."""
+    values = [part for part in parts if part is not None]
+    if len(values) == len(parts):
+        return apply_atom(op, values, [None] * len(values))
+    return None
+
+
 def _average(part: Named, over: frozenset[int]) -> Named:
+    """The mean of a value over some of its axes."""
     dims = tuple(k for k, axis in enumerate(part.axes) if axis in over)
-    return Named(
-        part.data.mean(dims) if dims else part.data, tuple(axis for axis in part.axes if axis not in over)
-    )
+    if not dims:
+        return part
+    return Named(part.data.mean(dims), tuple(axis for axis in part.axes if axis not in over))
 
 
 def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
-    """(exp or a piecewise polynomial, its argument)."""
+    """The name of the function if a node is exp or a piecewise polynomial, and its argument; or None."""
     atom = atoms.of(node)
-    name = node.op if atom is None else atom.name
+    name = node.op
+    if atom is not None:
+        name = atom.name
     if (base := atoms.squared(node)) is not None:
         inner = atoms.of(base)
         if inner is not None and inner.squared in PIECES:
@@ -136,8 +135,10 @@ Parts = Mapping[frozenset[int], Named]
 
 
 def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[int]) -> Parts | None:
-    """A sum of terms by the reduced axes that they depend on: none on two of them, none on one and a
-    kept axis too."""
+    """The terms of a sum, added up by the reduced axes that they depend on.
+
+    None if a term depends on two reduced axes, or on a reduced axis and a kept one.
+    """
     terms: dict[frozenset[int], list[Named]] = {}
     stack: list[tuple[ir.Expr, float]] = [(argument, 1.0)]
     while stack:
@@ -169,25 +170,20 @@ ZERO = Named(torch.zeros((), dtype=torch.float64))
 
 
 def _log_mean(evaluator: Evaluator, argument: ir.Expr, space: Product, inner: Env) -> Named | None:
-    """The log mean exp of a sum of one-row terms over the reduced axes; of a logaddexp, from its parts."""
+    """The log mean exp over the reduced axes of a sum of one-row terms, or of a logaddexp of such sums."""
     if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
-        return _both([_log_mean(evaluator, arg, space, inner) for arg in argument.args])
+        return _from_parts("logaddexp", [_log_mean(evaluator, arg, space, inner) for arg in argument.args])
     terms = _terms(evaluator, argument, inner, frozenset(space.over))
     if terms is None:
         return None
     return _log_mean_exp(terms, space)
 
 
-def _both(parts: Sequence[Named | None]) -> Named | None:
-    """The logarithm of a sum from those of its two terms."""
-    logs = [part for part in parts if part is not None]
-    if len(logs) == 2:
-        return apply_atom("logaddexp", logs, [None, None])
-    return None
-
-
 def _log_mean_exp(terms: Parts, space: Product) -> Named:
-    """a plus the log mean exp(b) over each reduced axis, so that only a result overflows."""
+    """The terms without a reduced axis, plus the log mean exp of the others over each reduced axis.
+
+    Nothing overflows unless the result does.
+    """
     kept = terms.get(frozenset(), ZERO)
     log = kept.data
     for mine, part in terms.items():
@@ -207,8 +203,7 @@ PIECES: Mapping[str, tuple[tuple[float, float, float], tuple[float, float, float
 
 
 def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space: Product) -> Named | None:
-    """The mean of a piecewise quadratic of a_i + b_j over j, for every i; then over i too, where that
-    is reduced."""
+    """The mean over j of a piecewise quadratic of a_i + b_j for every i; and over i, if i is reduced."""
     parts = {next(iter(mine)): part for mine, part in terms.items() if mine}
     if not 1 <= len(parts) <= 2:
         return None
@@ -219,16 +214,16 @@ def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space:
     order = b.detach().argsort(descending=True)
     shifted = (b - centre)[order]
     from_top = a.data + centre
-    count = torch.searchsorted(
-        -shifted.detach(), from_top.detach().contiguous()
-    )  # a + b > 0 for so many, from the top
+    # a + b > 0 for the first ``count`` of the sorted b.
+    count = torch.searchsorted(-shifted.detach(), from_top.detach().contiguous())
     n = len(b)
     total = torch.zeros_like(from_top)
     for piece, sums, number in ((pieces[0], _heads, count), (pieces[1], _tails, n - count)):
         if any(piece):
-            first, second = sums(shifted, count), sums(shifted.square(), count) if piece[2] else None
+            first = sums(shifted, count)
             total = total + piece[0] * number + piece[1] * (from_top * number + first)
-            if second is not None:
+            if piece[2]:
+                second = sums(shifted.square(), count)
                 total = total + piece[2] * (from_top * (from_top * number + 2 * first) + second)
     return _average(Named(total / n, a.axes), frozenset(space.over))
 
@@ -245,15 +240,18 @@ def _tails(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
 
 # ------------------------------------------------------------------------ runs of one binder's rows
 def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Named | None:
-    """A sum or mean over runs, where it comes down to functions of one row alone: each different run
-    is summed once.
+    """A sum, a mean or a log mean exp over runs, or None if it needs more than functions of one row.
 
-    Runs that all end (or all begin) where the order does are cumulative sums.
+    Each different run is summed once. If all runs start, or all end, where the order does, they are
+    cumulative sums.
     """
     if not space.alone or space.over or bool((space.runs.size == 0).any()):
         return None
     kind = reductions.of(node)
-    mean = (_run_log if kind.logarithmic else _run_mean)(evaluator, node.body, space, inner)
+    if kind.logarithmic:
+        mean = _run_log(evaluator, node.body, space, inner)
+    else:
+        mean = _run_mean(evaluator, node.body, space, inner)
     if mean is None or not kind.total:
         return mean
     sizes = space.finish(torch.from_numpy(space.runs.size).to(torch.float64).expand(space.shape))
@@ -275,11 +273,7 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
     varying = [space.last_axis in evaluator.axes(arg, inner) for arg in body.args]
     atom = atoms.of(body)
     if isinstance(atom, atoms.ScalarAtom) and atom.linear(varying):
-        parts = [_run_mean(evaluator, arg, space, inner) for arg in body.args]
-        means = [part for part in parts if part is not None]
-        if len(means) == len(parts):
-            return apply_atom(body.op, means, [None] * len(means))
-        return None
+        return _from_parts(body.op, [_run_mean(evaluator, arg, space, inner) for arg in body.args])
     kernel = _kernel(body)
     if kernel is None or kernel[0] != "exp":
         return None
@@ -290,12 +284,12 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
 
 
 def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env) -> Named | None:
-    """The log mean exp of a sum of one-row terms, over every run; of a logaddexp, from its parts."""
+    """The log mean exp over every run of a sum of one-row terms, or of a logaddexp of such sums."""
     mine = frozenset({space.last_axis})
     if not mine & frozenset(evaluator.axes(argument, inner)):
         return evaluator.value(argument, inner)
     if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
-        return _both([_run_log(evaluator, arg, space, inner) for arg in argument.args])
+        return _from_parts("logaddexp", [_run_log(evaluator, arg, space, inner) for arg in argument.args])
     terms = _terms(evaluator, argument, inner, mine)
     if terms is None or mine not in terms:
         return None
@@ -308,28 +302,27 @@ def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env
 def _over_runs(
     part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: Reduction
 ) -> Named | None:
-    """The mean (or the logarithm of the mean exponential) of values along the own axis, over every run."""
+    """The mean or the log mean exp over every run, of values along the last axis."""
     runs = space.runs
-    ends, order = runs.start + runs.size, torch.from_numpy(runs.order)
-    after, before = bool((ends == len(runs.order)).all()), bool((runs.start == 0).all())
-    if (after or before) and bool((order >= 0).all()):
+    ends = runs.start + runs.size
+    order = torch.from_numpy(runs.order)
+    all_to_the_end = bool((ends == len(runs.order)).all())
+    all_from_the_start = bool((runs.start == 0).all())
+    if (all_to_the_end or all_from_the_start) and bool((order >= 0).all()):
         values = part.data[order]
-        if after:
-            sums = cumulate(values.flip(0), 0).flip(0)
+        if all_to_the_end:
+            sums = cumulate(values.flip(0), 0).flip(0)[torch.from_numpy(runs.start)]
         else:
-            sums = cumulate(values, 0)
-        means, size = (
-            sums[torch.from_numpy(runs.start if after else ends - 1)],
-            torch.from_numpy(runs.size).to(torch.float64),
-        )
+            sums = cumulate(values, 0)[torch.from_numpy(ends - 1)]
+        size = torch.from_numpy(runs.size).to(torch.float64)
         if kind.logarithmic:
-            means = means - size.log()
+            means = sums - size.log()
         else:
-            means = means / size
+            means = sums / size
     else:
-        listing, which = space.distinct()
+        listing, run_of_cell = space.distinct()
         if listing.total_size > MOST_IN_RUNS:
             return None
         whole = replace(listing, kept=()).whole()
-        means = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[which]
+        means = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[run_of_cell]
     return Named(means.reshape([space.lengths[axis] for axis in space.cells]), space.cells)

@@ -1,5 +1,7 @@
-"""Where a reduction goes: its binders' elements under its condition, as a product of axes or as a list
-of combinations."""
+"""The space of a reduction: its binders' elements that satisfy its condition.
+
+It is a product of axes or a list of combinations (see ``spaces``).
+"""
 
 from __future__ import annotations
 
@@ -24,24 +26,29 @@ if TYPE_CHECKING:
 
 #: Combinations that conditions on several binders may list before the last one.
 MOST_LISTED = 1 << 26
-#: Bytes that each of these takes: its positions along three axes, the run of the next binder, and
-#: what both are made of.
+#: Bytes that each of these combinations takes: its positions along three axes, the next binder's run,
+#: and the arrays from which both are computed.
 LISTED_BYTES = 64
 
 
 def space(
     evaluator: Evaluator, node: ir.Reduce, env: Env
 ) -> tuple[Product | Listing, dict[ir.Binder, Named]]:
-    """Where a reduction goes, and what every binder stands for there."""
+    """The space of a reduction, and an environment with the elements of its binders.
+
+    Binders whose condition depends on other binders are listed; the others are axes of their own, data
+    before distributions.
+    """
     parts = evaluator.parts(node)
-    needed = {parent for part in parts for parent in part.parents}
-    listed = [part for part in parts if part.parents or part.masks or part.binder in needed]
+    parents = {parent for part in parts for parent in part.parents}
+    listed = [part for part in parts if part.parents or part.masks or part.binder in parents]
+    free = [part for part in parts if part not in listed]
+    free.sort(key=lambda part: isinstance(part.binder.domain, ir.Distribution))
+    outer = lengths_of(env.values())
     inner, over = dict(env), dict[int, int]()
-    for part in sorted(
-        (p for p in parts if p not in listed), key=lambda p: isinstance(p.binder.domain, ir.Distribution)
-    ):
+    for part in free:
         value = all_of(evaluator, part, node, inner, over)
-        over |= {axis: value.length(axis) for axis in value.axes if axis not in lengths_of(env.values())}
+        over |= {axis: value.length(axis) for axis in value.axes if axis not in outer}
         inner[part.binder] = value
     if listed:
         return listing(evaluator, node, listed, env, inner, over)
@@ -52,14 +59,11 @@ def space(
 def all_of(
     evaluator: Evaluator, part: selections.Selection, node: ir.Reduce, inner: Env, over: Mapping[int, int]
 ) -> Named:
-    """A binder at all of its elements (its static condition applied), along a new axis; or at fixed draws."""
+    """All elements of a binder that satisfy its static condition, along a new axis, or fixed draws."""
     binder, domain = part.binder, part.binder.domain
     if not isinstance(domain, ir.Distribution):
-        key = (
-            "all",
-            id(node),
-            id(binder),
-        )  # the same each time: what depends on these elements alone is computed once
+        # One value for all calls: then values of expressions in these elements are computed once.
+        key = ("all", id(node), id(binder))
         if key not in evaluator.memo:
             rows = selections.index(evaluator.bound, part).rows
             evaluator.memo[key] = Named(evaluator.whole(domain, rows), (new_axis(),))
@@ -68,8 +72,9 @@ def all_of(
     event = math.prod(elements.shape(evaluator.bound, domain.shape))
     weight = net_costs.numbers_of_a_draw(evaluator.bound, binder, node.body, event)
     around = evaluator.axes(node.body, {b: value for b, value in inner.items() if b is not binder})
-    number = draw_counts.count(evaluator.draws, math.prod(around.values()) * weight, math.prod(over.values()))
-    evaluator.sampled[binder] = max(evaluator.sampled.get(binder, 0), number * math.prod(over.values()))
+    beside = math.prod(over.values())
+    number = draw_counts.count(evaluator.draws, math.prod(around.values()) * weight, beside)
+    evaluator.sampled[binder] = max(evaluator.sampled.get(binder, 0), number * beside)
     return draws.sample(evaluator.bound, binder, args, number, evaluator.seed, tuple(over.items()))
 
 
@@ -81,10 +86,13 @@ def listing(
     inner: dict[ir.Binder, Named],
     over: Mapping[int, int],
 ) -> tuple[Listing, dict[ir.Binder, Named]]:
-    """The combinations that satisfy a condition: for each cell of the outer binders, the runs of each
-    binder in turn."""
+    """The combinations that satisfy a condition, as runs of each binder in turn.
+
+    They start from the cells, which are the combinations of the outer binders in the condition.
+    """
     outer = lengths_of(env.values())
-    cells = tuple(sorted({axis for part in parts for b in part.parents if b in env for axis in env[b].axes}))
+    outer_parents = {b for part in parts for b in part.parents if b in env}
+    cells = tuple(sorted({axis for b in outer_parents for axis in env[b].axes}))
     if cells:
         places = np.indices([outer[axis] for axis in cells]).reshape(len(cells), -1)
     else:
@@ -93,18 +101,17 @@ def listing(
     lengths = dict(outer) | dict(over)
     for number, part in enumerate(parts):
         runs, value = runs_of(evaluator, part, node, inner, prefix, lengths)
-        inner[part.binder], last_axis = value, value.axes[-1]
+        inner[part.binder] = value
+        last_axis = value.axes[-1]
         lengths[last_axis] = value.length(last_axis)
-        kept = tuple(
-            sorted(axis for axis in evaluator.axes(node.body, inner) if axis in outer and axis not in cells)
-        )
+        body_axes = evaluator.axes(node.body, inner)
         space = Listing(
             bound=evaluator.bound,
             env=inner,
             last=part.binder,
             cells=cells,
             over=tuple(sorted(over)),
-            kept=kept,
+            kept=tuple(sorted(axis for axis in body_axes if axis in outer and axis not in cells)),
             lengths=lengths,
             prefix=prefix,
             last_axis=last_axis,
@@ -112,15 +119,22 @@ def listing(
             tests=part.masks,
         )
         if number < len(parts) - 1:
-            needed = LISTED_BYTES * space.total_size
-            left = LISTED_BYTES * MOST_LISTED if space.total_size > MOST_LISTED else memory.lacking(needed)
-            if left is not None:
-                error = errors.too_many_to_list(part.binder, space.total_size, needed, left, node.span)
-                refuse(error, source=evaluator.bound.problem.source)
-            prefix = {
-                axis: index.numpy() for axis, index in replace(space, kept=(), over=()).whole().index.items()
-            }
+            _demand_room_to_list(evaluator, node, space)
+            combinations = replace(space, kept=(), over=()).whole()
+            prefix = {axis: index.numpy() for axis, index in combinations.index.items()}
     return space, inner
+
+
+def _demand_room_to_list(evaluator: Evaluator, node: ir.Reduce, space: Listing) -> None:
+    """Raise an error if the combinations so far are too many to list."""
+    needed = LISTED_BYTES * space.total_size
+    if space.total_size > MOST_LISTED:
+        left: float | None = LISTED_BYTES * MOST_LISTED
+    else:
+        left = memory.lacking(needed)
+    if left is not None:
+        error = errors.too_many_to_list(space.last, space.total_size, needed, left, node.span)
+        refuse(error, source=evaluator.bound.problem.source)
 
 
 def runs_of(
@@ -131,8 +145,7 @@ def runs_of(
     prefix: Mapping[int, np.ndarray],
     lengths: Mapping[int, int],
 ) -> tuple[Runs, Named]:
-    """One binder's run for each combination so far, and its elements along an own axis (only those
-    that some run has)."""
+    """One binder's run for each combination of ``prefix``, and the elements in these runs on a new axis."""
     if prefix:
         total = len(next(iter(prefix.values())))
     else:
@@ -140,9 +153,8 @@ def runs_of(
     if isinstance(part.binder.domain, ir.Distribution):
         value = all_of(evaluator, part, node, inner, {})
         n = value.length(value.axes[-1])
-        return Runs(
-            start=np.zeros(total, dtype=np.int64), size=np.full(total, n), skip=None, order=np.arange(n)
-        ), value
+        start_at = np.zeros(total, dtype=np.int64)
+        return Runs(start=start_at, size=np.full(total, n), skip=None, order=np.arange(n)), value
     flat = new_axis()
 
     def along(value: Named) -> Named:
@@ -152,33 +164,38 @@ def runs_of(
             return Named(value.data[index], (flat,))
         return value
 
+    def array(value: Named) -> np.ndarray:
+        """The value for each combination."""
+        return np.array(np.broadcast_to(value.data.numpy(), (total,)))
+
     index = selections.index(evaluator.bound, part)
     start, size, skip = index.locate({parent: along(inner[parent]) for parent in part.parents})
-    first, count = (np.array(np.broadcast_to(array.data.numpy(), (total,))) for array in (start, size))
-    rows, order = met(evaluator, part, index, first, count)
-    if skip is None:
-        left_out = None
-    else:
-        left_out = np.array(np.broadcast_to(skip.data.numpy(), (total,)))
-    return Runs(start=first, size=count, skip=left_out, order=order), Named(
-        evaluator.whole(part.binder.domain, rows), (new_axis(),)
-    )
+    first, count = array(start), array(size)
+    left_out = None
+    if skip is not None:
+        left_out = array(skip)
+    rows, order = _elements_of_runs(evaluator, part, index, first, count)
+    runs = Runs(start=first, size=count, skip=left_out, order=order)
+    return runs, Named(evaluator.whole(part.binder.domain, rows), (new_axis(),))
 
 
-def met(
+def _elements_of_runs(
     evaluator: Evaluator,
     part: selections.Selection,
     index: selections.Index,
     first: np.ndarray,
     count: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The elements that some run has, in order, and where each of the index's stands among them, -1
-    for others."""
+    """The elements that are in some run, in order, and the position of each entry of the index among them.
+
+    The position is -1 for entries that are in no run.
+    """
     n, domain = len(index.rows), part.binder.domain
     filled = np.flatnonzero(count)
     filled = filled[np.argsort(first[filled], kind="stable")]
     reached = np.maximum.accumulate(np.append(0, first[filled] + count[filled]))
-    if n == elements.extent(evaluator.bound, domain) == reached[-1] and (first[filled] <= reached[:-1]).all():
+    without_gaps = bool((first[filled] <= reached[:-1]).all())
+    if n == elements.extent(evaluator.bound, domain) == reached[-1] and without_gaps:
         return elements.ids(evaluator.bound, domain), index.rows
     change = np.zeros(n + 1, dtype=np.int64)
     np.add.at(change, first, count > 0)

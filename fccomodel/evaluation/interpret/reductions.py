@@ -1,8 +1,8 @@
-"""What a reduction makes of its elements: at once, or in one pass or two over blocks.
+"""The value of a reduction of given elements, all at once or in one or two passes over blocks.
 
-Every combination of the binders' elements that satisfies the condition counts alike. What the value
-is, and its derivative in each element, is the kind's own (``fccomodel.library.reductions``); here
-is where its elements come from.
+Every combination of the binders' elements that satisfies the condition has equal weight. A kind of
+reduction (``fccomodel.library.reductions``) defines the value and its derivative in each element;
+this module passes the elements to it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ from fccomodel.library.reductions import Here, Reduction, Slope
 
 Options = Mapping[str, float]
 Block = ProductBlock | ListingBlock
-Of = Callable[[torch.Tensor, Here], torch.Tensor]
+Function = Callable[[torch.Tensor, Here], torch.Tensor]
 
 
 # ------------------------------------------------------------------------------------------ at once
 @dataclass(eq=False, kw_only=True)
 class AtOnce:
-    """Elements that are all at hand (see ``library.reductions.Elements``): ``full`` has a dim for
-    every axis of the space."""
+    """Elements that are all in memory (see ``library.reductions.Elements``).
+
+    whole  the space, or the only block of it
+    full   the elements, with a dim for every axis of the space
+    count  the number of elements of each entry of the result
+    event  shape of one element
+    kept   results of the kind of reduction that its derivative needs
+    """
 
     whole: Product | ListingBlock
     full: torch.Tensor
@@ -41,12 +47,14 @@ class AtOnce:
         """The lookups at all elements."""
         return Here(at=self.whole.at, part=lambda listed: listed.reshape(self.full.shape))
 
-    def total(self, f: Of | None = None) -> torch.Tensor:
+    def total(self, f: Function | None = None) -> torch.Tensor:
         """The sum of f over the elements."""
-        return self.whole.total(self.full if f is None else f(self.full, self.here))
+        if f is None:
+            return self.whole.total(self.full)
+        return self.whole.total(f(self.full, self.here))
 
     def top(self, sign: float = 1.0) -> torch.Tensor:
-        """The largest of sign times the elements."""
+        """The largest of ``sign`` times the elements."""
         return self.whole.top(sign * self.full.detach())
 
     def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -54,24 +62,29 @@ class AtOnce:
         return self.full.detach().reshape(-1), cells(self.whole, self.full)
 
     def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
-        """The sum of listed values in their cells."""
+        """The sum of each cell's values, which are listed as by ``listed``."""
         return self.whole.total(values.reshape(self.full.shape))
 
     def share(self, here: Here) -> torch.Tensor:
         """The weight of each element in a mean."""
-        space = self.whole if isinstance(self.whole, Product) else self.whole.space
-        return _share(self.count, (*space.shape, *self.event), here)
+        if isinstance(self.whole, Product):
+            shape = self.whole.shape
+        else:
+            shape = self.whole.space.shape
+        return _share(self.count, (*shape, *self.event), here)
 
 
 def collapse(kind: Reduction, whole: Product | ListingBlock, value: Named, options: Options) -> Named:
-    """A reduction of elements that are all at hand; differentiable by torch itself."""
+    """A reduction of elements that are all in memory; torch differentiates it."""
     full = whole.full(Named(value.data.to(torch.float64), value.axes))
     elements = AtOnce(whole=whole, full=full, count=_fit(whole.count, value.event), event=value.event)
-    return whole.finish(_weighed(kind, elements, options) if kind.kinked else kind.value(elements, options))
+    if kind.kinked:
+        return whole.finish(_weighted_sum(kind, elements, options))
+    return whole.finish(kind.value(elements, options))
 
 
-def _weighed(kind: Reduction, elements: AtOnce, options: Options) -> torch.Tensor:
-    """The elements by their weights, which do not change between the kinks."""
+def _weighted_sum(kind: Reduction, elements: AtOnce, options: Options) -> torch.Tensor:
+    """The sum of the elements times their weights, which are constant between the kinks."""
     fixed = replace(elements, full=elements.full.detach())
     slope = kind.slope(fixed, kind.value(fixed, options), options)
     assert slope.weight is not None
@@ -86,7 +99,7 @@ def _fit(count: torch.Tensor, event: Sequence[int]) -> torch.Tensor:
 
 
 def _share(count: torch.Tensor, shape: Sequence[int], here: Here) -> torch.Tensor:
-    """1 over the number of elements, for each element there."""
+    """For each element, 1 over the number of elements of its cell."""
     if count.dim():
         return here.at(torch.broadcast_to(1 / count, tuple(shape)))
     return 1 / count
@@ -98,8 +111,17 @@ Body = Callable[[Block, Sequence[torch.Tensor]], Named]
 
 @dataclass(eq=False, kw_only=True)
 class Blocks:
-    """Elements met in passes over blocks (see ``library.reductions.Elements``): ``body(block, pieces
-    of the leaves)`` gives a block's own."""
+    """Elements computed in passes over blocks (see ``library.reductions.Elements``).
+
+    space   the space of the elements
+    size    largest number of combinations of a block
+    leaves  values that the elements depend on, computed before the blocks
+    body    gives a block's elements from the block and the parts of the leaves that belong to it
+    count   the number of elements of each entry of the result
+    event   shape of one element
+    kept    results of the kind of reduction that its derivative needs
+    at      the data of the leaves at the present point
+    """
 
     space: Product | Listing
     size: int
@@ -111,7 +133,7 @@ class Blocks:
     at: Sequence[torch.Tensor] = ()
 
     def blocks(self) -> Iterator[tuple[Block, list[Named]]]:
-        """Every block with the pieces of the leaves there."""
+        """Every block with the parts of the leaves that belong to it."""
         named = [Named(data, leaf.axes) for data, leaf in zip(self.at, self.leaves, strict=True)]
         for block in self.space.blocks(self.size):
             yield block, [block.take(leaf) for leaf in named]
@@ -121,17 +143,19 @@ class Blocks:
         for block, pieces in self.blocks():
             yield block, block.full(self.body(block, [piece.data for piece in pieces]))
 
-    def total(self, f: Of | None = None) -> torch.Tensor:
+    def total(self, f: Function | None = None) -> torch.Tensor:
         """The sum of f over the elements, block by block."""
         result = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
         for block, full in self.elements():
-            block.add(
-                result, full.to(torch.float64) if f is None else f(full, Here(at=block.at, part=_unlisted))
-            )
+            if f is None:
+                values = full.to(torch.float64)
+            else:
+                values = f(full, Here(at=block.at, part=_unlisted))
+            block.add(result, values)
         return result
 
     def top(self, sign: float = 1.0) -> torch.Tensor:
-        """The largest of sign times the elements, block by block."""
+        """The largest of ``sign`` times the elements, block by block."""
         result = torch.full((*self.space.shape, *self.event), -torch.inf, dtype=torch.float64)
         for block, full in self.elements():
             block.raise_to(result, sign * full)
@@ -146,9 +170,10 @@ class Blocks:
         return torch.cat(parts), torch.cat(places)
 
     def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
-        """The sum of listed values in their cells."""
+        """The sum of each cell's values, which are listed as by ``listed``."""
         entries = int(torch.tensor(self.space.shape).prod())
-        return torch.zeros(entries, dtype=torch.float64).index_add(0, entry, values).reshape(self.space.shape)
+        sums = torch.zeros(entries, dtype=torch.float64).index_add(0, entry, values)
+        return sums.reshape(self.space.shape)
 
     def share(self, here: Here) -> torch.Tensor:
         """The weight of each element in a mean."""
@@ -161,7 +186,7 @@ def _unlisted(listed: torch.Tensor) -> torch.Tensor:
 
 @dataclass(eq=False, kw_only=True)
 class Streamed(Blocks):
-    """One reduction done block by block."""
+    """A reduction that is computed block by block, with its kind and the kind's options."""
 
     kind: Reduction
     options: Options = field(default_factory=dict)
@@ -175,11 +200,14 @@ class Streamed(Blocks):
     def pull(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
     ) -> list[torch.Tensor | None]:
-        """The gradient of every wanted leaf: blocks are computed again, one at a time."""
+        """The gradient of every wanted leaf; every block is computed again."""
         slope = self._slope(x)
         if slope.over is not None:
             gradient = gradient / slope.over
-        totals = [torch.zeros_like(leaf) if want else None for leaf, want in zip(x, wanted, strict=True)]
+        totals: list[torch.Tensor | None] = [None] * len(x)
+        for k, leaf in enumerate(x):
+            if wanted[k]:
+                totals[k] = torch.zeros_like(leaf)
         for block, inputs, full, first in self._again(wanted):
             if not full.requires_grad:
                 continue
@@ -188,35 +216,38 @@ class Streamed(Blocks):
             with torch.enable_grad():
                 whole = (full * block.only(outer.expand_as(full))).sum()
             gradients = iter(torch.autograd.grad(whole, varying, allow_unused=True))
-            for total, leaf, piece in zip(totals, self.leaves, inputs, strict=True):
+            for total, leaf_value, piece in zip(totals, self.leaves, inputs, strict=True):
                 if total is not None and (part := next(gradients)) is not None:
-                    block.give(Named(total, leaf.axes), part.reshape(piece.shape))
+                    block.give(Named(total, leaf_value.axes), part.reshape(piece.shape))
         return totals
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
-        """The derivative along directions of the leaves."""
+        """The derivative along given directions of the leaves (None for a leaf that does not move)."""
         slope = self._slope(x)
-        named = [
-            None if way is None else Named(way, leaf.axes)
-            for way, leaf in zip(along, self.leaves, strict=True)
-        ]
         total = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
-        for block, inputs, full, first in self._again([way is not None for way in along]):
-            ways = [None if way is None else block.take(way).data for way in named]
+        for block, inputs, full, first in self._again([direction is not None for direction in along]):
+            directions: list[torch.Tensor | None] = [None] * len(along)
+            for k, direction in enumerate(along):
+                if direction is not None:
+                    directions[k] = block.take(Named(direction, self.leaves[k].axes)).data
             with torch.enable_grad():
-                moved = directional(full, inputs, ways)
-            block.add(total, (self._weights(slope, block, full.detach(), first) * moved).to(torch.float64))
+                change = directional(full, inputs, directions)
+            weights = self._weights(slope, block, full.detach(), first)
+            block.add(total, (weights * change).to(torch.float64))
         if slope.over is None:
             return total
         return total / slope.over
 
     def _slope(self, leaves: Sequence[torch.Tensor]) -> Slope:
+        """The derivative in the elements at some leaves."""
         self.at = leaves
         return self.kind.slope(self, self.kept["value"], self.options)
 
     def _again(self, wanted: Sequence[bool]) -> Iterator[tuple[Block, list[torch.Tensor], torch.Tensor, int]]:
-        """Every block with its pieces of the leaves, its elements with their graph, and the number of
-        the first of all."""
+        """Every block, its parts of the leaves, its elements with their graph, and the number of the first.
+
+        The elements of all blocks are numbered in order.
+        """
         first = 0
         for block, pieces in self.blocks():
             inputs = [
@@ -229,19 +260,23 @@ class Streamed(Blocks):
 
     @staticmethod
     def _weights(slope: Slope, block: Block, e: torch.Tensor, first: int) -> torch.Tensor:
-        """The derivative in a block's elements, ``first`` of all being the first of them; the cells'
-        own factor apart."""
+        """The derivative in a block's elements e, without the factor of each cell.
+
+        ``first`` is the number of the block's first element among all elements.
+        """
         if slope.weight is None:
             return torch.ones((), dtype=e.dtype)
-        return slope.weight(
-            e, Here(at=block.at, part=lambda listed: listed[first : first + e.numel()].reshape(e.shape))
-        )
+
+        def part(listed: torch.Tensor) -> torch.Tensor:
+            """The entries of a list of all elements that belong to the block."""
+            return listed[first : first + e.numel()].reshape(e.shape)
+
+        return slope.weight(e, Here(at=block.at, part=part))
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Blocks that fit the cache are done by one thread: two cost more than they give, much more on a
-    busy machine."""
+    """Limit torch to one thread; for blocks that fit the cache, two threads cost more than they save."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -251,12 +286,14 @@ def one_thread() -> Iterator[None]:
 
 
 class _Blocks(torch.autograd.Function):
-    """A streamed reduction as one operation: no graph in the forward pass, blocks computed again in
-    the backward pass."""
+    """A streamed reduction as one operation of torch.
+
+    The forward pass makes no graph; the backward pass computes the blocks again.
+    """
 
     @staticmethod
     def forward(ctx: Any, streamed: Streamed, *leaves: torch.Tensor) -> torch.Tensor:
-        """The value without a graph; leaves are saved."""
+        """The value without a graph; the leaves are saved for the backward pass."""
         ctx.streamed = streamed
         ctx.save_for_backward(*leaves)
         with one_thread():
@@ -270,5 +307,5 @@ class _Blocks(torch.autograd.Function):
 
 
 def stream(streamed: Streamed) -> Named:
-    """The value of a reduction done block by block, differentiable in its leaves (see ``pulled``)."""
+    """The value of a reduction that is computed block by block, differentiable in its leaves."""
     return streamed.space.finish(_Blocks.apply(streamed, *(leaf.data for leaf in streamed.leaves)))

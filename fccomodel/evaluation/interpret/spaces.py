@@ -1,9 +1,8 @@
-"""Where a reduction goes: a product of axes, or a list of the combinations that satisfy a condition;
-whole, or block by block.
+"""Spaces, over whose elements a reduction goes, and blocks, which are pieces of a space.
 
-A *space* knows the environment in which the body is evaluated, the axes that are reduced, and how
-to sum and to broadcast between the body's axes and the result's. A *block* is a piece of a space
-small enough to hold all of its elements at once.
+A *space* is a product of axes, or a list of the combinations that satisfy a condition. It knows the
+axes that are reduced, and it sums and broadcasts between the body's axes and the result's axes. A
+*block* is a piece of a space that is small enough to hold all of its elements at once.
 """
 
 from __future__ import annotations
@@ -28,7 +27,12 @@ Slices = Mapping[int, tuple[int, int]]
 # --------------------------------------------------------------------------------- products of axes
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Product:
-    """Every combination of the reduced axes ``over`` with the ``kept`` ones; ``lengths`` of all of them."""
+    """Every combination of positions along some axes.
+
+    over     the axes that are reduced
+    kept     the axes that the result has
+    lengths  the length of every axis
+    """
 
     over: tuple[int, ...]
     kept: tuple[int, ...]
@@ -36,12 +40,12 @@ class Product:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axes that are summed and those that stay, in order."""
+        """The reduced axes and the axes of the result, in order."""
         return tuple(sorted((*self.over, *self.kept)))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a result, without event dims."""
+        """The shape of a result without its event dims."""
         return tuple(self.lengths[axis] for axis in self.kept)
 
     @property
@@ -50,11 +54,12 @@ class Product:
         return torch.tensor(math.prod(self.lengths[axis] for axis in self.over), dtype=torch.float64)
 
     def full(self, value: Named) -> torch.Tensor:
-        """A body's value with every axis at its length."""
-        return spread(value, self.axes).expand((*(self.lengths[axis] for axis in self.axes), *value.event))
+        """A body's value, expanded along every axis to the axis's length."""
+        lengths = [self.lengths[axis] for axis in self.axes]
+        return spread(value, self.axes).expand((*lengths, *value.event))
 
     def dims(self) -> tuple[int, ...]:
-        """The positions of the summed axes."""
+        """The dims of the reduced axes."""
         return tuple(k for k, axis in enumerate(self.axes) if axis in self.over)
 
     def total(self, full: torch.Tensor) -> torch.Tensor:
@@ -76,37 +81,36 @@ class Product:
         return result
 
     def finish(self, result: torch.Tensor) -> Named:
-        """The result along the axes that stay."""
+        """The result with the names of its axes."""
         return Named(result, self.kept)
 
     # --------------------------------------------------------------------------------------- blocks
     def blocks(self, size: int) -> Iterator[ProductBlock]:
-        """Pieces with at most ``size`` combinations (an axis later in layout is cut last)."""
-        steps, room = {}, max(1, size)
+        """Blocks of at most ``size`` combinations each; the first axes of the layout are cut first."""
+        room = max(1, size)
+        ranges: dict[int, list[tuple[int, int]]] = {}
         for axis in reversed(self.axes):
-            steps[axis] = max(1, min(self.lengths[axis], room))
-            room = max(1, room // steps[axis])
-        ranges = [
-            [(low, min(low + steps[a], self.lengths[a])) for low in range(0, self.lengths[a], steps[a])]
-            for a in self.axes
-        ]
-        for combination in itertools.product(*ranges):
+            length = self.lengths[axis]
+            step = max(1, min(length, room))
+            ranges[axis] = [(low, min(low + step, length)) for low in range(0, length, step)]
+            room = max(1, room // step)
+        for combination in itertools.product(*(ranges[axis] for axis in self.axes)):
             yield self.block(dict(zip(self.axes, combination, strict=True)))
 
     def block(self, slices: Slices) -> ProductBlock:
-        """A piece."""
+        """The block of some slices."""
         return ProductBlock(space=self, slices=slices)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProductBlock:
-    """A range of every axis."""
+    """A range of positions along every axis, as (first, last + 1)."""
 
     space: Product
     slices: Slices
 
     def take(self, value: Named) -> Named:
-        """What a value is in this block."""
+        """The part of a value that belongs to this block."""
         data = value.data
         for dim, axis in enumerate(value.axes):
             if axis in self.slices:
@@ -119,25 +123,28 @@ class ProductBlock:
         return axes
 
     def give(self, total: Named, piece: torch.Tensor) -> None:
-        """Add a piece, laid out as ``take(total)``, to the whole."""
+        """Add a piece, with the layout of ``take(total)``, to the total."""
         self.take(total).data.add_(piece)
 
     def full(self, value: Named) -> torch.Tensor:
         """The value with all axes of the block."""
-        lengths = [high - low for low, high in (self.slices[axis] for axis in self.space.axes)]
+        ranges = [self.slices[axis] for axis in self.space.axes]
+        lengths = [high - low for low, high in ranges]
         return spread(value, self.space.axes).expand((*lengths, *value.event))
 
     def at(self, result: torch.Tensor) -> torch.Tensor:
-        """The part of a result that lies in the block, with all axes."""
-        return self.space.at(self.take(Named(result, self.space.kept)).data)
+        """The part of a result that belongs to the block, spread over the reduced axes."""
+        part = self.take(Named(result, self.space.kept))
+        return self.space.at(part.data)
 
     def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
-        """Values of the elements, and another number for combinations that are none."""
+        """The values at elements, and ``other`` at combinations that are not elements."""
         return values
 
     def add(self, total: torch.Tensor, full: torch.Tensor) -> None:
         """Add the sums over this block's elements to a result."""
-        self.take(Named(total, self.space.kept)).data.add_(self.space.total(self.only(full)))
+        part = self.take(Named(total, self.space.kept)).data
+        part.add_(self.space.total(self.only(full)))
 
     def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
         """Raise a result to the maxima of this block's elements."""
@@ -147,12 +154,13 @@ class ProductBlock:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dense(Product):
-    """Runs that have most of the rows, for each cell of an axis: a product whose other combinations
-    count for nothing.
+    """A product of which only some combinations are elements: most of the rows, for each cell of an axis.
 
-    start, size, skip   of each cell's run (a column)
-    place               where each row stands in the
-                        runs' order (a row)
+    cell         axis of the cells; each cell has a run of rows
+    last_axis    axis of the rows
+    start, size  position of the first row of each cell's run, and the run's length (columns)
+    skip         offset of the row that each run leaves out; negative if none (a column)
+    place        the position of each row in the order of the runs (a row)
     """
 
     cell: int
@@ -167,38 +175,44 @@ class Dense(Product):
         return DenseBlock(space=self, slices=slices)
 
     def inside(self, slices: Slices) -> Named:
-        """Which combinations of a piece are elements."""
-        cells, rows = (slice(*slices[axis]) for axis in (self.cell, self.last_axis))
+        """True at the combinations of a piece that are elements."""
+        cells = slice(*slices[self.cell])
+        rows = slice(*slices[self.last_axis])
         offset = self.place[:, rows] - self.start[cells]
-        found = (offset >= 0) & (offset < self.size[cells]) & (offset != self.skip[cells])
-        across = self.cell < self.last_axis
-        return Named(found if across else found.T, tuple(sorted((self.cell, self.last_axis))))
+        in_run = (offset >= 0) & (offset < self.size[cells])
+        elements = in_run & (offset != self.skip[cells])
+        if self.cell < self.last_axis:
+            return Named(elements, (self.cell, self.last_axis))
+        return Named(elements.T, (self.last_axis, self.cell))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DenseBlock(ProductBlock):
-    """A range of every axis, where only some combinations are elements."""
+    """A range of positions along every axis; only some combinations are elements."""
 
     space: Dense
 
     @cached_property
     def mask(self) -> torch.Tensor:
-        """Which combinations belong to the set."""
+        """True at the combinations that are elements."""
         return spread(self.space.inside(self.slices), self.space.axes)
 
     def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
-        """The values where the mask holds, elsewhere another number."""
-        mask = self.mask.reshape(*self.mask.shape, *(1 for _ in range(values.dim() - self.mask.dim())))
+        """The values at elements, and ``other`` at combinations that are not elements."""
+        event_dims = values.dim() - self.mask.dim()
+        mask = self.mask.reshape(*self.mask.shape, *([1] * event_dims))
         return torch.where(mask, values, other)
 
 
 # ---------------------------------------------------------------------------- lists of combinations
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Runs:
-    """The last binder's runs, one per combination of what comes before it: ``start .. start + size``
-    without ``skip``.
+    """The runs of one binder, one run for each combination of the elements of earlier binders.
 
-    order   the position on the binder's own axis of each element that a run may contain
+    start  position of a run's first element in ``order``
+    size   number of elements of a run
+    skip   offset of the element that a run leaves out, negative if none; None if no run leaves one out
+    order  the position on the binder's own axis of each element that a run may contain
     """
 
     start: np.ndarray
@@ -211,13 +225,18 @@ class Runs:
 class Listing:
     """Combinations that satisfy a condition, along one new axis ``flat``.
 
-    prefix     for each combination of the earlier binders, positions along the merged axes
-    merged     the axes that ``flat`` replaces: those of the condition's outer binders (``cells``) and of
-               its own
-    last_axis  axis of the last binder, whose positions come from ``runs``
-    tests      conditions to evaluate for each combination, in ``env``
+    bound      the bound problem
+    env        the values of all binders
+    last       the last binder
+    cells      axes of the condition's outer binders; each of their combinations is a cell of the result
     over       further axes, which are reduced as a product
     kept       axes of the result besides ``cells``
+    lengths    the length of every axis
+    prefix     positions along the merged axes for each combination of the earlier binders
+    last_axis  axis of the last binder, whose positions come from ``runs``
+    runs       the last binder's run for each combination of the earlier binders
+    tests      conditions to evaluate for each combination, in ``env``
+    flat       the axis that replaces the merged axes, which are the axes of all binders of the condition
     """
 
     bound: Bound
@@ -245,26 +264,30 @@ class Listing:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a result while it is made: ``kept`` axes, then the cells as one dim."""
+        """The shape of a result while it is computed: the ``kept`` axes, then all cells as one dim."""
         return (*(self.lengths[axis] for axis in self.kept), self.entries)
 
     @property
     def total_size(self) -> int:
-        """How many combinations there are, tests left out."""
+        """The number of combinations before the tests."""
         return int(self.runs.size.sum())
 
     @property
     def alone(self) -> bool:
-        """It lists the elements of one binder, in runs that nothing else cuts."""
+        """Whether it lists elements of one binder, and all elements of every run."""
         return not self.tests and self.runs.skip is None and set(self.prefix) == set(self.cells)
 
     @property
     def dense(self) -> Dense | None:
-        """The same as a product, where the runs of one axis of cells have at least half of the
-        combinations."""
+        """This space as a product, or None.
+
+        It needs one axis of cells, whose runs have at least half of all combinations.
+        """
         if self.tests or len(self.cells) != 1 or set(self.prefix) != set(self.cells):
             return None
-        n, (cell,), runs = self.lengths[self.last_axis], self.cells, self.runs
+        runs = self.runs
+        n = self.lengths[self.last_axis]
+        (cell,) = self.cells
         if 2 * self.total_size < n * self.entries or (runs.order < 0).any():
             return None
         place = np.empty(n, dtype=np.int64)
@@ -273,67 +296,86 @@ class Listing:
             left_out = np.full_like(runs.start, -1)
         else:
             left_out = runs.skip
-        start, size, skip = (
-            torch.from_numpy(np.ascontiguousarray(x))[:, None] for x in (runs.start, runs.size, left_out)
-        )
         return Dense(
             over=tuple(sorted((*self.over, self.last_axis))),
             kept=tuple(sorted((*self.kept, cell))),
             lengths=self.lengths,
             cell=cell,
             last_axis=self.last_axis,
-            start=start,
-            size=size,
-            skip=skip,
+            start=_column(runs.start),
+            size=_column(runs.size),
+            skip=_column(left_out),
             place=torch.from_numpy(place)[None],
         )
 
     def distinct(self) -> tuple[Listing, torch.Tensor]:
-        """The same with every different run once, as the cells of a new axis; and which of them each
-        cell has."""
+        """A listing with each different run once, as the cells of a new axis.
+
+        The second value is the number of the run that each of the present cells has.
+        """
         start, size = self.runs.start, self.runs.size
-        number = start * (size.max(initial=0) + 1) + size
-        _, first, which = np.unique(number, return_index=True, return_inverse=True)
+        code = start * (size.max(initial=0) + 1) + size
+        _, first, run_of_cell = np.unique(code, return_index=True, return_inverse=True)
         axis, count = new_axis(), len(first)
-        runs = Runs(start=start[first], size=size[first], skip=None, order=self.runs.order)
-        lengths = {**self.lengths, axis: count}
         listing = replace(
-            self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, runs=runs, flat=new_axis()
+            self,
+            cells=(axis,),
+            lengths={**self.lengths, axis: count},
+            prefix={axis: np.arange(count)},
+            runs=Runs(start=start[first], size=size[first], skip=None, order=self.runs.order),
+            flat=new_axis(),
         )
-        return listing, torch.from_numpy(which.reshape(-1))
+        return listing, torch.from_numpy(run_of_cell.reshape(-1))
 
     def finish(self, result: torch.Tensor) -> Named:
         """A result with the cells as axes again."""
         event = result.shape[len(self.shape) :]
-        result = result.reshape((*self.shape[:-1], *(self.lengths[axis] for axis in self.cells), *event))
+        lengths = [self.lengths[axis] for axis in self.cells]
+        result = result.reshape((*self.shape[:-1], *lengths, *event))
         axes = (*self.kept, *self.cells)
         order = sorted(range(len(axes)), key=lambda k: axes[k])
-        return Named(result.permute((*order, *range(len(axes), result.dim()))), tuple(axes[k] for k in order))
+        result = result.permute((*order, *range(len(axes), result.dim())))
+        return Named(result, tuple(axes[k] for k in order))
 
     def blocks(self, size: int) -> Iterator[ListingBlock]:
-        """Pieces with at most ``size`` combinations, in order."""
+        """Blocks of at most ``size`` combinations each, in order."""
+        times = math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))
+        size = max(1, size // max(1, times))
         ends = np.cumsum(self.runs.size)
-        size = max(1, size // max(1, math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))))
-        for low in range(0, int(ends[-1]) if len(ends) else 0, size):
-            high = min(low + size, int(ends[-1]))
-            first, last = np.searchsorted(ends, [low, high - 1], "right")
-            here = slice(first, last + 1)
-            inside = np.minimum(ends[here], high) - np.maximum(ends[here] - self.runs.size[here], low)
-            before = np.repeat(np.arange(first, last + 1), inside)
-            offset = np.arange(low, high) - (ends[before] - self.runs.size[before])
-            if self.runs.skip is not None:
-                keep = offset != self.runs.skip[before]
-                before, offset = before[keep], offset[keep]
-            index = {axis: torch.from_numpy(places[before]) for axis, places in self.prefix.items()}
-            index[self.last_axis] = torch.from_numpy(self.runs.order[self.runs.start[before] + offset])
-            block = self.make(index)
+        for low in range(0, self.total_size, size):
+            high = min(low + size, self.total_size)
+            block = self.make(self._positions(ends, low, high))
             if self.tests:
-                keep_tensor = torch.ones(len(before), dtype=torch.bool)
-                env = {binder: block.take(value) for binder, value in self.env.items()}
-                for test in self.tests:
-                    keep_tensor &= Conditions(self.bound).value(test, env).data.bool()
-                block = self.make({axis: places[keep_tensor] for axis, places in index.items()})
+                passed = self._tested(block)
+                block = self.make({axis: places[passed] for axis, places in block.index.items()})
             yield block
+
+    def _positions(self, ends: np.ndarray, low: int, high: int) -> dict[int, torch.Tensor]:
+        """The positions along every merged axis of combinations ``low`` to ``high``.
+
+        Combinations are counted through all runs, of which ``ends`` are the ends; the skipped ones are
+        left out of the result.
+        """
+        starts = ends - self.runs.size
+        first, last = np.searchsorted(ends, [low, high - 1], "right")
+        here = slice(first, last + 1)
+        inside = np.minimum(ends[here], high) - np.maximum(starts[here], low)
+        run = np.repeat(np.arange(first, last + 1), inside)
+        offset = np.arange(low, high) - starts[run]
+        if self.runs.skip is not None:
+            wanted = offset != self.runs.skip[run]
+            run, offset = run[wanted], offset[wanted]
+        index = {axis: torch.from_numpy(places[run]) for axis, places in self.prefix.items()}
+        index[self.last_axis] = torch.from_numpy(self.runs.order[self.runs.start[run] + offset])
+        return index
+
+    def _tested(self, block: ListingBlock) -> torch.Tensor:
+        """True at the combinations of a block that pass all tests."""
+        passed = torch.ones(len(block.cell), dtype=torch.bool)
+        env = {binder: block.take(value) for binder, value in self.env.items()}
+        for test in self.tests:
+            passed &= Conditions(self.bound).value(test, env).data.bool()
+        return passed
 
     def whole(self) -> ListingBlock:
         """All combinations as one block."""
@@ -344,29 +386,29 @@ class Listing:
 
     def counts(self, size: int) -> torch.Tensor:
         """The number of elements that go into each cell."""
+        if self.tests:
+            total = torch.zeros(self.entries, dtype=torch.float64)
+            for block in self.blocks(size):
+                total += block.count
+            return total
         times = math.prod(self.lengths[axis] for axis in self.over)
-        if not self.tests:
-            skipped = (
-                0 if self.runs.skip is None else (self.runs.skip >= 0) & (self.runs.skip < self.runs.size)
-            )
-            number = torch.from_numpy(self.runs.size - skipped).to(torch.float64)
-            if set(self.prefix) != set(self.cells):
-                number = torch.bincount(self._cells(self.prefix), weights=number, minlength=self.entries)
-            return times * number
-        total = torch.zeros(self.entries, dtype=torch.float64)
-        for block in self.blocks(size):
-            total += block.count
-        return total
+        sizes = self.runs.size
+        if self.runs.skip is not None:
+            sizes = sizes - ((self.runs.skip >= 0) & (self.runs.skip < sizes))
+        number = torch.from_numpy(sizes).to(torch.float64)
+        if set(self.prefix) != set(self.cells):
+            number = torch.bincount(self._cells(self.prefix), weights=number, minlength=self.entries)
+        return times * number
 
     def _cells(self, places: Mapping[int, np.ndarray]) -> torch.Tensor:
-        """The cell of each combination of the earlier binders, by its positions along the merged axes."""
+        """The cell of each combination of the earlier binders, from its positions along the merged axes."""
         cell = np.zeros(len(self.runs.size), dtype=np.int64)
         for axis in self.cells:
             cell = cell * self.lengths[axis] + places[axis]
         return torch.from_numpy(cell)
 
     def make(self, index: Mapping[int, torch.Tensor]) -> ListingBlock:
-        """The block of listed combinations."""
+        """The block of the combinations with some positions along the merged axes."""
         cell = torch.zeros(len(index[self.last_axis]), dtype=torch.int64)
         for axis in self.cells:
             cell = cell * self.lengths[axis] + index[axis]
@@ -375,31 +417,34 @@ class Listing:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ListingBlock:
-    """Some of the combinations: positions along each merged axis, and the cell that each belongs to."""
+    """Some combinations of a listing.
+
+    index  the position of each combination along each merged axis
+    cell   the cell of each combination
+    """
 
     space: Listing
     index: Mapping[int, torch.Tensor]
     cell: torch.Tensor
 
     def take(self, value: Named) -> Named:
-        """What a value is for these combinations, along the flat axis."""
+        """The value at these combinations, along the flat axis."""
         merged = [axis for axis in value.axes if axis in self.space.merged]
         if not merged:
             return value
         if len(merged) == 1:
             dim = value.axes.index(merged[0])
-            data = value.data.index_select(dim, self.index[merged[0]]).movedim(dim, len(value.axes) - 1)
-        else:
-            rest = [k for k, axis in enumerate(value.axes) if axis not in self.space.merged]
-            first = [k for k, axis in enumerate(value.axes) if axis in self.space.merged]
-            tail = range(len(value.axes), value.data.dim())
-            data = value.data.permute((*first, *rest, *tail))[
-                tuple(self.index[axis] for axis in merged)
-            ].movedim(0, len(rest))
-        return Named(data, self.place(value.axes))
+            data = value.data.index_select(dim, self.index[merged[0]])
+            return Named(data.movedim(dim, len(value.axes) - 1), self.place(value.axes))
+        first = [k for k, axis in enumerate(value.axes) if axis in self.space.merged]
+        rest = [k for k, axis in enumerate(value.axes) if axis not in self.space.merged]
+        event_dims = range(len(value.axes), value.data.dim())
+        data = value.data.permute((*first, *rest, *event_dims))
+        data = data[tuple(self.index[axis] for axis in merged)]
+        return Named(data.movedim(0, len(rest)), self.place(value.axes))
 
     def place(self, axes: tuple[int, ...]) -> tuple[int, ...]:
-        """The axes after the merged ones became the flat one."""
+        """The axes of ``take(value)`` for a value with these axes."""
         merged = self.space.merged.intersection(axes)
         if merged:
             return (*(axis for axis in axes if axis not in merged), self.space.flat)
@@ -422,57 +467,63 @@ class ListingBlock:
         return spread(value, axes).expand((*lengths, *value.event))
 
     def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
-        """The values: the list holds only what belongs to the set."""
+        """The values; every combination of a listing is an element."""
         return values
 
     def axes(self) -> tuple[int, ...]:
-        """The axes that were not merged, in order, and the flat axis."""
+        """The axes that are not merged, in order, and the flat axis."""
         return (*sorted((*self.space.kept, *self.space.over)), self.space.flat)
 
     def _over(self) -> tuple[int, ...]:
+        """The dims of the reduced axes other than the flat one."""
         return tuple(k for k, axis in enumerate(self.axes()) if axis in self.space.over)
 
+    def _summed(self, full: torch.Tensor) -> torch.Tensor:
+        """The sums over the reduced axes other than the flat one."""
+        if self._over():
+            return full.sum(self._over())
+        return full
+
+    def _largest(self, full: torch.Tensor) -> torch.Tensor:
+        """The maxima over the reduced axes other than the flat one."""
+        if self._over():
+            return full.amax(self._over())
+        return full
+
     def at(self, result: torch.Tensor) -> torch.Tensor:
-        """The result of each listed combination's cell."""
+        """The result at each combination's cell."""
         result = result.index_select(len(self.space.kept), self.cell)
         for dim in self._over():
             result = result.unsqueeze(dim)
         return result
 
     def add(self, total: torch.Tensor, full: torch.Tensor) -> None:
-        """Add values to the cells that they belong to."""
-        total.index_add_(len(self.space.kept), self.cell, full.sum(self._over()) if self._over() else full)
+        """Add each value to its cell."""
+        total.index_add_(len(self.space.kept), self.cell, self._summed(full))
 
     def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
         """Raise each cell to the largest of its values."""
-        if self._over():
-            part = full.amax(self._over())
-        else:
-            part = full
+        part = self._largest(full)
         dim = len(self.space.kept)
         total.scatter_reduce_(dim, self._spread(part, dim), part, "amax")
 
     def _spread(self, part: torch.Tensor, dim: int) -> torch.Tensor:
-        """The cells as an index of the shape of ``part``."""
-        return self.cell.reshape([-1 if k == dim else 1 for k in range(part.dim())]).expand(part.shape)
+        """The cells as an index of the shape of ``part``, along one of its dims."""
+        shape = [1] * part.dim()
+        shape[dim] = -1
+        return self.cell.reshape(shape).expand(part.shape)
 
     # ----------------------------------------------- the whole listing as one block, differentiable
     def total(self, full: torch.Tensor) -> torch.Tensor:
-        """Sums by cell."""
-        if self._over():
-            part = full.sum(self._over())
-        else:
-            part = full
+        """The sum of each cell's values."""
+        part = self._summed(full)
         dim = len(self.space.kept)
         zero = part.new_zeros((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]))
         return zero.index_add(dim, self.cell, part)
 
     def top(self, full: torch.Tensor) -> torch.Tensor:
-        """Maxima by cell (-inf where there are none)."""
-        if self._over():
-            part = full.amax(self._over())
-        else:
-            part = full
+        """The largest of each cell's values, and -inf for a cell without values."""
+        part = self._largest(full)
         dim = len(self.space.kept)
         low = part.new_full((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]), -torch.inf)
         return low.scatter_reduce(dim, self._spread(part, dim), part, "amax")
@@ -484,15 +535,22 @@ class ListingBlock:
         return times * torch.bincount(self.cell, minlength=self.space.entries).to(torch.float64)
 
     def finish(self, result: torch.Tensor) -> Named:
-        """The result along the axes that stay."""
+        """The result with the cells as axes again."""
         return self.space.finish(result)
 
 
 def cells(block: Product | ProductBlock | ListingBlock, full: torch.Tensor) -> torch.Tensor:
-    """The entry of the (flattened) result that each element of a block belongs to, flattened."""
-    space = block if isinstance(block, Product) else block.space
-    numbers = torch.arange(math.prod(space.shape)).reshape(space.shape)
+    """For each element of a block, the number of its entry in the flattened result, as one vector."""
+    if isinstance(block, Product):
+        shape = block.shape
+    else:
+        shape = block.space.shape
+    numbers = torch.arange(math.prod(shape)).reshape(shape)
     return block.at(numbers).expand(full.shape).reshape(-1)
+
+
+def _column(array: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(array))[:, None]
 
 
 def lengths_of(values: Iterable[Named]) -> dict[int, int]:

@@ -27,10 +27,10 @@ def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entri
     def gradient(weights: Array) -> list[Array]:
         """The gradient of a weighted sum of the outputs, for each input."""
         total = (output * torch.from_numpy(weights)).sum()
-        found = torch.autograd.grad(total, inputs, retain_graph=True, allow_unused=True)
+        gradients = torch.autograd.grad(total, inputs, retain_graph=True, allow_unused=True)
         return [
             np.zeros(x.numel()) if g is None else g.numpy().ravel()
-            for g, x in zip(found, inputs, strict=True)
+            for g, x in zip(gradients, inputs, strict=True)
         ]
 
     count = len(output)

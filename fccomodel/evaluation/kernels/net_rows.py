@@ -75,14 +75,14 @@ class _Again:
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """The derivative of the outputs along directions."""
         way, *rows = along
-        start, found = 0, []
+        start, derivatives = 0, []
         for taken, value in self._parts(x, [one is not None for one in along]):
             piece = slice(start, start + len(value))
             mine = [None if part is None else part[piece] for part in rows]
             with torch.enable_grad():
-                found.append(directional(value, taken, [way, *mine]))
+                derivatives.append(directional(value, taken, [way, *mine]))
             start = piece.stop
-        return torch.cat(found)
+        return torch.cat(derivatives)
 
     def _parts(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool]

@@ -1,5 +1,4 @@
-"""Operations done block by block whose gradient is itself differentiable in what it is the gradient
-of.
+"""Operations that are computed block by block, with gradients that can be differentiated again.
 
 The gradient J' g of such an operation is computed anew from its inputs, without a graph. It is
 linear in g, so its derivative there is the product J v, which is computed in the same way:

@@ -1,8 +1,8 @@
 """The elements of sets over the bound data, their names, and their positions in arrays.
 
-The bounds of a set and the condition on its rows are expressions, and the value of an expression at an
-element depends on sets. So ``Pointwise`` is here too: the values of expressions without reductions at
-the elements that their binders stand for.
+``Pointwise`` evaluates expressions without reductions at given elements of their binders. It is in this
+module because sets and such expressions depend on each other: the bounds of a set and the condition on
+its rows are expressions.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
 
 
 def names(bound: Bound, domain: ir.Set) -> list[str]:
-    """The elements for people: numbers without needless decimals, labels, row numbers."""
+    """The elements as texts for people: labels, row numbers, and numbers without needless decimals."""
     if isinstance(domain, ir.LabelSet):
         return list(labels(bound, domain))
     return [f"{value:.12g}" for value in values(bound, domain)]
@@ -394,10 +394,8 @@ class Pointwise:
                 assert isinstance(index, ir.Const)
                 data = data.select(len(base.axes), int(index.value))
             return Named(data, base.axes)
-        places = [
-            self.place(index, node.base.shape[k] if k < len(node.base.shape) else 0, env)
-            for k, index in enumerate(node.indices)
-        ]
+        dims = (*node.base.shape, *([0] * len(node.indices)))
+        places = [self.place(index, dim, env) for index, dim in zip(node.indices, dims, strict=False)]
         axes = union([base, *places])
         ranges = [Named(torch.arange(base.length(axis)), (axis,)) for axis in base.axes]
         return Named(base.data[tuple(spread(at, axes) for at in (*ranges, *places))], axes)
@@ -423,18 +421,24 @@ class Pointwise:
         if node.op in ("eq", "ne") and any(isinstance(arg, ir.Label) for arg in args):
             args = tuple(self.position(arg, args[1 - k]) for k, arg in enumerate(args))
         operands = [self.value(arg, env) for arg in args]
-        numbers = [arg.value if isinstance(arg, ir.Const) and not arg.shape else None for arg in args]
         if node.op == "dot":
             return self.dot(*operands)
+        numbers: list[float | None] = [None] * len(args)
+        for k, arg in enumerate(args):
+            if isinstance(arg, ir.Const) and not arg.shape:
+                numbers[k] = arg.value
         return apply_atom(node.op, operands, numbers)
 
     def position(self, arg: ir.Expr, other: ir.Expr) -> ir.Expr:
-        """A label in quotes as its position in the other side's set, or -1 if it is not there."""
+        """A label in quotes as its position in the set of the other side, or -1 if it is not in it."""
         if not isinstance(arg, ir.Label):
             return arg
         domain = labels_of(self.bound, other)
-        texts = () if domain is None else labels(self.bound, domain)
-        return ir.Const(value=float(texts.index(arg.text)) if arg.text in texts else -1.0)
+        if domain is not None:
+            texts = labels(self.bound, domain)
+            if arg.text in texts:
+                return ir.Const(value=float(texts.index(arg.text)))
+        return ir.Const(value=-1.0)
 
     def dot(self, u: Named, v: Named) -> Named:
         """``sum_k u_k v_k``; it is one matrix-vector product if one side has no axes."""

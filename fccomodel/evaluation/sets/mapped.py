@@ -121,7 +121,7 @@ class Mapped(torch.Tensor):
                 yield Mapped(self.rows, *self.place, at=self.at[part], sizes=self.sizes)
 
     def moved(self, place):
-        """The same rows in another precision, or on another device."""
+        """The rows in another precision, or on another device."""
         device, dtype = self.place
         for part in place:
             if isinstance(part, torch.dtype):

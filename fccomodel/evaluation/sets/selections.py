@@ -38,11 +38,16 @@ from fccomodel.evaluation.sets.indices import Order
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
-MAX_CELLS = 1 << 27  # cells (combinations of the parents' ids) that ``realise`` may list
-MAX_TESTS = 1 << 34  # pairs that ``realise`` may test to count those that pass a mask
-MOST_SPLITS = 4096  # conditions whose selections are kept
-MASK_BLOCK = 1 << 20  # pairs on which masks are evaluated at once
-CELL_BYTES = 48  # bytes per cell: start, length, skipped row, accepted share, and two in between
+#: Cells (combinations of the parents' ids) that ``realise`` may list.
+MAX_CELLS = 1 << 27
+#: Pairs that ``realise`` may test to count those that pass a mask.
+MAX_TESTS = 1 << 34
+#: Conditions whose selections are remembered.
+MOST_SPLITS = 4096
+#: Pairs on which masks are evaluated at once.
+MASK_BLOCK = 1 << 20
+#: Bytes per cell: start, length, skipped row, accepted share, and two arrays in between.
+CELL_BYTES = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,11 +127,11 @@ FLIPPED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
 
 
 def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Selection, ...]:
-    """One selection per binder, in order; a conjunct belongs to the last of ``binders`` that it
-    mentions (the last if none).
+    """One selection per binder, in order.
 
-    Over several binders the reduction weighs every combination that satisfies the condition alike.
-    The answer is the same record each time, so that what is remembered of a selection is found again.
+    A conjunct belongs to the last of ``binders`` that it mentions; a conjunct that mentions none of
+    them belongs to the last one. Every combination of elements that satisfies the condition has equal
+    weight in a reduction. Equal arguments give the same records, since values are remembered by them.
     """
     return _split(tuple(binders), condition)
 
@@ -162,13 +167,23 @@ def _through_equal_keys(binders: Sequence[ir.Binder], conditions: list[ir.Expr])
             continue
         rewritten: list[ir.Expr] = []
         for binder, own_keys in zip(binders, keys_of, strict=True):
-            for key in own_keys if anchors else ():
-                beside = {b for c in others if binder in ir.free_binders(c) for b in ir.free_binders(c)}
-                anchor = next((k for k in anchors if ir.free_binders(k)[0] in beside), anchors[0])
-                rewritten.append(_equality(own_equalities, key, anchor))
+            if anchors:
+                for key in own_keys:
+                    anchor = _nearest(anchors, binder, others)
+                    rewritten.append(_equality(own_equalities, key, anchor))
             anchors += own_keys
         conditions = others + rewritten
     return conditions
+
+
+def _nearest(anchors: Sequence[ir.Expr], binder: ir.Binder, others: Sequence[ir.Expr]) -> ir.Expr:
+    """The first key of a binder that other conditions relate to the given one, or else the first key."""
+    related: set[ir.Binder] = set()
+    for condition in others:
+        free = ir.free_binders(condition)
+        if binder in free:
+            related.update(free)
+    return next((key for key in anchors if ir.free_binders(key)[0] in related), anchors[0])
 
 
 def _compares_keys(condition: ir.Expr) -> bool:
@@ -176,7 +191,7 @@ def _compares_keys(condition: ir.Expr) -> bool:
     if not (isinstance(condition, ir.Apply) and condition.op == "eq" and len(condition.args) == 2):
         return False
     free = [ir.free_binders(arg) for arg in condition.args]
-    return all(len(of) == 1 and listed(of[0]) for of in free) and free[0] != free[1]
+    return all(len(binders) == 1 and listed(binders[0]) for binders in free) and free[0] != free[1]
 
 
 def _sides(condition: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
@@ -190,10 +205,16 @@ def _classes(equalities: Sequence[ir.Expr]) -> list[list[ir.Expr]]:
     """The classes of expressions that the equalities make equal, in the order in which they occur."""
     classes: list[list[ir.Expr]] = []
     for condition in equalities:
-        met = [of for of in classes if any(ir.same(side, key) for side in _sides(condition) for key in of)]
-        joined = [key for of in met for key in of]
-        joined += [side for side in _sides(condition) if not any(ir.same(side, key) for key in joined)]
-        classes = [of for of in classes if all(of is not other for other in met)] + [joined]
+        sides = _sides(condition)
+        separate: list[list[ir.Expr]] = []
+        joined: list[ir.Expr] = []
+        for keys in classes:
+            if any(ir.same(side, key) for side in sides for key in keys):
+                joined += keys
+            else:
+                separate.append(keys)
+        joined += [side for side in sides if not any(ir.same(side, key) for key in joined)]
+        classes = [*separate, joined]
     return classes
 
 
@@ -214,7 +235,8 @@ def listed(binder: ir.Binder) -> bool:
 def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Selection:
     """The selection with one more conjunct, whose free binders are ``free``."""
     binder = part.binder
-    parents = tuple(dict.fromkeys((*part.parents, *(b for b in free if b is not binder))))
+    outer = [b for b in free if b is not binder]
+    parents = tuple(dict.fromkeys((*part.parents, *outer)))
     if not parents and listed(binder):
         return replace(part, static=(*part.static, conjunct))
     if all(b is binder for b in free) and listed(binder):
@@ -225,7 +247,8 @@ def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Se
         return masked
     if binder not in free or not all(listed(b) for b in free):
         return masked
-    op, (left, right) = conjunct.op, conjunct.args
+    op = conjunct.op
+    left, right = conjunct.args
     if binder in ir.free_binders(right):
         op, left, right = FLIPPED.get(op, op), right, left
     if binder in ir.free_binders(right):
@@ -363,18 +386,19 @@ class Conditions(Pointwise):
         return super().other(node, env)
 
     def members(self, node: ir.LetRef, env: Env) -> dict[ir.Binder, Named]:
-        """The elements that the binders of a family of lets stand for in a use of it."""
+        """The elements of the binders of a family of lets, in one use of the family."""
         return {
             binder: self.member(binder, arg, env)
             for binder, arg in zip(node.let.binders, node.args, strict=True)
         }
 
     def member(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Named:
-        """The element that one binder stands for: a known one, or that of another binder."""
+        """The elements of one binder of a family: a constant, or the elements of an outer binder."""
         if isinstance(arg, ir.Const):
             return self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
         assert isinstance(arg, ir.Element)
-        place, at = matching(self.bound, arg.binder.domain, binder.domain), env[arg.binder]
+        at = env[arg.binder]
+        place = matching(self.bound, arg.binder.domain, binder.domain)
         if place is None:
             return at
         return Named(torch.from_numpy(place)[at.data], at.axes)
@@ -561,7 +585,9 @@ def order_of(bound: Bound, selection: Selection) -> Order:
         value = evaluate.value(expr, env)
         return np.unique(np.broadcast_to(value.data.numpy(), (len(rows),)), return_inverse=True)
 
-    code, keys, levels = np.zeros(len(rows), dtype=np.int64), [], indices.NONE
+    code = np.zeros(len(rows), dtype=np.int64)
+    keys = []
+    levels = indices.NONE
     for expr, _ in selection.keys:
         own, at = distinct(expr)
         keys.append(own)
@@ -616,7 +642,10 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
     lookup = index(bound, selection)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
     needed = CELL_BYTES * math.prod(cells)
-    left = CELL_BYTES * MAX_CELLS if math.prod(cells) > MAX_CELLS else memory.lacking(needed)
+    if math.prod(cells) > MAX_CELLS:
+        left: float | None = CELL_BYTES * MAX_CELLS
+    else:
+        left = memory.lacking(needed)
     if left is not None:
         error = errors.too_many_cells(selection.binder, math.prod(cells), needed, left)
         refuse(error, source=bound.problem.source)
@@ -631,9 +660,9 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
         return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), cells))
 
     start, count, skip = lookup.locate(env)
-    ranges = Ranges(
-        rows=lookup.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip)
-    )
+    ranges = Ranges(rows=lookup.rows, start=full(start), size=full(count))
+    if skip is not None:
+        ranges = replace(ranges, skip=full(skip))
     if selection.masks:
         ranges = replace(ranges, accept=_accepted(bound, selection, ranges))
     return ranges
@@ -674,9 +703,8 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
     lengths = tuple(len(m) for m in members)
     grid = np.ix_(*members)
     start, count = ranges.start[grid].ravel(), ranges.size[grid].ravel()
-    if ranges.skip is None:
-        skip = None
-    else:
+    skip = None
+    if ranges.skip is not None:
         skip = ranges.skip[grid].ravel()
     if int(count.sum()) > MAX_TESTS:
         refuse(errors.too_many_tests(selection.binder, count.sum()), source=bound.problem.source)
@@ -698,7 +726,7 @@ def _passed_in_runs(
     count: np.ndarray,
     skip: np.ndarray | None,
 ) -> np.ndarray:
-    """How many rows of each cell's run pass the masks, which are tested pair by pair."""
+    """The number of rows of each cell's run that pass the masks, which are tested pair by pair."""
     members = [ids(bound, parent.domain) for parent in selection.parents]
     lengths = tuple(len(m) for m in members)
     passed = np.zeros(len(count), dtype=np.int64)

@@ -56,7 +56,7 @@ def compiler() -> str:
 
 
 def missing(device: str) -> str:
-    """Why the backend does not run: on a GPU, or without a C compiler."""
+    """The reason why the backend does not run here, or an empty text."""
     if device != "cpu":
         return "it compiles for the processor; on a GPU it is cuda-graph"
     if compiler():
@@ -65,7 +65,7 @@ def missing(device: str) -> str:
 
 
 class Text:
-    """The C text of a step of one phase (the numbers that it begins with)."""
+    """The C text of a step of one phase; ``before`` are the numbers with which the phase begins."""
 
     def __init__(self, several: Several, pooled: bool, before: dict[str, Any]):
         one = replace(several, batches=several.batches[:1]).beginning(before)
@@ -92,9 +92,11 @@ class Text:
             raise Unfit("products of its matrices are so large that torch's own are faster")
 
     def argument(self, group: str, k: int, node: Node) -> None:
-        """Declare the pointer to an argument; rows and weights are those of the step."""
+        """Declare the pointer to an argument; rows, weights and draws are those of the step."""
         x = node.meta["val"]
-        name, number, place = f"a{len(self.heads)}", kind(x.dtype), f"{group}[{k}]"
+        name = f"a{len(self.heads)}"
+        number = kind(x.dtype)
+        place = f"{group}[{k}]"
         if group == "rows":
             place = f"rows + step * {x.shape[-1]}"
         elif group == "weights":
@@ -108,7 +110,7 @@ class Text:
             self.moved[node] = view
 
     def operation(self, node: Node) -> None:
-        """Add a node of the graph. A copy of an argument that nothing else reads is that argument."""
+        """Add a node of the graph. The copy of an argument that nothing else reads needs no operation."""
         source: Any
         if node.args:
             source = node.args[0]
@@ -121,7 +123,7 @@ class Text:
             self.loops.run(node)
 
     def results(self, found: Sequence[View]) -> None:
-        """Put moved arguments into their places, by way of copies if they come from arguments."""
+        """Write the new values of the arguments that change; values that are arguments are copied first."""
         loops, pairs = self.loops, zip(self.moved.values(), found, strict=True)
         left = [(a, x) for a, x in pairs if a.buffer is not x.buffer]
         for k, (a, x) in enumerate(left):
@@ -195,7 +197,7 @@ long steps(
 
 
 def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
-    """One step as a graph of operations that have loops."""
+    """One step as a graph of operations for which C has loops."""
     given = apart(arrays, len(several.fixed(several.data)))
     return recorded(lambda *given: several(*given, pooled=pooled), given, part_of).graph()
 

@@ -65,7 +65,7 @@ class Graphs:
         return self.made[phase, pooled]
 
     def traced(self, each: list[Recorded]) -> Callable[..., Any]:
-        """One graph with the operations of all these steps."""
+        """One graph with the operations of several steps."""
         fixed, drawn = self.fixed, len(self.several.batches[0])
         last = fixed + len(self.several.moving(self.several.state, self.several.state.w))
 
@@ -95,7 +95,8 @@ class Graphs:
         drawn: Arrays,
         pooled: bool,
     ) -> Results:
-        """Take the steps: the moved arguments, those kept, and the numbers after them.
+        """Run the steps; the result is the changed arguments, the constant ones, and the numbers after the
+        steps.
 
         Arguments change in place. Torch's optimiser is off: it would take longer than it saves.
         """

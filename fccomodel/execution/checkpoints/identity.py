@@ -1,4 +1,4 @@
-"""Which run a checkpoint belongs to: names and values that must be the same in a run that goes on from it."""
+"""The identity of a run: names and values that must be equal in a run that continues from a checkpoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_WRITTEN = 8
 def identity(
     program: Program, bound: Bound, *, model: str, algorithm: str, chosen: options.Origins
 ) -> dict[str, Any]:
-    """By name: version, model, parameters, options, data, and the program but for its budget.
+    """Version, model, parameters, options, data and the program without its budget, by name.
 
     program  the program for one process
     model    the hash of the model's text

@@ -35,7 +35,7 @@ __all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_va
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     objective, violation  of the best point so far, on the exact problem
     kkt, kkt_error        its KKT residual as last estimated, with the 95% error of the estimate
@@ -58,7 +58,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """Where a run ended.
+    """The end of a run: its point and how it ended.
 
     variables    the user's variables, float64
     multipliers  by label of the constraints
@@ -146,7 +146,7 @@ def without_steps(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RunSettings:
-    """What a run may use, and how it ends.
+    """The resources of a run, and the conditions of its end.
 
     backend     what runs the steps, or ``auto``, with the origin of that option; a microscope needs
                 eager steps

@@ -1,4 +1,4 @@
-"""Batches for a loop of one's own: strata of a table, the weights of a batch's rows, a sampler."""
+"""Batches for training loops of users: strata of a table, weights of the rows of a batch, a sampler."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from torch.utils.data import Dataset, Sampler
 
 from fccomodel.execution.training import joint
 
-#: strata of a table, at most, that batches are weighted by: else rows weigh alike
+#: Largest number of strata by which rows are weighted; if there are more, all rows weigh alike.
 MOST_STRATA = 64
-#: rows of one group that a batch takes together if pairs are formed inside groups
+#: Rows of one group that a batch takes together if pairs are formed inside groups.
 ROWS_OF_A_GROUP = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strata:
-    """Rows of a table by the sets and groups that they belong to: stratum of each row, rows in each.
+    """Strata of the rows of a table: the combinations of the sets and groups that they belong to.
 
-    ``groups`` are those inside which rows are paired, if the strata are too many for a batch to have
-    rows of each; else None.
+    of_rows  number of the stratum of each row
+    sizes    number of rows of each stratum
+    groups   number of the group of each row, if rows are paired inside groups and a batch cannot have
+             rows of every stratum; else None
     """
 
     of_rows: np.ndarray
@@ -34,7 +36,7 @@ class Strata:
 
     @classmethod
     def of(cls, n: int, partitions: Sequence[np.ndarray], related: Sequence[np.ndarray] = ()) -> Strata:
-        """The combinations of some partitions that occur; one stratum where these are too many."""
+        """The strata by some partitions, or one stratum if more than ``MOST_STRATA`` combinations occur."""
         codes = _combined(n, partitions)
         sizes = np.bincount(codes, minlength=1)
         groups = None
@@ -50,8 +52,11 @@ class Strata:
         return torch.from_numpy(self.of_rows), torch.from_numpy(self.sizes).double()
 
     def weights(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Of a batch's rows: weights of sum 1, in which each stratum that is there has its share of the
-        table; strata; and the factor of a row's weight where another of its stratum is left out."""
+        """The weights and the strata of the rows of a batch, and the factors of weights beside another row.
+
+        The weights sum to 1, and each stratum in the batch has its share of the table. The factor
+        corrects the weight of a row in sums that leave out another row of its stratum.
+        """
         of_rows, sizes = self.tensors
         strata = of_rows[ids]
         counts = torch.bincount(strata, minlength=len(sizes)).double()
@@ -62,12 +67,17 @@ class Strata:
         return weights / weights.sum(), strata, others[strata]
 
     def allotted(self, size: int) -> np.ndarray:
-        """Rows of each stratum in a batch: by the root of its size, at least two, or one, where there is
-        room."""
+        """The number of rows of each stratum in a batch, in proportion to the root of its size.
+
+        It is at least 2, or 1 in small batches. It is empty if the batch is smaller than the number of
+        strata.
+        """
         if size < len(self.sizes):
             return np.array([])
         wanted = np.sqrt(self.sizes) / np.sqrt(self.sizes).sum() * size
-        least = 2 if size >= 4 * len(self.sizes) else 1
+        least = 1
+        if size >= 4 * len(self.sizes):
+            least = 2
         counts = np.minimum(np.maximum(np.floor(wanted).astype(np.int64), least), self.sizes)
         order = np.argsort(counts - wanted)
         while counts.sum() > size:
@@ -90,9 +100,9 @@ def _combined(n: int, partitions: Sequence[np.ndarray]) -> np.ndarray:
 class StratifiedSampler(Sampler[list[int]]):
     """Batches of row numbers with rows of every set and group of a model.
 
-    Each stratum is gone through without replacement; an epoch has as many batches as its rows fill.
-    Where rows are paired inside many groups (``j.q == i.q``), a batch has several rows of a few
-    groups. The same ``seed`` gives the same batches; each epoch has others.
+    Rows of a stratum are drawn without replacement until all were drawn; an epoch has as many batches
+    as its rows fill. If rows are paired inside many groups (``j.q == i.q``), a batch has several rows
+    of a few groups. The batches depend on ``seed`` and on the number of the epoch.
 
     If it is drawn ``together`` with other ranks of ``torch.distributed``, the batches of all ranks are
     such a batch, and each rank has ``batch`` rows of it.
@@ -110,7 +120,7 @@ class StratifiedSampler(Sampler[list[int]]):
         return self.batch * (joint.count() if self.together else 1)
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next iteration is."""
+        """Set the number of the epoch of the next iteration."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -151,7 +161,7 @@ class StratifiedSampler(Sampler[list[int]]):
 
 
 class Stream:
-    """The batches of a sampler, epoch after epoch; its state is where it stands."""
+    """The batches of a sampler, epoch after epoch; the state is its position."""
 
     def __init__(self, sampler: StratifiedSampler):
         self.sampler, self.epoch, self.done = sampler, 0, 0
@@ -171,16 +181,16 @@ class Stream:
             self.epoch, self.done, self.batches = self.epoch + 1, 0, None
 
     def state_dict(self) -> dict[str, int]:
-        """The epoch, and how many of its batches were taken."""
+        """The number of the epoch, and the number of its batches that were used."""
         return {"epoch": self.epoch, "done": self.done}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Goes on from where another stream stood."""
+        """Continue from the position of another stream."""
         self.epoch, self.done, self.batches = state["epoch"], state["done"], None
 
 
 def _passes(rows: np.ndarray, rng: np.random.Generator) -> Iterator[int]:
-    """Some rows again and again, each pass in an order of its own."""
+    """The rows in endless passes, each in another random order."""
     while True:
         yield from rng.permutation(rows).tolist()
 

@@ -1,4 +1,4 @@
-"""F0206, F0207, F0302, F0313: what stands before round brackets, and what stands in them."""
+"""F0206, F0207, F0302, F0313: calls of functions, distributions, sets of vectors and nets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unknown_function(
 
 
 def unknown_distribution(name: str, distributions: Collection[str], span: Span) -> Diagnostic:
-    """A distribution's name is not that of one of the language, misspelt."""
+    """The name of a distribution is not a misspelt name of a distribution of the language."""
     return UNKNOWN_FUNCTION.error(
         f"there is no distribution `{name}`",
         span=span,
@@ -43,7 +43,7 @@ def unknown_distribution(name: str, distributions: Collection[str], span: Span) 
 
 
 def not_a_function(name: str, what: str, span: Span) -> Diagnostic:
-    """Round brackets after a name call it."""
+    """A name before round brackets is a function."""
     return NOT_A_FUNCTION.error(
         f"`{name}` is {what}, not a function",
         span=span,
@@ -54,12 +54,12 @@ def not_a_function(name: str, what: str, span: Span) -> Diagnostic:
 
 # ---------------------------------------------------------------------------------------- arguments
 def function_needs_arguments(name: str, parameters: Sequence[str], span: Span) -> Diagnostic:
-    """A function is no value by itself."""
+    """The name of a function is followed by its arguments."""
     return _needs_arguments(name, "a function", f"`{name}({', '.join(parameters)})`", span)
 
 
 def net_needs_arguments(name: str, span: Span) -> Diagnostic:
-    """A net is no value by itself."""
+    """The name of a net is followed by its arguments."""
     return _needs_arguments(name, "a net", f"`{name}(w; ...)`, with `var w = params({name});`", span)
 
 
@@ -153,7 +153,7 @@ def parameters_by_name(call: Quote, distribution: str, parameters: Sequence[str]
 
 
 def parameters_counted(distribution: str, parameters: Sequence[str], given: int, span: Span) -> Diagnostic:
-    """A distribution has a number of parameters."""
+    """A distribution has as many arguments as parameters."""
     return ARGUMENTS.error(
         f"`{distribution}` has {counted(len(parameters), 'parameter')}, and {given} {are(given)} given",
         span=span,
@@ -166,7 +166,7 @@ def _written(distribution: str, parameters: Sequence[str]) -> str:
 
 
 def set_arguments(call: Quote, family: str, given: int, wanted: int, form: str) -> Diagnostic:
-    """A set of vectors has a number of arguments."""
+    """A set of vectors has as many arguments as parameters."""
     return ARGUMENTS.error(
         f"{call} has {given} arguments; `{family}` takes {wanted}", span=call.span, fix=f"Write `{form}`."
     )

@@ -1,4 +1,4 @@
-"""F0416, F0418, F0419: the types of what is declared, assumptions, options, and variables with a value."""
+"""F0416, F0418, F0419: types in declarations, assumptions, options, and variables with a value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def family_without_value(name: str, span: Span) -> Diagnostic:
 
 
 def set_of_no_elements(written: Quote) -> Diagnostic:
-    """``set`` names what has elements, no set of vectors and no distribution."""
+    """``set`` names a set of elements, not a set of vectors or a distribution."""
     return TYPE.error(
         f"{written} cannot be named by `set`",
         span=written.span,
@@ -153,7 +153,7 @@ def assumption_of_frozen_net(net: str, span: Span) -> Diagnostic:
 
 
 def unknown_assumption(written: Quote, name: str, assumptions: Mapping[str, str]) -> Diagnostic:
-    """What can be assumed of a net; ``assumptions``: name -> its constant, or nothing."""
+    """An assumption about a net is one of ``assumptions``, which gives the names of their constants."""
     forms = [
         form
         for key, constant in assumptions.items()

@@ -17,7 +17,7 @@ NOT_INDEXABLE = Code("F0310", "not indexable")
 
 # -------------------------------------------------------------------------------- number of indices
 def family_needs_indices(name: str, indices: Sequence[str], line: str, span: Span) -> Diagnostic:
-    """A ``let`` family is a quantity at each of its indices."""
+    """A ``let`` family is used with an index for each of its binders."""
     return NUMBER_OF_INDICES.error(
         f"`{name}` is a family and needs {'its index' if len(indices) == 1 else 'its indices'}",
         span=span,
@@ -28,7 +28,7 @@ def family_needs_indices(name: str, indices: Sequence[str], line: str, span: Spa
 
 
 def family_of_sets_needs_index(name: str, line: str, span: Span) -> Diagnostic:
-    """A family of sets is a set at each of its indices."""
+    """A family of sets is used with an index."""
     return NUMBER_OF_INDICES.error(
         f"`{name}` is a family of sets and needs its index",
         span=span,
@@ -69,7 +69,7 @@ def let_without_family(name: str, what: str, given: int, line: str, span: Span) 
 
 
 def set_without_family(name: str, what: str, span: Span) -> Diagnostic:
-    """Where a set is needed only a family of sets or tables is indexed."""
+    """An expression with an index is a set only if it is a member of a family of sets or tables."""
     return NOT_INDEXABLE.error(
         f"`{name}` is {what} and has no index",
         span=span,
@@ -85,7 +85,7 @@ def not_an_index(value: Quote, axis: ir.Set | ir.Dim) -> Diagnostic:
 
 
 def column_as_index(value: Quote, axis: ir.Set | ir.Dim, base: str) -> Diagnostic:
-    """A column of numbers is no index of ``base``."""
+    """A column of numbers is not an index of ``base``."""
     name = _written(axis)
     return _not_an_index(value, f"Iterate over `{name}`: `sum[k in {name} | {value.text} == k] {base}[k]`.")
 
@@ -206,7 +206,7 @@ def number_for_label(value: float, domain: str, span: Span) -> Diagnostic:
 
 
 def number_for_row(value: float, domain: str, span: Span) -> Diagnostic:
-    """Rows have no number in the model."""
+    """A row is not written as a number in the model."""
     return _no_place(value, "rows", domain, span, "Rows have an identity, and no number in the model.")
 
 

@@ -1,4 +1,4 @@
-"""F02: what a name stands for, and where it is visible."""
+"""F02: the meaning of names, and their visibility."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def taken_by_subscript(name: str, span: Span) -> Diagnostic:
 
 
 def another_index(name: str, declared: Quote, span: Span) -> Diagnostic:
-    """A binder that takes a declared index's name restates it."""
+    """A binder with the name of a declared index ranges over the set of that index."""
     return NAME_IN_USE.error(
         f"`{name}` is declared as another index",
         span=span,

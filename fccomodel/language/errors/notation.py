@@ -1,4 +1,4 @@
-"""F0120-F0129: what a model written in Python cannot say that way."""
+"""F0120-F0129: errors of models written in Python."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def truth_value(construct: str, shown: str) -> Diagnostic:
 
 
 def no_number(what: str, shown: str, fix: str) -> Diagnostic:
-    """A formula is no Python number, has no length and no items to go through."""
+    """A formula is not a Python number, and it has no length and no items."""
     return TRUTH.error(f"`{shown}` has no {what}", reason=f"{_SYMBOL}.", fix=fix)
 
 
 # --------------------------------------------------------------------------------- Python functions
 def builtin_over_set(function: str, words: Iterable[str]) -> Diagnostic:
-    """A set of the model has no elements that Python could go through."""
+    """A set of the model has no list of elements in Python."""
     word = function.rpartition(".")[2]
     known = word in words
     return BUILTIN.error(
@@ -67,7 +67,7 @@ def builtin_over_set(function: str, words: Iterable[str]) -> Diagnostic:
 
 
 def foreign_function(function: str, word: str, shown: str) -> Diagnostic:
-    """numpy's and other libraries' functions take numbers."""
+    """Functions of numpy and of other libraries take numbers, not formulas."""
     return BUILTIN.error(
         f"`{function}` cannot take `{shown}`",
         reason=f"{_SYMBOL}; functions of other libraries take numbers.",
@@ -79,7 +79,7 @@ def foreign_function(function: str, word: str, shown: str) -> Diagnostic:
 
 # ----------------------------------------------------------------------------------- comprehensions
 def several_members() -> Diagnostic:
-    """A comprehension goes over sets of the model alone."""
+    """A comprehension goes over sets of the model only."""
     return COMPREHENSION.error(
         "this comprehension goes through a Python object that has several members",
         reason="A comprehension gives one formula, for an element that stands for all: its `for`s go "
@@ -91,7 +91,7 @@ def several_members() -> Diagnostic:
 
 
 def no_member(word: str) -> Diagnostic:
-    """A comprehension has an element, of a set of the model."""
+    """A comprehension has a name for the elements of a set of the model."""
     return COMPREHENSION.error(
         f"`{word}` has no set to go over here",
         reason="It takes a comprehension over tables and sets of the model, and each comprehension once.",
@@ -109,7 +109,7 @@ def reduction_without_set(word: str, head: str) -> Diagnostic:
 
 
 def escaped(name: str, where: str) -> Diagnostic:
-    """An element stands for all of its set inside its comprehension."""
+    """An element has a meaning only inside its comprehension."""
     return COMPREHENSION.error(
         f"`{name}` is used outside of its comprehension",
         reason=f"It is an element of the comprehension at {where}, and means nothing elsewhere.",
@@ -139,7 +139,7 @@ def another_model(first: str, second: str) -> Diagnostic:
 
 # --------------------------------------------------------------------------------------- statements
 def removed(name: str, where: str) -> Diagnostic:
-    """A statement that others use stays."""
+    """A statement that other statements use cannot be removed."""
     return REMOVED.error(
         f"`{name}` is used here, and its statement is gone",
         reason=f"It was removed at {where}.",
@@ -148,7 +148,7 @@ def removed(name: str, where: str) -> Diagnostic:
 
 
 def no_statement(what: str, name: str, names: Iterable[str]) -> Diagnostic:
-    """What is removed or looked up is there."""
+    """A statement that is removed or looked up is in the model."""
     names = list(names)
     return REMOVED.error(
         f"the model has no {what} `{name}`",
@@ -158,12 +158,12 @@ def no_statement(what: str, name: str, names: Iterable[str]) -> Diagnostic:
 
 
 def not_a_name(name: str, reason: str, fix: str) -> Diagnostic:
-    """A name of the model is one of the language's names, and none of ``Model``'s own."""
+    """A name of the model is allowed by the language and is not a method of ``Model``."""
     return ATTRIBUTE.error(f"`{name}` cannot be a name of the model", reason=reason, fix=fix)
 
 
 def no_function(shown: str, methods: Iterable[str]) -> Diagnostic:
-    """A formula, a column or a set is no function; a misspelt method reads as a column."""
+    """A formula, a column or a set cannot be called; a misspelt method is read as a column."""
     return ATTRIBUTE.error(
         f"`{shown}` cannot be called",
         reason="A name after a point is a column; nets, functions by `m.define` and the language's words "
@@ -193,7 +193,7 @@ def without_name(kind: str) -> Diagnostic:
 
 
 def argument(call: str, reason: str, fix: str) -> Diagnostic:
-    """What a declaration's arguments can be."""
+    """An argument of a declaration has one of the types that the declaration accepts."""
     return DECLARATION.error(f"`{call}` cannot take this", reason=reason, fix=fix)
 
 
@@ -209,7 +209,7 @@ def not_an_operand(shown: str) -> Diagnostic:
 
 
 def no_operator(op: str, fix: str) -> Diagnostic:
-    """Operators that the language does not have."""
+    """A formula uses operators of the language only."""
     return OPERAND.error(
         f"formulas have no `{op}`",
         reason="The operators are `+ - * / @ **` and comparisons, `& | ~` of conditions.",
@@ -218,7 +218,7 @@ def no_operator(op: str, fix: str) -> Diagnostic:
 
 
 def not_a_formula(shown: str, where: str) -> Diagnostic:
-    """A value where a formula must stand."""
+    """A formula is made of values that the language has."""
     return OPERAND.error(
         f"{shown} cannot stand {where}",
         reason="A formula or a comprehension of one stands here.",
@@ -236,7 +236,7 @@ def too_large(limit: int) -> Diagnostic:
 
 
 def unfinished(kind: str) -> Diagnostic:
-    """A number that no file can hold."""
+    """A number of a model can be written in a file."""
     return OPERAND.error(
         f"{kind} is no number of a model",
         reason="Numbers are finite.",

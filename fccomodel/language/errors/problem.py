@@ -28,7 +28,7 @@ _UNUSED = {
 
 # ---------------------------------------------------------------------------------------- objective
 def no_objective(end: int) -> Diagnostic:
-    """A model says what is minimised or maximised."""
+    """A model has an objective, which is minimised or maximised."""
     return NO_OBJECTIVE.error(
         "the model has no objective",
         span=Span(start=end, end=end),
@@ -48,7 +48,7 @@ def two_objectives(line: str, span: Span) -> Diagnostic:
 
 
 def constant_objective(span: Span) -> Diagnostic:
-    """An objective without a variable: every point is a solution."""
+    """An objective depends on a variable; otherwise every point is a solution."""
     return NO_VARIABLE.warning(
         "the objective depends on no variable",
         span=span,
@@ -58,7 +58,7 @@ def constant_objective(span: Span) -> Diagnostic:
 
 
 def no_variables(span: Span) -> Diagnostic:
-    """A model declares what is to be decided."""
+    """A model declares a variable."""
     return NO_VARIABLE.error(
         "the model has no variable",
         span=span,
@@ -69,7 +69,7 @@ def no_variables(span: Span) -> Diagnostic:
 
 # -------------------------------------------------------------------------------------- constraints
 def infeasible(relation: Quote, lies: Interval, *, equality: bool) -> Diagnostic:
-    """Some point may satisfy a constraint; ``lies`` is the interval of its left minus its right side."""
+    """Some point can satisfy a constraint; ``lies`` is the interval of its left minus its right side."""
     return INFEASIBLE.error(
         f"{relation} can never hold",
         span=relation.span,
@@ -89,7 +89,7 @@ def constant_constraint(label: str, span: Span) -> Diagnostic:
 
 
 def bound_as_constraint(relation: Quote, declared: str) -> Diagnostic:
-    """A bound on one variable, which a declaration would project on; ``declared`` is the variable with it."""
+    """A bound on one variable belongs in its declaration; ``declared`` is the variable with the bound."""
     return BOUND_AS_CONSTRAINT.warning(
         f"{relation} is a bound on one variable",
         span=relation.span,
@@ -100,7 +100,7 @@ def bound_as_constraint(relation: Quote, declared: str) -> Diagnostic:
 
 
 def no_label(relation: Quote, label: str) -> Diagnostic:
-    """A constraint without a label gets one."""
+    """A constraint that has no label is given one."""
     return NO_LABEL.warning(
         f"this constraint has no label and is called `{label}`",
         span=relation.span,
@@ -150,7 +150,7 @@ def model_too_large(limit: int, span: Span) -> Diagnostic:
 
 # ------------------------------------------------------------------------------------- unused names
 def unused(name: str, what: str, span: Span) -> Diagnostic:
-    """A declared name that is never read."""
+    """A declared name is used in the model."""
     if what in ("a variable", "the parameters of a net"):
         code = UNUSED_VARIABLE
     else:

@@ -1,5 +1,4 @@
-"""F0403, F0406, F0408, F0414, F0434, F0437: what a reduction goes over, its options, and what its body
-depends on."""
+"""F0403, F0406, F0408, F0414, F0434, F0437: the ranges, the options and the body of a reduction."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ def iterates_or_draws(
 
 
 def iterates_and_draws(span: Span) -> Diagnostic:
-    """One reduction either iterates or draws."""
+    """The indices of one reduction all iterate or all draw."""
     return IN_OR_DRAW.error(
         "`in` and `~` in one pair of brackets",
         span=span,
@@ -114,7 +113,7 @@ def value_of_empty(reduction: str, value: Quote, choices: Sequence[str]) -> Diag
 
 
 def needs_option(reduction: str, option: str, form: str, span: Span) -> Diagnostic:
-    """An option without a default is given."""
+    """A reduction has every option that has no default."""
     return OPTION.error(
         f"`{reduction}` needs its option `{option}`",
         span=span,
@@ -146,7 +145,7 @@ def unbound_index(
 
 
 def condition_on_variable(variable: str, span: Span) -> Diagnostic:
-    """Which rows take part must not change with the decision."""
+    """A condition on the elements of a reduction does not depend on the variables."""
     return DEPENDS_ON_DECISION.error(
         f"the condition depends on the variable `{variable}`",
         span=span,
@@ -156,7 +155,7 @@ def condition_on_variable(variable: str, span: Span) -> Diagnostic:
 
 
 def distribution_on_variable(parameter: Quote) -> Diagnostic:
-    """A draw is taken before the decision."""
+    """The parameters of a distribution do not depend on the variables."""
     return DEPENDS_ON_DECISION.error(
         f"the distribution depends on the decision variable in {parameter}",
         span=parameter.span,
@@ -181,7 +180,7 @@ def mean_of_a_quotient(word: str, head: str, top: str, bottom: str, span: Span) 
 
 
 def body_without_draw(reduction: str, binders: Sequence[str], span: Span) -> Diagnostic:
-    """A body that none of its binders changes."""
+    """The body of a reduction depends on one of its indices."""
     return NO_DRAW_IN_BODY.warning(
         f"the body of `{reduction}` does not depend on {listed(binders)}",
         span=span,

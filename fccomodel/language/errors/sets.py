@@ -1,4 +1,4 @@
-"""F0407, F0409, F0412: what is a set, what its members are, and what a variable's set may be."""
+"""F0407, F0409, F0412: sets, their members, and the sets of variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def not_a_set(written: Quote, what: str, binding: str) -> Diagnostic:
 
 
 def number_as_set(written: Quote) -> Diagnostic:
-    """``i in 10`` is no range."""
+    """``i in 10`` is not a range."""
     return NOT_A_SET.error(
         f"{written} is a number, not a set",
         span=written.span,

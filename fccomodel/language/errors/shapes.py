@@ -1,5 +1,4 @@
-"""F0301, F0303: scalars, vectors and matrices where others are needed. Shapes come in words, ``vector
-[d]``."""
+"""F0301, F0303: scalars, vectors and matrices of wrong shapes; a shape is a text such as ``vector [d]``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""F0304-F0306, F0311, F0314, F0316: numbers, conditions, labels, rows and sets, one in the place of
-another."""
+"""F0304-F0306, F0311, F0314, F0316: numbers, conditions, labels, rows and sets at wrong places."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ ROW_AS_NUMBER = Code("F0316", "row as number")
 
 # ------------------------------------------------------------------------- in the place of a number
 def condition_as_number(value: Quote, place: str) -> Diagnostic:
-    """A condition on variables is no number; ``place`` is what takes a number."""
+    """A condition on variables is not a number; ``place`` is the argument that must be a number."""
     return CONDITION_AS_NUMBER.error(
         f"{value} is true or false, and {place} must be a number",
         span=value.span,
@@ -29,7 +28,7 @@ def condition_as_number(value: Quote, place: str) -> Diagnostic:
 
 
 def condition_compared(value: Quote, span: Span) -> Diagnostic:
-    """A comparison has no condition on either side."""
+    """Both sides of a comparison are values, not conditions."""
     return CONDITION_AS_NUMBER.error(
         f"{value} is true or false, and a side of a comparison must be a number, a label or a row",
         span=span,
@@ -50,7 +49,7 @@ def row_as_number(value: Quote, place: str, row: str, columns: Iterable[str]) ->
 
 
 def label_as_number(value: Quote, place: str) -> Diagnostic:
-    """Labels can be compared, but they have no value."""
+    """Labels can be compared, but they are not numbers."""
     return LABELS_AND_NUMBERS.error(
         f"{value} is a label, and {place} must be a number",
         span=value.span,
@@ -60,7 +59,7 @@ def label_as_number(value: Quote, place: str) -> Diagnostic:
 
 
 def set_as_number(written: Quote) -> Diagnostic:
-    """A list, a range or a comprehension stands after ``in`` or ``~``."""
+    """A list, a range or a comprehension occurs only after ``in`` or ``~``."""
     return NOT_A_NUMBER.error(
         f"{written} is a set, not a number",
         span=written.span,
@@ -70,7 +69,7 @@ def set_as_number(written: Quote) -> Diagnostic:
 
 
 def named_set_as_number(name: str, what: str, span: Span, *, table: bool) -> Diagnostic:
-    """A set is something that an index ranges over."""
+    """A set is used as the range of an index, not as a value."""
     fix = f"Bind an index: `mean[i in {name}] ...` iterates over it"
     return NOT_A_NUMBER.error(
         f"`{name}` is {what}, not a number",
@@ -90,7 +89,7 @@ def member_of_family_as_number(written: Quote) -> Diagnostic:
 
 
 def distribution_as_number(name: str, call: Quote, span: Span) -> Diagnostic:
-    """A number is drawn from a distribution by a reduction."""
+    """A distribution is used as the source of draws of a reduction, not as a value."""
     return NOT_A_NUMBER.error(
         f"`{name}` is a distribution, not a number",
         span=span,
@@ -100,7 +99,7 @@ def distribution_as_number(name: str, call: Quote, span: Span) -> Diagnostic:
 
 
 def vectors_as_number(name: str, call: Quote, span: Span) -> Diagnostic:
-    """A set of vectors is the domain of a variable."""
+    """A set of vectors is used as the domain of a variable, not as a value."""
     return NOT_A_NUMBER.error(
         f"`{name}` is a set of vectors, not a number", span=span, fix=f"Write `var x[d] in {call.text};`."
     )
@@ -159,7 +158,7 @@ def labels_ordered(op: str, span: Span) -> Diagnostic:
 
 
 def labels_in_quotes(span: Span) -> Diagnostic:
-    """Two labels in quotes are equal or not, whatever the data."""
+    """Whether two labels in quotes are equal does not depend on the data."""
     return LABELS_AND_NUMBERS.error(
         "two labels in quotes are compared",
         span=span,

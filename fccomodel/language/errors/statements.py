@@ -47,7 +47,7 @@ def never_closed(bracket: str, closer: str, span: Span) -> Diagnostic:
 
 
 def deep_brackets(limit: int, span: Span) -> Diagnostic:
-    """Brackets stand inside one another to a bounded depth."""
+    """Brackets are nested to a bounded depth."""
     return NESTING.error(
         f"more than {limit} brackets inside one another",
         span=span,
@@ -57,7 +57,7 @@ def deep_brackets(limit: int, span: Span) -> Diagnostic:
 
 
 def deep_operators(limit: int, start: int) -> Diagnostic:
-    """Operators and calls stand inside one another to a bounded depth."""
+    """Operators and calls are nested to a bounded depth."""
     return NESTING.error(
         f"more than {limit} levels of operators",
         span=Span(start=start, end=start + 1),
@@ -101,7 +101,7 @@ def nothing_ends(span: Span) -> Diagnostic:
 
 # --------------------------------------------------------------------------------------- statements
 def unknown_statement(word: str, forms: Mapping[str, str], meant: str | None, span: Span) -> Diagnostic:
-    """A statement begins with one of its words; ``meant`` is the one that was, where that can be guessed."""
+    """A statement begins with one of the statement words; ``meant`` is the word that was probably meant."""
     fix = "begin the statement with one of these words"
     if meant is not None:
         fix = f"Did you mean `{meant}`?" + (

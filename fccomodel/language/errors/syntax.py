@@ -1,4 +1,4 @@
-"""F0101, F0109, F0110, F0112, F0113, F0115: words that make no statement."""
+"""F0101, F0109, F0110, F0112, F0113, F0115: words in an order that no statement has."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ends_early(end: int, reason: str, form: str) -> Diagnostic:
 
 
 def unexpected(word: str, reason: str, form: str, span: Span) -> Diagnostic:
-    """A word stands where only others can.
+    """A word of the language occurs only at its places in a statement.
 
     form  how the statement is written, or an empty text inside a formula
     """
@@ -101,7 +101,7 @@ def heading_expected(word: str, reason: str, span: Span) -> Diagnostic:
 
 
 def no_operator(span: Span) -> Diagnostic:
-    """Two values side by side are no product."""
+    """A product is written with ``*``; two values side by side are not a product."""
     return UNEXPECTED.error(
         "an operator is missing before this",
         span=span,
@@ -208,7 +208,7 @@ def named_by_comparison(span: Span) -> Diagnostic:
 
 # -------------------------------------------------------------------------------------------- names
 def reserved(word: str, span: Span, *, reduction: bool = False) -> Diagnostic:
-    """A word of the language names nothing but columns."""
+    """A word of the language is not a name, except of a column."""
     return RESERVED.error(
         f"`{word}` is a word of the language",
         span=span,
@@ -266,7 +266,7 @@ def unnamed_option(reduction: str, option: str, span: Span) -> Diagnostic:
 
 # --------------------------------------------------------------------------------------- reductions
 def draw_in_round_brackets(reduction: str, binder: str, span: Span) -> Diagnostic:
-    """``E(u)``: what is drawn stands in square brackets."""
+    """``E(u)``: the body of an expectation is in square brackets."""
     return REDUCTION.error(
         f"`{reduction}` takes its draw in square brackets",
         span=span,
@@ -288,7 +288,7 @@ def options_without_index(reduction: str, form: str, span: Span) -> Diagnostic:
 
 
 def no_index(reduction: str, drawn: Sequence[str], span: Span) -> Diagnostic:
-    """``sum[u]``: only what draws may leave its index out."""
+    """``sum[u]``: only a reduction that draws may be written without an index."""
     which = f"{', '.join(drawn[:-1])} and {drawn[-1]}"
     return _over_nothing(
         reduction,
@@ -324,7 +324,7 @@ def index_in_wrong_brackets(reduction: str, span: Span) -> Diagnostic:
 
 
 def no_reduction(name: str, reductions: Collection[str], fix: str, span: Span) -> Diagnostic:
-    """``logsumexp[k in K] u``: what goes over a set is one of the reductions."""
+    """``logsumexp[k in K] u``: the name before square brackets is the name of a reduction."""
     return REDUCTION.error(
         f"`{name}` is no reduction",
         span=span,
@@ -345,7 +345,7 @@ def two_bodies(reduction: str, form: str, span: Span) -> Diagnostic:
 
 
 def body_in_brackets(reduction: str, span: Span) -> Diagnostic:
-    """``E[u] v``: brackets without a binder hold the body already."""
+    """``E[u] v``: square brackets without a binder contain the body."""
     return REDUCTION.error(
         f"`{reduction}[...]` has its body already",
         span=span,

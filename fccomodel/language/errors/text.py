@@ -93,13 +93,13 @@ def name_beyond_ascii(name: str, instead: str, often: str, span: Span) -> Diagno
 
 
 def percent(often: str, span: Span) -> Diagnostic:
-    """``%`` begins no comment, and is no operator."""
+    """``%`` does not begin a comment, and it is not an operator."""
     why = "A comment begins with `#`; there is no remainder of a division."
     return _meaningless("`%`", often, span, why, "write `#` to begin a comment")
 
 
 def sign_of_another_language(sign: str, instead: str, often: str, span: Span) -> Diagnostic:
-    """A sign of print, or of another language, for which this one has its own."""
+    """A typographic sign, or a sign of another language, is written as the sign of this language."""
     if sign.isascii():
         why = "It is a sign of other languages."
     else:
@@ -108,7 +108,7 @@ def sign_of_another_language(sign: str, instead: str, often: str, span: Span) ->
 
 
 def meaningless_sign(sign: str, often: str, span: Span) -> Diagnostic:
-    """A character that the language has no use for."""
+    """A model has only characters that the language uses."""
     return _meaningless(
         f"`{sign}`",
         often,

@@ -51,7 +51,7 @@ def bound_of_variable(op: str, span: Span) -> Diagnostic:
 
 
 def no_value_left(what: str, name: str, low: float, high: float, span: Span) -> Diagnostic:
-    """Some value keeps all bounds; ``what`` is ``number`` or ``value``."""
+    """There is a value that satisfies all bounds; ``what`` is ``number`` or ``value``."""
     return NO_VALUE_LEFT.error(
         f"no {what} keeps the bounds of `{name}`",
         span=span,
@@ -61,7 +61,7 @@ def no_value_left(what: str, name: str, low: float, high: float, span: Span) -> 
 
 
 def empty_set(written: str, title: str, lies: Interval, needs: str, span: Span) -> Diagnostic:
-    """A set that goes from one end to the other goes up."""
+    """The low end of an interval is at most its high end."""
     return NO_VALUE_LEFT.error(
         f"`{written}` is empty",
         span=span,
@@ -71,7 +71,7 @@ def empty_set(written: str, title: str, lies: Interval, needs: str, span: Span) 
 
 
 def default_out_of_bounds(value: float, bounds: str, span: Span) -> Diagnostic:
-    """Every value of a param keeps its bounds, the default too."""
+    """Every value of a param is within its bounds, and so is its default."""
     return DEFAULT.error(
         f"the default {value:g} breaks `{bounds}`",
         span=span,
@@ -82,7 +82,7 @@ def default_out_of_bounds(value: float, bounds: str, span: Span) -> Diagnostic:
 
 # ------------------------------------------------------------------------------------------ domains
 def out_of_domain(argument: Quote, lies: Interval, title: str, needs: str) -> Diagnostic:
-    """An atom's argument is what the atom asks of it; ``lies`` is where this one is known to be."""
+    """An argument of an atom is in the atom's domain; ``lies`` is the known interval of the argument."""
     return DOMAIN.error(
         f"{argument} {_lies(lies)}, outside of what {title} is defined for",
         span=argument.span,
@@ -118,7 +118,7 @@ def constant_without_value(written: Quote, *, by_zero: bool) -> Diagnostic:
 
 
 def not_allowed(title: str, lies: Interval, needs: str, span: Span, *, ordered: bool) -> Diagnostic:
-    """An option, or an argument of a distribution or a set, is what is asked of it."""
+    """An option, or an argument of a distribution or a set, is in its domain."""
     if needs == WHOLE:
         fix = "Round it."
     elif ordered:
@@ -224,7 +224,7 @@ def _not_known(value: Quote, reason: str, fix: str) -> Diagnostic:
 
 
 def const_not_constant(value: Quote) -> Diagnostic:
-    """A ``const`` is baked into the solver."""
+    """A ``const`` has its value in the model and cannot be given later."""
     return _not_constant(
         value,
         "A `const` is baked into the solver: numbers alone.",

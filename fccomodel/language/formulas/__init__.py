@@ -1,4 +1,4 @@
-"""What formulas mean: names, calls, indices, sets and reductions become typed expressions.
+"""The meaning of formulas: names, calls, indices, sets and reductions become typed expressions.
 
 Importing this package registers the function that types each kind of formula.
 """

@@ -75,7 +75,7 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
 
 
 def _misnamed(atom: Atom, count: int, named: Collection[str]) -> str:
-    """What is wrong with the names of arguments that follow ``count`` others, or an empty text."""
+    """The error in the names of arguments that follow ``count`` others, or an empty text."""
     if named and atom.variadic:
         return "its arguments have no names"
     for name in named:
@@ -87,7 +87,7 @@ def _misnamed(atom: Atom, count: int, named: Collection[str]) -> str:
 
 
 def _needed(atom: Atom) -> str:
-    """How many arguments an atom needs, up to the verb."""
+    """The number of arguments of an atom as the subject of a sentence."""
     if atom.variadic:
         return f"{atom.min_count} or more arguments are"
     arity = len(atom.arguments)
@@ -178,7 +178,7 @@ def _verdict(rival: Atom, values: Sequence[ir.Expr]) -> str:
 
 
 def _distance(a: Atom, b: Atom) -> int:
-    """How far two functions are from each other.
+    """The distance of two functions.
 
     0: the same, 1: similar names, 2: a parameter of the same name, 3: neither.
     """

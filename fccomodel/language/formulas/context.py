@@ -85,7 +85,7 @@ class FamilyRule(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """What a binder ranges over: a set, and conditions that join the condition of the reduction."""
+    """The range of a binder: a set, and conditions that join the condition of the reduction."""
 
     set: ir.Set
     rules: tuple[Rule, ...] = ()

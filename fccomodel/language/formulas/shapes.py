@@ -138,7 +138,7 @@ def column_type(ctx: Context, node: ir.Column) -> ir.ColumnType | None:
 
 
 def sort(ctx: Context, node: ir.Expr) -> str:
-    """What a value is: ``number``, ``truth``, ``label`` or ``row``."""
+    """The sort of a value: ``number``, ``truth``, ``label`` or ``row``."""
     while isinstance(node, ir.Item):
         node = node.base
     if isinstance(node, ir.Apply):
@@ -191,7 +191,7 @@ def described(ctx: Context, node: ir.Expr, limit: int = 60, *, at: syntax.Node |
 
 
 def describe(ctx: Context, node: ir.Expr) -> str:
-    """What a value is, for a message: ``a vector [d]``, ``a label``, ``a row of `D```."""
+    """A value's sort and shape in words: ``a vector [d]``, ``a label``, ``a row of `D```."""
     kind = sort(ctx, node)
     if kind == "row":
         assert isinstance(node, ir.Element) and isinstance(node.binder.domain, ir.RowSet)

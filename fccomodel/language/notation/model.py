@@ -492,7 +492,7 @@ _SYMBOLS: Mapping[str, Callable[[], Part]] = {
 
 
 def _symbol(statement: syntax.Statement) -> Part:
-    """What a name of a statement stands for in Python."""
+    """The object in Python for a name of a statement."""
     return _SYMBOLS[statements.of(statement).stands_for(statement)]()
 
 

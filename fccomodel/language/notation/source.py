@@ -1,4 +1,4 @@
-"""The text of a model in Python, and for each place in it the place in Python that says the same."""
+"""The text of a model that is written in Python, and for each place in the text the place in the code."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from fccomodel.language.statements.model import ModelDecl
 
 @dataclass(frozen=True, kw_only=True)
 class Composed(Source):
-    """The text of a model whose statements have places elsewhere.
+    """The text of a model whose statements are written in Python code or in other files.
 
-    marks  where each piece of syntax stands in the text, with its own place
-    whole  the place for pieces without one
+    marks  the pieces of syntax in the text, each with its place in the code or the file
+    whole  the place for pieces that have none
     """
 
     marks: tuple[Mark, ...] = field(default=(), repr=False)
     whole: Span = field(repr=False)
 
     def at(self, span: Span) -> tuple[Source, Span]:
-        """The Python code, or the file, that says the same as the text at a place, and the place there."""
+        """The Python code or the file for a place in the text, and the place in it."""
         around = [mark for mark in self.marks if mark.start <= span.start and span.end <= mark.end]
         text = self.text[span.start : span.end]
         for mark in sorted(around, key=lambda mark: mark.end - mark.start):
@@ -51,11 +51,12 @@ class Composed(Source):
         return source.place(local)
 
     def __reduce__(self) -> tuple[Callable[..., Composed], tuple[object, ...]]:
-        """Pickled with places in texts, since places in code cannot be pickled."""
-        marks = tuple(
-            replace(mark, span=_looked_up(mark.span, self.text[mark.start : mark.end])) for mark in self.marks
-        )
-        return _composed, (self.text, self.name, marks, _looked_up(self.whole, ""))
+        """Pickle with places in texts, since places in code cannot be pickled."""
+        marks = []
+        for mark in self.marks:
+            shown = self.text[mark.start : mark.end]
+            marks.append(replace(mark, span=_looked_up(mark.span, shown)))
+        return _composed, (self.text, self.name, tuple(marks), _looked_up(self.whole, ""))
 
 
 def _composed(text: str, name: str, marks: tuple[Mark, ...], whole: Span) -> Composed:
@@ -63,7 +64,7 @@ def _composed(text: str, name: str, marks: tuple[Mark, ...], whole: Span) -> Com
 
 
 def _looked_up(span: Span, shown: str) -> Span:
-    """A place in code as a place in its text."""
+    """A place in code as a place in the text of the code."""
     located = places.place(span, shown)
     if located is None:
         return NOWHERE
@@ -72,7 +73,7 @@ def _looked_up(span: Span, shown: str) -> Span:
 
 
 def _narrowed(source: Source, span: Span, text: str) -> tuple[Source, Span]:
-    """The place of a piece of a formula inside the formula's place, if it is written there once."""
+    """The place of a piece of a formula if it occurs once in the formula, else the formula's place."""
     if not text:
         return source, span
     piece, within = re.escape(text), source.text[span.start : span.end]
@@ -90,7 +91,7 @@ def _narrowed(source: Source, span: Span, text: str) -> tuple[Source, Span]:
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """A statement to write, its comment, and its place."""
+    """A statement to write, and its comment."""
 
     statement: syntax.Statement
     doc: str = ""
@@ -128,12 +129,13 @@ def _write(writer: printing.Writer, before: Said | None, said: Said) -> None:
 
 
 def _comment(writer: printing.Writer, doc: str) -> None:
+    """Write a comment on lines of its own."""
     for line in doc.splitlines():
         writer(f"# {line}".rstrip(), "\n")
 
 
 def _moved(raw: Composed, text: str) -> tuple[Mark, ...]:
-    """The marks of a text in another layout of the same words."""
+    """The marks of a text, at the places of the same words in another layout."""
     pairs = list(zip(_words(raw.text), _words(text), strict=True))
     starts = {old.start_pos: new.start_pos or 0 for old, new in pairs}
     ends = {old.end_pos: new.end_pos or 0 for old, new in pairs}

@@ -51,7 +51,7 @@ def nothing(shape: Any, *values: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Domain:
-    """What is asked of the arguments, entry by entry.
+    """Conditions on the arguments, entry by entry.
 
     domain   per argument an Interval, None for all reals; or a function of the arguments' intervals
     nonzero  positions of arguments that must not be 0; or a function of the intervals

@@ -1,8 +1,8 @@
-"""What an atom is, and the registry of all atoms.
+"""The record that describes an atom, which is a function of the modelling language.
 
-An atom is everything the compiler knows about one function: its meaning, its torch text, its
-derivative in the modelling language itself, and its properties as functions of where its arguments
-lie. Smoothness is derived from these, never declared.
+It states everything that the compiler knows about the function: its meaning, its torch text, its
+derivative in the modelling language, and its properties as functions of the intervals of its arguments.
+Smoothness is derived from these; it is never declared.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class ShapeError(Exception):
 class Site:
     """One use of an atom.
 
-    shapes    each argument's own axes, without batch axes
-    numbers   each argument's value where it is a number known now, else None
-    python    True where the argument's torch text is a Python number, not a tensor
+    shapes    the axes of each argument, without batch axes
+    numbers   the value of each argument that is a known number, None for other arguments
+    python    True for each argument whose torch text is a Python number, not a tensor
     """
 
     shapes: tuple[Shape, ...]
@@ -39,28 +39,27 @@ class Site:
     python: tuple[bool, ...]
 
 
-#: A property: one value for every place, or a function of the arguments' intervals.
+#: A property: one value for all intervals of the arguments, or a function of these intervals.
 Rule = str | float | None | Interval | Callable[..., Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Properties:
-    """What holds where the arguments (for arrays: their entries) lie in given intervals.
+    """Properties of an atom whose arguments (or their entries) lie in given intervals.
 
-    Each is a value, or a function of one interval per argument. ``curvature``,
-    ``gradient_lipschitz`` and ``weak_convexity`` of an atom with several arguments that may vary
-    take first the tuple ``varying`` (True where an argument depends on the variables). ``monotone``
-    and ``lipschitz`` may be a tuple, one per argument.
+    A property is a value, or a function of one interval per argument. If several arguments may vary,
+    the functions ``curvature``, ``gradient_lipschitz`` and ``weak_convexity`` take the tuple ``varying``
+    first, which is True for each argument that depends on the variables. ``monotone`` and
+    ``lipschitz`` may be a tuple with one property per argument.
 
     curvature           constant, affine, convex, concave or none, jointly in the varying arguments
-    monotone            increasing, decreasing, constant or none (increasing: non-decreasing)
-    lipschitz           constant of the value in the Euclidean norm; an array atom's function takes
-                        the argument's size last
-                        (inf: unknown)
-    gradient_lipschitz  constant of the gradient; inf: continuous without a bound; None: not
-                        differentiable at some point there
-    weak_convexity      rho such that f + rho/2 |u|^2 is convex; inf where there is none
-    range               where the value lies
+    monotone            increasing (non-decreasing), decreasing, constant or none
+    lipschitz           Lipschitz constant of the value in the Euclidean norm, inf if unknown; the
+                        function of an array atom takes the size of the argument last
+    gradient_lipschitz  Lipschitz constant of the gradient; inf if the gradient is continuous without
+                        a bound; None if the atom is not differentiable everywhere in the intervals
+    weak_convexity      a rho for which f + rho/2 |u|^2 is convex; inf if there is none
+    range               the interval of the value
     """
 
     curvature: Rule = "none"
@@ -72,8 +71,7 @@ class Properties:
 
 
 def at(rule: Rule, *args: Any, beyond: Any = inf) -> Any:
-    """The value of a rule at these intervals, or ``beyond`` if its arithmetic overflows or has no
-    value."""
+    """The value of a rule at some intervals, or ``beyond`` if its arithmetic fails."""
     try:
         if callable(rule):
             return rule(*args)
@@ -84,39 +82,38 @@ def at(rule: Rule, *args: Any, beyond: Any = inf) -> Any:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Atom(Domain):
-    """A function of the language; ``Domain`` says where its arguments lie.
+    """A function of the language; ``Domain`` describes the values that its arguments can have.
 
-    name         as models write it; ``aliases`` are further names for the same atom
-    meaning      what it is, with its formula, in one line
-    arguments    names of the arguments, used by ``derivative``; ``u...`` stands for any number of
-                 them: u1, u2, ...
-    parameters   those that must not depend on the decision variables; they come last
-    torch        the torch expression with ``{0}``, ``{1}``, ... for the arguments' texts (a name, a
-                 number or parenthesised,
-                 used several times perhaps) and ``{axes0}``, ... for the own axes of an array
-                 argument; or a function of a ``Site``. The result may stand where a name may stand.
-    derivative   per argument that may vary, the factor that the chain rule multiplies by (entrywise
-                 atoms), or the adjoint in
-                 terms of ``dy`` (array atoms), in the modelling language: argument names, ``y``
-                 (the value), ``pi`` and atoms. At a kink it is one subgradient. Or a function of a
-                 ``Site``.
-    symbol       how models write it: between its two arguments, or before its one
-    boolean      its value is a truth value
-    squared      the atom that is its square
-    homogeneous  p with f(c u) = c^p f(u) for c >= 0, u all arguments that may vary together; None
-                 where there is none
-    even         f(-u) = f(u), u likewise
-    complement   1 - f in the modelling language, where that says more: it is f of something else
-    logarithm    log f in the modelling language, where it is better known than from f: it cannot
-                 overflow, its curvature shows
-    instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``;
-                 ``unsmooth``, the last two of an
-                 argument that is not affine
-    cone         (cones, arguments) -> the value as a conic program, where neither its ``graph`` nor
-                 its ``ball`` says it
-    tex          how mathematics writes it (``library.tex.written``); else ``name(arguments)``
-    internal     for derivatives, not for models; its ``derivative`` may be () (never differentiated)
-    cite         where the definition comes from
+    name         the name in models
+    aliases      further names in models
+    meaning      the meaning with its formula, in one line
+    arguments    names of the arguments, for ``derivative``; ``u...`` stands for any number of
+                 arguments u1, u2, ...
+    parameters   names of the arguments that must not depend on the variables; they come last
+    torch        the torch expression, or a function that makes it for a ``Site``; ``{0}``, ``{1}``,
+                 ... are the texts of the arguments, and ``{axes0}``, ... the axes of array arguments.
+                 A text of an argument is a name, a number or in parentheses, and so is the result.
+    derivative   for each argument that may vary, an expression of the modelling language, or a
+                 function that makes them for a ``Site``. For entrywise atoms it is the factor of the
+                 chain rule, for array atoms the adjoint in terms of ``dy``. It may use the names of
+                 the arguments, ``y`` for the value, ``pi`` and atoms. At a kink it is a subgradient.
+    symbol       the symbol in models, between two arguments or before one argument
+    boolean      whether the value is a truth value
+    squared      name of the atom that is the square of this one
+    homogeneous  p for which f(c u) = c^p f(u) for all c >= 0, where u are all arguments that may vary;
+                 None if there is none
+    even         whether f(-u) = f(u), where u are all arguments that may vary
+    complement   1 - f in the modelling language, if this is f of another argument
+    logarithm    log f in the modelling language, if this cannot overflow or shows the curvature
+    instead      advice what to write if a property is missing, by the property: ``smooth``,
+                 ``convex``, ``concave``, ``unsmooth``; the last two are about arguments that are not
+                 affine
+    cone         (cones, arguments) -> the value as a conic program, if neither the ``graph`` nor the
+                 ``ball`` defines it
+    tex          the mathematical notation (``library.tex.written``), by default ``name(arguments)``
+    internal     whether the atom occurs only in derivatives, not in models; an internal atom that is
+                 never differentiated has the ``derivative`` ()
+    cite         source of the definition
     """
 
     name: str
@@ -148,7 +145,7 @@ class Atom(Domain):
 
     @property
     def min_count(self) -> int:
-        """The smallest number of arguments."""
+        """The least number of arguments."""
         if self.variadic:
             return 2
         return len(self.arguments)
@@ -178,16 +175,16 @@ class Atom(Domain):
         raise NotImplementedError
 
     def value(self, *args: Any) -> Any:
-        """The value by definition, of NumPy float64 arguments."""
+        """The value for NumPy float64 arguments, by definition."""
         raise NotImplementedError
 
     def site(
         self, texts: tuple[str, ...], shapes: tuple[Shape, ...] = (), numbers: tuple[float | None, ...] = ()
     ) -> Site:
-        """The use of the atom with these texts.
+        """The use of the atom with given texts of its arguments.
 
-        Without ``shapes`` all arguments are scalars. A text that reads as a number counts as
-        one.
+        Without ``shapes`` all arguments are scalars. Without ``numbers``, a text that is a number gives
+        the value of its argument.
         """
         values = numbers or tuple(_number(text) for text in texts)
         python = tuple(_number(text) is not None for text in texts)
@@ -205,36 +202,41 @@ class Atom(Domain):
         return template.format(*texts, **axes)
 
     def derivatives(self, site: Site) -> tuple[str, ...]:
-        """One derivative per argument that may vary (see ``derivative``)."""
+        """The derivative in each argument that may vary (see the field ``derivative``)."""
         if callable(self.derivative):
             return self.derivative(site)
         return self.derivative
 
     # ----------------------------------------------------------------------------------- properties
     def _varying(self, count: int, varying: tuple[bool, ...] | None) -> tuple[tuple[bool, ...], ...]:
-        names = self.names(count)
-        free = [name not in self.parameters for name in names]
+        """The first argument ``varying`` of a rule as a tuple, which is empty if one argument may vary."""
+        free = tuple(name not in self.parameters for name in self.names(count))
         if sum(free) == 1 and not self.variadic:
             return ()
-        return (tuple(free) if varying is None else tuple(varying),)
+        if varying is None:
+            return (free,)
+        return (tuple(varying),)
 
     def curvature(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> str:
         """The curvature: constant, affine, convex, concave or none.
 
-        It holds jointly in the varying arguments (all that may vary, unless given).
+        It holds jointly in the varying arguments, by default in all that may vary.
         """
-        return at(
-            self.properties.curvature, *self._varying(len(intervals), varying), *intervals, beyond="none"
-        )
+        rule = self.properties.curvature
+        return at(rule, *self._varying(len(intervals), varying), *intervals, beyond="none")
 
     def monotone(self, *intervals: Interval, argument: int = 0) -> str:
         """The monotonicity in one argument: increasing, decreasing, constant or none."""
         rule = self.properties.monotone
-        return at(rule[argument] if isinstance(rule, tuple) else rule, *intervals, beyond="none")
+        if isinstance(rule, tuple):
+            rule = rule[argument]
+        return at(rule, *intervals, beyond="none")
 
     def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
-        """The value's Lipschitz constant in one argument of ``size`` entries (inf: unknown), or
-        inf."""
+        """The Lipschitz constant of the value in one argument, or inf.
+
+        size  number of entries of the argument, inf if unknown
+        """
         rule = self._slope(argument)
         return float(at(rule, *intervals))
 
@@ -247,27 +249,31 @@ class Atom(Domain):
     def gradient_lipschitz(
         self, *intervals: Interval, varying: tuple[bool, ...] | None = None
     ) -> float | None:
-        """The gradient's Lipschitz constant there; inf if unbounded; None if a gradient is missing
-        somewhere."""
+        """The Lipschitz constant of the gradient on some intervals; inf if there is none.
+
+        None if the atom is not differentiable everywhere in them.
+        """
         if any(intervals[0].lo < kink.hi and kink.lo < intervals[0].hi for kink in self.kinks(*intervals)):
             return None
         return at(self.properties.gradient_lipschitz, *self._varying(len(intervals), varying), *intervals)
 
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
-        """Intervals of the first argument that hold its kinks: points if the parameters are
-        known."""
+        """Intervals of the first argument that contain the kinks; they are points for known parameters."""
         return ()
 
     def weak_convexity(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> float:
-        """The least known rho >= 0 that makes f + rho/2 |u|^2 convex there; inf if none is known."""
+        """The least known rho >= 0 that makes f + rho/2 |u|^2 convex on some intervals, or inf."""
         if self.curvature(*intervals, varying=varying) in ("constant", "affine", "convex"):
             return 0.0
+        rule = self.properties.weak_convexity
+        declared = at(rule, *self._varying(len(intervals), varying), *intervals)
         smooth = self.gradient_lipschitz(*intervals, varying=varying)
-        declared = at(self.properties.weak_convexity, *self._varying(len(intervals), varying), *intervals)
-        return min(inf if smooth is None else smooth, declared)
+        if smooth is None:
+            return declared
+        return min(smooth, declared)
 
     def range(self, *intervals: Interval) -> Interval:
-        """The interval in which (each entry of) the value lies."""
+        """The interval that contains the value, or each of its entries."""
         return at(self.properties.range, *intervals, beyond=REALS)
 
     # --------------------------------------------------------------- what follows from all of these
@@ -300,25 +306,21 @@ class Atom(Domain):
 
     def linear(self, varying: Sequence[bool]) -> bool:
         """Whether the atom is affine in the varying arguments, for all values of the others."""
-        if any(
-            vary
-            for vary, name in zip(varying, self.names(len(varying)), strict=True)
-            if name in self.parameters
-        ):
+        names = self.names(len(varying))
+        if any(vary and name in self.parameters for vary, name in zip(varying, names, strict=True)):
             return False
-        return not any(varying) or self.curvature(*(REALS,) * len(varying), varying=tuple(varying)) in (
-            "constant",
-            "affine",
-        )
+        if not any(varying):
+            return True
+        everywhere = (REALS,) * len(varying)
+        return self.curvature(*everywhere, varying=tuple(varying)) in ("constant", "affine")
 
     @cached_property
     def bilinear(self) -> bool:
         """Whether the atom is affine in each of two arguments but not in both together."""
-        if self.min_count == 2:
-            alone = all(self.linear([j == k for j in range(2)]) for k in range(2))
-        else:
-            alone = False
-        return alone and not self.linear([True, True])
+        if self.min_count != 2:
+            return False
+        in_each = self.linear([True, False]) and self.linear([False, True])
+        return in_each and not self.linear([True, True])
 
     @cached_property
     def moderate(self) -> bool:

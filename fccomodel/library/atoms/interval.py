@@ -1,4 +1,4 @@
-"""Intervals of the real line: what is known about an argument's value."""
+"""Intervals of the real line, which contain the values of arguments."""
 
 from __future__ import annotations
 

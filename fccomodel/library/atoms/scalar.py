@@ -102,7 +102,7 @@ class ScalarAtom(Atom):
 
     @cached_property
     def _jumps(self) -> tuple[int, ...]:
-        """Where the graph of the subdifferential is vertical: the kinks."""
+        """The kinks: the points where the graph of the subdifferential is vertical."""
         points, _, _ = self.subdifferential(*self.typical)
         return tuple(
             k

@@ -91,7 +91,7 @@ def _alike(term: Term, place: int, other: Term, there: int) -> bool:
 
 
 def _moved(core: ir.Expr, place: int) -> ir.Expr:
-    """The same term at another place."""
+    """The term at another place."""
 
     def rule(node: ir.Expr) -> ir.Expr | None:
         """The entry at the place, for an entry at another place."""

@@ -1,11 +1,9 @@
-"""Piecewise linear-quadratic functions of one number, exactly: prox, Moreau envelope, conjugate, sums,
-compositions.
+"""Piecewise linear-quadratic functions of one number, with exact operations of convex analysis.
 
-Such a function f is kept as the graph of its subdifferential, a polyline: non-decreasing where f is
-convex, falling nowhere faster than at slope -rho where f is rho-weakly convex. Then every operation
-of convex analysis is one on polylines: the conjugate swaps the axes, the Moreau envelope of
-parameter lam shears (x, y) to (x + lam y, y), the prox reads the sheared graph back, sums add
-ordinates.
+A function f is stored as the graph of its subdifferential, which is a polyline. The polyline is
+non-decreasing if f is convex; its slope is at least -rho if f is rho-weakly convex. Operations on f
+are operations on the polyline: the conjugate exchanges the axes, the Moreau envelope of parameter lam
+shears (x, y) to (x + lam y, y), the prox inverts x + lam y, and sums of functions add ordinates.
 """
 
 from fccomodel.library.piecewise.expression import (

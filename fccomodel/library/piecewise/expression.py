@@ -31,13 +31,14 @@ def of_max(*pieces: tuple[float, float]) -> PiecewiseLQ:
 
 def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> PiecewiseLQ | None:
     """The graph of a scalar atom at these parameters, or None if it declares none."""
-    graph = atom.graph(*parameters) if callable(atom.graph) else atom.graph
+    graph = atom.graph
+    if callable(graph):
+        graph = graph(*parameters)
     if graph is None:
         return None
     points, left, right = graph
-    return PiecewiseLQ(
-        points=points, left=left, right=right, start=float(atom.value(points[0][0], *parameters))
-    )
+    start = float(atom.value(points[0][0], *parameters))
+    return PiecewiseLQ(points=points, left=left, right=right, start=start)
 
 
 def downward_kink(
@@ -47,20 +48,19 @@ def downward_kink(
     pieces = pieces_along(expr, argument, constants)
     if pieces is None:
         return None
-    joints = zip(pieces, pieces[1:], strict=False)
-    bends = (
-        x
-        for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints
-        if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0))
-    )
-    return next((x + 0.0 for x in bends), None)
+    for (_, x, a0, b0, _), (_, _, a1, b1, _) in zip(pieces, pieces[1:], strict=False):
+        before = 2 * a0 * x + b0
+        after = 2 * a1 * x + b1
+        if after < before - 1e-9 * (1 + abs(b0)):
+            return x + 0.0
+    return None
 
 
 def pieces_along(
     expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
 ) -> Pieces | None:
-    """The expression as quadratic pieces in the scalar node ``argument``, or None if it has no such
-    form."""
+    """The expression as quadratic pieces in the scalar node ``argument``, or None if it is not piecewise
+    quadratic."""
     try:
         return _Walk((argument,), constants).run(expr)[0]
     except _OffTheLine:
@@ -82,8 +82,7 @@ class _OffTheLine(Exception):
 def of_expression(
     expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
 ) -> PiecewiseLQ | None:
-    """The expression as a piecewise linear-quadratic function of ``argument`` with upward kinks, or
-    None.
+    """The expression as a piecewise linear-quadratic function of ``argument`` with upward kinks, or None.
 
     ``constants`` gives the number of a subexpression without the argument (None: unknown).
     """
@@ -99,12 +98,11 @@ def of_expression(
 def along_line(
     expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]
 ) -> tuple[PiecewiseLQ, tuple[float, ...]] | None:
-    """The expression as f(coefficients . arguments) with f piecewise linear-quadratic, its kinks
-    upward; else None.
+    """The f and the coefficients for which the expression is f(coefficients . arguments), or None.
 
-    Then prox and envelope of the whole are those of f along one line: with s = |coefficients|^2,
-    the gradient of the envelope of parameter lam is coefficients * (f's envelope of parameter lam
-    s)'(coefficients . arguments).
+    f is piecewise linear-quadratic with upward kinks. The prox and the envelope of the expression
+    follow from those of f: with s = |coefficients|^2, the gradient of the envelope of parameter lam is
+    coefficients * (f's envelope of parameter lam s)'(coefficients . arguments).
     """
     try:
         value, line = _Walk(arguments, constants).run(expr)
@@ -120,10 +118,10 @@ class _Walk:
     """Turns an expression into pieces along the one direction on which it depends."""
 
     def __init__(self, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]):
-        unit = [tuple(float(j == k) for j in range(len(arguments))) for k in range(len(arguments))]
-        self.forms: dict[int, _Affine | Pieces] = {
-            id(node): _Affine(coefficients=unit[k], constant=0.0) for k, node in enumerate(arguments)
-        }
+        self.forms: dict[int, _Affine | Pieces] = {}
+        for k, node in enumerate(arguments):
+            unit = tuple(float(j == k) for j in range(len(arguments)))
+            self.forms[id(node)] = _Affine(coefficients=unit, constant=0.0)
         self.constants = constants
         self.size = len(arguments)
         self.line: tuple[float, ...] | None
@@ -161,8 +159,7 @@ class _Walk:
         return _Affine(coefficients=(0.0,) * self.size, constant=value)
 
     def pieces(self, value: _Affine | Pieces) -> Pieces:
-        """The form as pieces along the direction. The first affine form that needs it sets the
-        direction."""
+        """The form as pieces along the direction, which the first affine form that needs it sets."""
         if not isinstance(value, _Affine):
             return value
         if not any(value.coefficients):
@@ -222,8 +219,7 @@ class _Walk:
         return self.outer(node)
 
     def outer(self, node: ir.Apply) -> Pieces:
-        """A scalar atom of one argument with constant parameters: by its graph, else by its
-        formula."""
+        """A scalar atom of one argument with constant parameters, by its graph or else by its formula."""
         atom = atoms.of(node)
         if isinstance(atom, atoms.ScalarAtom) and atom.graph is None:
             names = dict(zip(atom.names(len(node.args)), node.args, strict=True))
@@ -231,10 +227,10 @@ class _Walk:
         if not isinstance(atom, atoms.ScalarAtom) or id(node.args[0]) not in self.forms:
             raise _OffTheLine
         parameters = [self.number(arg) for arg in node.args[1:]]
-        if None in parameters:
-            f = None
-        else:
-            f = of_atom(atom, [p for p in parameters if p is not None])
+        numbers = [p for p in parameters if p is not None]
+        if len(numbers) < len(parameters):
+            raise _OffTheLine
+        f = of_atom(atom, numbers)
         if f is None:
             raise _OffTheLine
         return _required(compose(pieces_of(f), self.pieces(self.forms[id(node.args[0])])))
@@ -249,32 +245,38 @@ class _Walk:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.scale(self.read(operand, names), -1.0)
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
-                sign = 1.0 if isinstance(op, ast.Add) else -1.0
-                return self.add(self.read(left, names), self.scale(self.read(right, names), sign))
-            case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
-                return self.times(self.read(left, names), self.read(right, names), isinstance(op, ast.Div))
+                second = self.read(right, names)
+                if isinstance(op, ast.Sub):
+                    second = self.scale(second, -1.0)
+                return self.add(self.read(left, names), second)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self.times(self.read(left, names), self.read(right, names))
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return self.over(self.read(left, names), self.read(right, names))
             case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args):
-                return extreme(
-                    max if head == "Max" else min, [self.pieces(self.read(arg, names)) for arg in args]
-                )
+                better = {"Max": max, "Min": min}[head]
+                return extreme(better, [self.pieces(self.read(arg, names)) for arg in args])
             case ast.Call(func=ast.Name(id="Abs"), args=[arg]):
                 inner = self.read(arg, names)
                 return extreme(max, [self.pieces(inner), self.pieces(self.scale(inner, -1.0))])
         raise _OffTheLine
 
-    def times(self, left: _Affine | Pieces, right: _Affine | Pieces, inverse: bool) -> _Affine | Pieces:
-        """The product of two forms, or (``inverse``) the quotient by a number."""
-        for value, factor in ((left, right), (right, left))[: 1 if inverse else 2]:
-            if (
-                isinstance(factor, _Affine)
-                and not any(factor.coefficients)
-                and (factor.constant or not inverse)
-            ):
-                return self.scale(value, 1 / factor.constant if inverse else factor.constant)
-        return _required(None if inverse else product(self.pieces(left), self.pieces(right)))
+    def times(self, left: _Affine | Pieces, right: _Affine | Pieces) -> _Affine | Pieces:
+        """The product of two forms."""
+        for value, factor in ((left, right), (right, left)):
+            if isinstance(factor, _Affine) and not any(factor.coefficients):
+                return self.scale(value, factor.constant)
+        return _required(product(self.pieces(left), self.pieces(right)))
+
+    def over(self, left: _Affine | Pieces, right: _Affine | Pieces) -> _Affine | Pieces:
+        """The quotient of a form by a number that is not 0."""
+        if isinstance(right, _Affine) and not any(right.coefficients) and right.constant:
+            return self.scale(left, 1 / right.constant)
+        raise _OffTheLine
 
 
 def _required(pieces: Pieces | None) -> Pieces:
+    """The pieces, or the error that says that there are none."""
     if pieces is None:
         raise _OffTheLine
     return pieces

@@ -1,5 +1,7 @@
-"""A piecewise linear-quadratic function of one number, convex or weakly convex, as the graph of its
-subdifferential."""
+"""Piecewise linear-quadratic functions of one number, convex or weakly convex.
+
+A function is stored as the graph of its subdifferential.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,14 @@ from fccomodel.library.piecewise import text
 
 @dataclass(frozen=True, kw_only=True)
 class PiecewiseLQ:
-    """A closed f, quadratic or affine between finitely many points, its kinks upward: convex, or
-    convex after adding weak/2 u^2.
+    """A closed function f that is quadratic or affine between finitely many points.
 
-    points       vertices (x, y) of the graph of f's subdifferential, non-decreasing in x; two of
-                 one x are a kink's jump upward
-    left, right  slopes before the first and after the last vertex; inf: vertical, f's domain ends there
+    Its slope jumps only upward: f is convex, or f + weak/2 u^2 is.
+
+    points       vertices (x, y) of the graph of f's subdifferential, non-decreasing in x; at a kink
+                 two vertices have one x
+    left, right  slopes of the graph before the first and after the last vertex; inf if f's domain
+                 ends at the vertex
     start        f at the first vertex
     """
 
@@ -31,31 +35,39 @@ class PiecewiseLQ:
     @property
     def domain(self) -> tuple[float, float]:
         """The interval on which f is finite."""
-        return (
-            self.points[0][0] if self.left == inf else -inf,
-            self.points[-1][0] if self.right == inf else inf,
-        )
+        low, high = -inf, inf
+        if self.left == inf:
+            low = self.points[0][0]
+        if self.right == inf:
+            high = self.points[-1][0]
+        return low, high
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """The interval of all subgradients. For convex f it is the closed domain of the
-        conjugate."""
+        """The interval of all subgradients. For convex f it is the closed domain of the conjugate."""
         ys = [y for _, y in self.points]
-        ends = [-inf * self.left if self.left else ys[0], inf * self.right if self.right else ys[-1]]
-        return min(*ys, *ends), max(*ys, *ends)
+        if self.left:
+            ys.append(-inf * self.left)
+        if self.right:
+            ys.append(inf * self.right)
+        return min(ys), max(ys)
+
+    @property
+    def _rates(self) -> list[float]:
+        """The slopes of the graph between vertices of different x."""
+        steps = zip(self.points, self.points[1:], strict=False)
+        return [(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps if x1 > x0]
 
     @property
     def weak(self) -> float:
         """The least rho >= 0 that makes f + rho/2 u^2 convex."""
-        steps = zip(self.points, self.points[1:], strict=False)
-        return max(
-            0.0, -self.left, -self.right, *(-(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps if x1 > x0)
-        )
+        return max(0.0, -self.left, -self.right, *(-rate for rate in self._rates))
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        """Points where the slope jumps."""
-        return tuple(x for (x, _), (z, _) in zip(self.points, self.points[1:], strict=False) if x == z)
+        """Points where the slope of f jumps."""
+        steps = zip(self.points, self.points[1:], strict=False)
+        return tuple(x0 for (x0, _), (x1, _) in steps if x0 == x1)
 
     @property
     def lipschitz(self) -> float:
@@ -64,40 +76,36 @@ class PiecewiseLQ:
 
     @property
     def smoothness(self) -> float | None:
-        """The Lipschitz constant of the gradient; None if f has a kink or its domain an end."""
-        steps = list(zip(self.points, self.points[1:], strict=False))
-        if inf in (self.left, self.right) or any(x0 == x1 for (x0, _), (x1, _) in steps):
+        """The Lipschitz constant of the gradient; None if f has a kink or its domain has an end."""
+        if inf in (self.left, self.right) or self.kinks:
             return None
-        return max(
-            abs(self.left), abs(self.right), *(abs(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps), 0.0
-        )
+        return max(0.0, abs(self.left), abs(self.right), *(abs(rate) for rate in self._rates))
 
     @property
     def quadratic(self) -> bool:
         """Whether f is a single parabola on all reals."""
-        steps = zip(self.points, self.points[1:], strict=False)
-        rates = [
-            self.left,
-            self.right,
-            *((y1 - y0) / (x1 - x0) if x1 > x0 else inf for (x0, y0), (x1, y1) in steps),
-        ]
-        return 0 < self.left < inf and max(rates) - min(rates) <= 1e-12 * self.left
+        if self.kinks or not 0 < self.left < inf:
+            return False
+        rates = [self.left, self.right, *self._rates]
+        return max(rates) - min(rates) <= 1e-12 * self.left
 
     def value(self, x: np.ndarray | float) -> np.ndarray:
         """f(x), inf outside the domain; x any shape."""
         x = np.asarray(x, dtype=float)
         xs, ys = np.array(self.points, dtype=float).T
-        values = self.start + np.concatenate([[0.0], np.cumsum(np.diff(xs) * (ys[1:] + ys[:-1]) / 2)])
-        at = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 1)
+        increases = np.diff(xs) * (ys[1:] + ys[:-1]) / 2
+        values = self.start + np.concatenate([[0.0], np.cumsum(increases)])
+        at, slope = self._piece(x, xs, ys)
         step = x - xs[at]
-        slope = np.where(
-            x < xs[0],
-            _finite(self.left),
-            np.append(_ratios(np.diff(ys), np.diff(xs)), _finite(self.right))[at],
-        )
         inside = values[at] + step * (ys[at] + slope * step / 2)
         low, high = self.domain
         return np.where((x < low) | (x > high), inf, inside)
+
+    def _piece(self, x: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The number of the vertex before x (0 if there is none), and the slope of the graph at x."""
+        at = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 1)
+        slopes = np.append(_ratios(np.diff(ys), np.diff(xs)), _finite(self.right))
+        return at, np.where(x < xs[0], _finite(self.left), slopes[at])
 
     def subdifferential(self, x: float) -> tuple[float, float]:
         """The least and the largest subgradient at x, a point of the domain."""
@@ -114,14 +122,10 @@ class PiecewiseLQ:
 
     def _ordinate(self, x: float, k: int) -> float:
         """The graph's y at x, which lies between vertices k - 1 and k."""
-        if k == 0 or k == len(self.points):
-            if k == 0:
-                (at, y), slope = (self.points[0], self.left)
-            else:
-                (at, y), slope = (self.points[-1], self.right)
-            if x == at:
-                return y
-            return y + slope * (x - at)
+        if k == 0:
+            return _on_ray(self.points[0], self.left, x)
+        if k == len(self.points):
+            return _on_ray(self.points[-1], self.right, x)
         (x0, y0), (x1, y1) = self.points[k - 1], self.points[k]
         if x == x0:
             return y0
@@ -134,27 +138,25 @@ class PiecewiseLQ:
         x = np.asarray(x, dtype=float)
         at, y = np.array(self.points, dtype=float).T
         sheared = at + lam * y
-        below, above = (x - sheared[0]) / (1 + lam * self.left), (x - sheared[-1]) / (1 + lam * self.right)
+        below = (x - sheared[0]) / (1 + lam * self.left)
+        above = (x - sheared[-1]) / (1 + lam * self.right)
         return np.interp(x, sheared, at) + np.minimum(below, 0) + np.maximum(above, 0)
 
     def gradient(self, x: np.ndarray | float) -> np.ndarray:
         """f'(x), from the right at a kink; x in the domain, any shape."""
         x = np.asarray(x, dtype=float)
         xs, ys = np.array(self.points, dtype=float).T
-        at = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 1)
-        slope = np.where(
-            x < xs[0],
-            _finite(self.left),
-            np.append(_ratios(np.diff(ys), np.diff(xs)), _finite(self.right))[at],
-        )
+        at, slope = self._piece(x, xs, ys)
         return ys[at] + slope * (x - xs[at])
 
     def envelope(self, lam: float) -> PiecewiseLQ:
         """The Moreau envelope, for lam * weak < 1: x -> min over v of f(v) + (v - x)^2/(2 lam)."""
-        points = tuple((x + lam * y, y) for x, y in self.points)
-        left, right = (1 / lam if s == inf else s / (1 + lam * s) for s in (self.left, self.right))
+        first_slope = self.points[0][1]
         return PiecewiseLQ(
-            points=points, left=left, right=right, start=self.start + lam / 2 * self.points[0][1] ** 2
+            points=tuple((x + lam * y, y) for x, y in self.points),
+            left=_sheared(self.left, lam),
+            right=_sheared(self.right, lam),
+            start=self.start + lam / 2 * first_slope**2,
         )
 
     def conjugate(self) -> PiecewiseLQ:
@@ -170,22 +172,26 @@ class PiecewiseLQ:
         )
 
     def __add__(self, other: PiecewiseLQ) -> PiecewiseLQ:
-        low, high = (max(self.domain[0], other.domain[0]), min(self.domain[1], other.domain[1]))
+        low = max(self.domain[0], other.domain[0])
+        high = min(self.domain[1], other.domain[1])
         if low > high:
             raise ValueError("the domains of the two functions do not meet")
-        ends = [end for end in (low, high) if abs(end) < inf]
-        xs = sorted({x for x, _ in (*self.points, *other.points) if low < x < high} | set(ends)) or [0.0]
+        ends = {end for end in (low, high) if abs(end) < inf}
+        inner = {x for x, _ in (*self.points, *other.points) if low < x < high}
+        xs = sorted(inner | ends) or [0.0]
         vertices = []
         for x in xs:
             pairs = zip(self.subdifferential(x), other.subdifferential(x), strict=True)
-            ys = sorted({y for y in (a + b for a, b in pairs) if abs(y) < inf} or {0.0})
+            sums = {a + b for a, b in pairs}
+            ys = sorted({y for y in sums if abs(y) < inf} or {0.0})
             vertices += [(x, y) for y in ys]
-        return PiecewiseLQ(
-            points=tuple(vertices),
-            left=inf if low == xs[0] else self.left + other.left,
-            right=inf if high == xs[-1] else self.right + other.right,
-            start=float(self.value(xs[0]) + other.value(xs[0])),
-        )
+        left, right = self.left + other.left, self.right + other.right
+        if low == xs[0]:
+            left = inf
+        if high == xs[-1]:
+            right = inf
+        start = float(self.value(xs[0]) + other.value(xs[0]))
+        return PiecewiseLQ(points=tuple(vertices), left=left, right=right, start=start)
 
     def scaled(self, factor: float) -> PiecewiseLQ:
         """factor * f, for factor > 0."""
@@ -217,17 +223,34 @@ class PiecewiseLQ:
         return text.value(self, variable)
 
     def gradient_text(self, lam: float | str, variable: str = "u") -> str:
-        """The envelope's gradient at a tensor ``variable``, a sum of clamps; ``lam`` is a number or
-        the text of one."""
+        """The gradient of the envelope at a tensor ``variable``, as a sum of clamps.
+
+        ``lam`` is a number or its text.
+        """
         return text.gradient(self, lam, variable)
 
     def envelope_text(self, lam: float | str, variable: str = "u") -> str:
-        """The envelope's value at a tensor ``variable``: the integral of the same clamps."""
+        """The value of the envelope at a tensor ``variable``: the integral of its gradient."""
         return text.envelope(self, lam, variable)
 
     def prox_text(self, lam: float | str, variable: str = "u") -> str:
         """The prox of lam f at a tensor ``variable``."""
         return f"{variable} - {text.number(lam)} * ({text.gradient(self, lam, variable)})"
+
+
+def _on_ray(vertex: tuple[float, float], slope: float, x: float) -> float:
+    """The ordinate at x of a ray from a vertex; at the vertex the slope may be infinite."""
+    at, y = vertex
+    if x == at:
+        return y
+    return y + slope * (x - at)
+
+
+def _sheared(slope: float, lam: float) -> float:
+    """The slope of a segment of the graph after (x, y) becomes (x + lam y, y)."""
+    if slope == inf:
+        return 1 / lam
+    return slope / (1 + lam * slope)
 
 
 def _finite(slope: float) -> float:

@@ -1,7 +1,4 @@
-"""Continuous piecewise quadratic functions, convex or not, on which compositions are computed.
-
-A piece is (low, high, a, b, c): a x^2 + b x + c between low and high.
-"""
+"""Continuous piecewise quadratic functions, convex or not, and their sums, products and compositions."""
 
 from __future__ import annotations
 
@@ -23,17 +20,19 @@ def pieces_of(f: PiecewiseLQ) -> Pieces:
     ends = [-inf, *xs, inf]
     pieces = []
     for k, (low, high) in enumerate(zip(ends, ends[1:], strict=False)):
-        at = high if k == 0 else low
-        y = f.subdifferential(at)[0 if k == 0 else 1]
+        # y is f's derivative at the point ``at`` of the piece.
         if k == 0:
-            slope = f.left
+            at, slope = high, f.left
+            y, _ = f.subdifferential(at)
         elif k == len(xs):
-            slope = f.right
+            at, slope = low, f.right
+            _, y = f.subdifferential(at)
         else:
+            at = low
+            _, y = f.subdifferential(at)
             slope = (f.subdifferential(high)[0] - y) / (high - low)
-        pieces.append(
-            (low, high, slope / 2, y - slope * at, float(f.value(at)) - y * at + slope * at * at / 2)
-        )
+        constant = float(f.value(at)) - y * at + slope * at * at / 2
+        pieces.append((low, high, slope / 2, y - slope * at, constant))
     return pieces
 
 
@@ -50,14 +49,23 @@ def weakly_convex(pieces: Pieces) -> PiecewiseLQ | None:
                 vertices.append((x, y0))
         else:
             vertices += [(x, y0), (x, y1)]
-    first, last = pieces[0], pieces[-1]
-    if vertices:
-        x = vertices[0][0]
-    else:
-        x = 0.0
-    start = (first[2] * x + first[3]) * x + first[4]
-    left, right = (0.0 if abs(a) < TOLERANCE else 2 * a for a in (first[2], last[2]))
-    return PiecewiseLQ(points=tuple(vertices or [(0.0, first[3])]), left=left, right=right, start=start)
+    _, _, a, b, c = pieces[0]
+    if not vertices:
+        vertices = [(0.0, b)]
+    x, _ = vertices[0]
+    return PiecewiseLQ(
+        points=tuple(vertices),
+        left=_rate(a),
+        right=_rate(pieces[-1][2]),
+        start=(a * x + b) * x + c,
+    )
+
+
+def _rate(a: float) -> float:
+    """The slope of the derivative of a x^2, and 0 for a within the tolerance."""
+    if abs(a) < TOLERANCE:
+        return 0.0
+    return 2 * a
 
 
 def _roots(a: float, b: float, c: float) -> list[float]:
@@ -69,11 +77,17 @@ def _roots(a: float, b: float, c: float) -> list[float]:
     square = b * b - 4 * a * c
     if square < 0:
         return []
-    q = -(b + (sqrt(square) if b >= 0 else -sqrt(square))) / 2
-    return [q / a] + ([c / q] if q else [])
+    if b >= 0:
+        q = -(b + sqrt(square)) / 2
+    else:
+        q = -(b - sqrt(square)) / 2
+    if q:
+        return [q / a, c / q]
+    return [q / a]
 
 
 def _middle(low: float, high: float) -> float:
+    """A point between low and high, which may be infinite."""
     if low == -inf:
         if high == inf:
             return 0.0
@@ -84,11 +98,13 @@ def _middle(low: float, high: float) -> float:
 
 
 def _cut(low: float, high: float, at: Sequence[float]) -> list[tuple[float, float]]:
+    """The intervals into which some points cut an interval."""
     ends = [low, *sorted({x for x in at if low < x < high}), high]
     return list(zip(ends, ends[1:], strict=False))
 
 
 def _at(pieces: Pieces, x: float) -> tuple[float, float, float]:
+    """The coefficients of the piece that contains x."""
     return next(piece[2:] for piece in pieces if piece[0] <= x <= piece[1])
 
 
@@ -96,8 +112,11 @@ def _zip(
     f: Pieces, g: Pieces
 ) -> list[tuple[float, float, tuple[float, float, float], tuple[float, float, float]]]:
     """The coefficients of two functions on their common pieces."""
-    spans = _cut(-inf, inf, [piece[0] for piece in (*f, *g)])
-    return [(low, high, _at(f, _middle(low, high)), _at(g, _middle(low, high))) for low, high in spans]
+    common = []
+    for low, high in _cut(-inf, inf, [piece[0] for piece in (*f, *g)]):
+        x = _middle(low, high)
+        common.append((low, high, _at(f, x), _at(g, x)))
+    return common
 
 
 def add(f: Pieces, g: Pieces) -> Pieces:
@@ -116,14 +135,16 @@ def product(f: Pieces, g: Pieces) -> Pieces | None:
 
 
 def extreme(better: Callable, functions: Sequence[Pieces]) -> Pieces:
-    """The pointwise maximum or minimum (``better``)."""
+    """The pointwise maximum or minimum of functions; ``better`` is ``max`` or ``min``."""
     best = functions[0]
     for function in functions[1:]:
         pieces = []
         for low, high, p, q in _zip(best, function):
-            for start, stop in _cut(low, high, _roots(*(s - t for s, t in zip(p, q, strict=True)))):
+            crossings = _roots(p[0] - q[0], p[1] - q[1], p[2] - q[2])
+            for start, stop in _cut(low, high, crossings):
                 x = _middle(start, stop)
-                pieces.append((start, stop, *better((p, q), key=lambda f: (f[0] * x + f[1]) * x + f[2])))
+                chosen = better((p, q), key=lambda f: (f[0] * x + f[1]) * x + f[2])
+                pieces.append((start, stop, *chosen))
         best = pieces
     return best
 

@@ -91,7 +91,7 @@ class Slope:
 # -------------------------------------------------------------------------------------------- facts
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """One use of a reduction, for what holds there.
+    """One use of a reduction, for the facts that hold there.
 
     where     an interval that holds every element
     size      a bound of an element's Euclidean norm
@@ -142,7 +142,7 @@ def sound(site: Site) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ByMeans:
-    """The same value as a function of expectations: of one of them, or of more.
+    """The value of a reduction as a function of one or more expectations.
 
     number  how many
     of      (the reduction, mean) -> the expression, mean(body) being the expectation of a body over
@@ -157,7 +157,7 @@ class ByMeans:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduction:
-    """One kind of reduction R of elements e_1 .. e_n, each element counted alike.
+    """A kind of reduction R of elements e_1 .. e_n, which all have equal weight.
 
     name          as models write it
     meaning       its value, in one line

@@ -1,4 +1,4 @@
-"""Recognition of regularisers in an objective, and of those whose sum has a known prox."""
+"""Recognition of regularisers in an objective, and of regularisers whose sum has a known prox."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fccomodel.library.sums import Constant, factored, matched
 def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | None:
     """A canonical term as a regulariser of the variable, or of its distance from a point; or None.
 
-    ``lam * norm1(w)``, ``lam / 2 * sumsq(w - c)``, ``group_norm(w, 3)``: one atom of the variable
-    alone, times and over numbers. ``constant`` gives the value of an expression without variables
-    (None: unknown).
+    The term is one atom of the variable alone, times and over numbers: ``lam * norm1(w)``,
+    ``lam / 2 * sumsq(w - c)``, ``group_norm(w, 3)``. ``constant`` gives the value of an expression
+    without variables, or None if it is not known.
     """
     factors = factored(term, constant)
     if factors is None or not factors[0] >= 0:
@@ -38,9 +38,9 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
 
 
 def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
-    """The same sum with fewer terms.
+    """A sum of regularisers with as few terms as possible.
 
-    Terms of one kind, variable and centre are added; those whose sum has a name become one.
+    Terms of one kind, variable and centre are added; terms whose sum is a regulariser become that one.
     """
     merged: list[tuple[Recognised, float]] = []
     for item in (part for term in terms for part in _parts(term)):
@@ -50,7 +50,10 @@ def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
             merged.append((item, value))
         else:
             merged[k] = merged[k][0], merged[k][1] + value
-    added = [_made(r.name, r.variable, (v, *list(r.coefficients.values())[1:]), r.centre) for r, v in merged]
+    added = []
+    for item, value in merged:
+        _, *others = item.coefficients.values()
+        added.append(_made(item.name, item.variable, (value, *others), item.centre))
     for whole in all().values():
         if whole.sum_of:
             added = _named(whole.name, whole.sum_of, added)
@@ -58,6 +61,7 @@ def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
 
 
 def _parts(term: Recognised) -> list[Recognised]:
+    """The terms of a regulariser that is a sum, or the regulariser itself."""
     if not term.regulariser.sum_of:
         return [term]
     pairs = zip(term.regulariser.sum_of, term.coefficients.values(), strict=True)
@@ -65,6 +69,7 @@ def _parts(term: Recognised) -> list[Recognised]:
 
 
 def _alike(a: Recognised, b: Recognised, others: list[float]) -> bool:
+    """Whether two terms can be added; ``others`` are a's coefficients after the first."""
     return (
         a.name == b.name
         and a.variable == b.variable
@@ -74,20 +79,21 @@ def _alike(a: Recognised, b: Recognised, others: list[float]) -> bool:
 
 
 def concentric(a: Recognised, b: Recognised) -> bool:
-    """Whether all measure the distance from one point."""
+    """Whether two regularisers have one centre."""
     return a.centre is b.centre or a.centre is not None and b.centre is not None and equal(a.centre, b.centre)
 
 
 def _named(name: str, parts: tuple[str, ...], added: list[Recognised]) -> list[Recognised]:
-    """The list in which regularisers of one variable and centre whose sum has a name are replaced
-    by it.
+    """The regularisers, with those of one variable replaced by their sum if they are the parts of it.
 
-    All regularisers of that variable must be parts of the sum.
+    name   name of the sum
+    parts  names of the regularisers that it adds
     """
     result: list[Recognised] = []
     for item in added:
         beside = [r for r in added if r.variable == item.variable]
-        if {r.name for r in beside} != set(parts) or len(beside) != len(parts) or not concentric(*beside[:2]):
+        complete = len(beside) == len(parts) and {r.name for r in beside} == set(parts)
+        if not complete or not concentric(*beside[:2]):
             result.append(item)
         elif item is beside[0]:
             values = {r.name: next(iter(r.coefficients.values())) for r in beside}
@@ -96,11 +102,11 @@ def _named(name: str, parts: tuple[str, ...], added: list[Recognised]) -> list[R
 
 
 def in_turn(terms: Sequence[Recognised]) -> tuple[Recognised, ...] | None:
-    """Regularisers of one variable in an order in which their successive proxes are the prox of the
-    sum, or None.
+    """An order of regularisers in which their successive proxes give the prox of their sum, or None.
 
-    Functions of the length alone come after positively homogeneous ones, the square last of all;
-    groups after entries (Y. Yu, On decomposing the proximal map, NIPS 2013, theorems 1 and 4).
+    Functions of the length alone come after positively homogeneous functions, and the square comes
+    last; functions of groups come after functions of entries (Y. Yu, On decomposing the proximal map,
+    NIPS 2013, theorems 1 and 4).
     """
     combined = combine(terms)
     if len(combined) < 2:
@@ -111,20 +117,21 @@ def in_turn(terms: Sequence[Recognised]) -> tuple[Recognised, ...] | None:
     order = sorted(
         combined, key=lambda r: (r.regulariser.round, r.regulariser.scales, not r.regulariser.then)
     )
-    pairs = zip(order, order[1:], strict=False)
-    apart = [
-        b
-        for a, b in pairs
-        if b.name not in a.regulariser.then and not (b.regulariser.round and _by_length(a.regulariser))
-    ]
-    if apart:
-        return None
+    for first, second in zip(order, order[1:], strict=False):
+        by_length = second.regulariser.round and _positively_homogeneous(first.regulariser)
+        if second.name not in first.regulariser.then and not by_length:
+            return None
     return tuple(order)
 
 
-def _by_length(regulariser: Regulariser) -> bool:
-    """Whether the regulariser is positively homogeneous: an atom of degree 1."""
-    degrees = {None if (atom := atoms.get(form)) is None else atom.homogeneous for form in regulariser.forms}
+def _positively_homogeneous(regulariser: Regulariser) -> bool:
+    """Whether all forms of a regulariser are atoms that are homogeneous of degree 1."""
+    degrees: set[float | None] = set()
+    for form in regulariser.forms:
+        atom = atoms.get(form)
+        if atom is None:
+            return False
+        degrees.add(atom.homogeneous)
     return degrees == {1}
 
 

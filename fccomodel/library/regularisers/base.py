@@ -1,4 +1,4 @@
-"""What a regulariser is.
+"""The record that describes a regulariser.
 
 The functions of a regulariser use methods of torch tensors alone, so that the source of each stands
 by itself in a solver.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def value_group_l2(w: torch.Tensor, lam: float, size: float) -> torch.Tensor:
-    """lam * the sum of the norms of groups of ``size`` entries"""
+    """lam times the sum of the norms of groups of ``size`` entries."""
     return lam * w.reshape(-1, int(size)).norm(dim=1).sum()
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def value_nuclear(w: torch.Tensor, lam: float) -> torch.Tensor:
-    """lam * the sum of the singular values"""
+    """lam times the sum of the singular values."""
     return lam * w.norm("nuc")
 
 

@@ -1,4 +1,4 @@
-"""Recognition of simple sets in constraints, and of intersections with one projection."""
+"""Recognition of simple sets in constraints, and of intersections that have one projection."""
 
 from __future__ import annotations
 
@@ -20,37 +20,38 @@ from fccomodel.library.sums import Constant, is_fixed, is_variable, matched, mul
 def recognise(
     constraint: ir.Constraint, variables: Mapping[str, ir.Variable], constant: Constant
 ) -> tuple[str, ir.VectorSet] | None:
-    """The variable and the set that a canonical constraint keeps it in, or None.
+    """The variable of a canonical constraint and the set that the constraint keeps it in, or None.
 
-    ``norm1(w - c) <= 2``, ``sumsq(w) / 4 <= r``, ``low[i in d]: w[i] >= c[i]``: an atom of one
-    whole variable, moved perhaps, or of each of its entries alike, times and plus numbers (of
-    bounds, arrays too); ``sum(w) == 1`` of entries that are nonnegative.
+    The constraint bounds an atom of the whole variable or of each of its entries, times and plus
+    numbers; the variable may have a centre: ``norm1(w - c) <= 2``, ``sumsq(w) / 4 <= r``,
+    ``low[i in d]: w[i] >= c[i]``. Or it is ``sum(w) == 1`` for nonnegative entries.
     """
     names = ir.variables_of(constraint.body)
     if constraint.condition is not None or constraint.options or len(names) != 1:
         return None
     variable = variables[next(iter(names))]
     each = bool(constraint.binders)
+    shape: tuple[ir.Dim, ...] = ()
+    body: ir.Expr | None = constraint.body
     if each:
+        shape = variable.shape
         body = whole(constraint.body, constraint.binders)
-    else:
-        body = constraint.body
-    if body is None or variable.net is not None or body.shape != (variable.shape if each else ()):
+    if body is None or variable.net is not None or body.shape != shape:
         return None
     parts = terms(body)
     varying = [t for t in parts if ir.variables_of(t.core)]
     fixed = [t for t in parts if not ir.variables_of(t.core)]
-    if len(varying) == 1:
-        factor = multiplier(varying[0], constant)
-    else:
-        factor = None
-    if not factor or not all(is_fixed(t.expr) for t in fixed):
+    if len(varying) != 1 or not all(is_fixed(t.expr) for t in fixed):
+        return None
+    factor = multiplier(varying[0], constant)
+    if not factor:
         return None
     core = varying[0].core
     level = _level(fixed, factor, constant)
     if is_variable(core, variable.name) and constraint.kind == "le" and (each or not core.shape):
-        bound = level if level is not None else _array(fixed, factor)
-        return _bound(variable, bound, factor > 0)
+        if level is None:
+            return _bound(variable, _array(fixed, factor), factor > 0)
+        return _bound(variable, level, factor > 0)
     if level is None:
         return None
     if constraint.kind == "eq":
@@ -74,27 +75,29 @@ def _level(fixed: list[Term], factor: float, constant: Constant) -> float | None
 
 def _array(fixed: list[Term], factor: float) -> ir.Expr | None:
     """The bound of the varying part as an array, or None if it is a number."""
-    turned = [t.times(-1 if factor > 0 else 1, (Factor("div", const(abs(factor))),)) for t in fixed]
-    if any(t.core.shape for t in fixed):
-        return joined(turned, fixed[0].place)
-    return None
+    if not any(t.core.shape for t in fixed):
+        return None
+    sign = 1
+    if factor > 0:
+        sign = -1
+    return joined([t.times(sign, (Factor("div", const(abs(factor))),)) for t in fixed], fixed[0].place)
 
 
 def _bound(
     variable: ir.Variable, level: float | ir.Expr | None, above: bool
 ) -> tuple[str, ir.VectorSet] | None:
-    """The set of arrays whose entries have this upper or lower bound."""
+    """The set of arrays whose entries have this upper bound (``above``) or lower bound."""
     if level is None:
         return None
-    ends = (-inf, level) if above else (level, inf)
-    return variable.name, _made("box", ends, variable)
+    if above:
+        return variable.name, _made("box", (-inf, level), variable)
+    return variable.name, _made("box", (level, inf), variable)
 
 
 def _level_set(
     variable: ir.Variable, core: ir.Expr, level: float, each: bool
 ) -> tuple[str, ir.VectorSet] | None:
-    """The set on which an atom of the variable is at most a number, for all entries together or for
-    each."""
+    """The set on which an atom of the variable, or (``each``) of every entry, is at most a number."""
     for simple in _registry.all().values():
         for form, arguments in simple.levels.items():
             if simple.entrywise < each or bool(core.shape) != each:
@@ -106,15 +109,17 @@ def _level_set(
 
 
 def _around(domain: ir.VectorSet, centre: ir.Expr | None) -> ir.VectorSet:
-    """The set moved by a vector; for bounds of each entry, the bounds are moved."""
+    """The set translated by a vector; a set of bounds on each entry has its bounds translated."""
     if centre is None:
         return domain
-    name = f"{domain.name} around {centre.name if isinstance(centre, ir.Param) else 'a point'}"
+    point = "a point"
+    if isinstance(centre, ir.Param):
+        point = centre.name
+    name = f"{domain.name} around {point}"
     if not _registry.all()[domain.family].entrywise:
         return dataclasses.replace(domain, name=name, centre=centre)
-    return dataclasses.replace(
-        domain, name=name, args=tuple(make("add", centre, a, span=centre.span) for a in domain.args)
-    )
+    args = tuple(make("add", centre, bound, span=centre.span) for bound in domain.args)
+    return dataclasses.replace(domain, name=name, args=args)
 
 
 def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
@@ -132,11 +137,18 @@ def _entries(domain: ir.VectorSet, constant: Constant) -> Interval | None:
 
 
 def _made(family: str, values: tuple[float | ir.Expr, ...], variable: ir.Variable) -> ir.VectorSet:
-    shown = ", ".join(_shown(value) for value in values)
-    args = tuple(value if isinstance(value, ir.Expr) else const(value) for value in values)
-    return ir.VectorSet(
-        name=f"{family}({shown})" if values else family, family=family, args=args, shape=variable.shape
-    )
+    """The set of a family with the given arguments, for arrays of the variable's shape."""
+    name = family
+    if values:
+        name = f"{family}({', '.join(_shown(value) for value in values)})"
+    args = tuple(_expression(value) for value in values)
+    return ir.VectorSet(name=name, family=family, args=args, shape=variable.shape)
+
+
+def _expression(value: float | ir.Expr) -> ir.Expr:
+    if isinstance(value, ir.Expr):
+        return value
+    return const(value)
 
 
 def _shown(value: float | ir.Expr) -> str:
@@ -152,22 +164,33 @@ def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir
 
     Bounds that another set implies are dropped.
     """
-    entrywise = [_registry.all()[s.family].entrywise for s in sets]
-    others = tuple(s for s, each in zip(sets, entrywise, strict=True) if not each)
-    within = [where for s in others if (where := _entries(s, constant)) is not None]
-    bounds = [(s, _entries(s, constant)) for s, each in zip(sets, entrywise, strict=True) if each]
-    bounds = [(s, where) for s, where in bounds if where is None or not any(u.inside(where) for u in within)]
-    boxes = [s for s, _ in bounds]
+    others = [s for s in sets if not _registry.all()[s.family].entrywise]
+    implied = [interval for s in others if (interval := _entries(s, constant)) is not None]
+    boxes: list[ir.VectorSet] = []
+    lows: list[ir.Expr] = []
+    highs: list[ir.Expr] = []
+    for s in sets:
+        if not _registry.all()[s.family].entrywise:
+            continue
+        interval = _entries(s, constant)
+        if interval is None:
+            low, high = _ends(s)
+        elif any(other.inside(interval) for other in implied):
+            continue
+        else:
+            low, high = const(interval.lo), const(interval.hi)
+        boxes.append(s)
+        lows.append(low)
+        highs.append(high)
     if len(boxes) < 2:
         return (*boxes, *others)
-    ends = [(const(where.lo), const(where.hi)) if where is not None else _ends(s) for s, where in bounds]
-    low, high = _extreme("max", [lo for lo, _ in ends]), _extreme("min", [hi for _, hi in ends])
     name = ", ".join(s.name for s in boxes)
-    return (dataclasses.replace(boxes[0], name=name, family="box", args=(low, high)), *others)
+    args = (_extreme("max", lows), _extreme("min", highs))
+    return (dataclasses.replace(boxes[0], name=name, family="box", args=args), *others)
 
 
 def _ends(domain: ir.VectorSet) -> tuple[ir.Expr, ir.Expr]:
-    """The bounds of each entry as they are written."""
+    """The bounds of each entry, as written in the model."""
     low, high = domain.args or (const(0.0), const(inf))
     return low, high
 
@@ -182,4 +205,6 @@ def _extreme(op: str, values: Sequence[ir.Expr]) -> ir.Expr:
         tightest = min(numbers, default=inf)
     if not arrays:
         return const(tightest)
-    return reduce(lambda a, b: make(op, a, b), arrays if abs(tightest) == inf else [*arrays, const(tightest)])
+    if abs(tightest) < inf:
+        arrays.append(const(tightest))
+    return reduce(lambda a, b: make(op, a, b), arrays)

@@ -1,4 +1,4 @@
-"""A simple set moved by a vector; each of its functions comes from that of the set."""
+"""A simple set translated by a vector; each of its functions comes from the function of the set."""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ def as_given(*args: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Normals:
-    """Generators of a normal cone: minus the unit vectors where ``low``, the unit vectors where
-    ``high``, and ``rows``.
+    """Generators of a normal cone.
 
-    low, high  the entries that a bound of their own holds, from below, from above; of the variable's shape
-    rows       the gradients of the other active conditions, (conditions, entries)
-    equation   these are equations, whose multiples of either sign are normals
-    whole      the cone has no other generators
+    low       mask of the entries at their own lower bound; minus their unit vectors are generators
+    high      mask of the entries at their own upper bound; their unit vectors are generators
+    rows      the gradients of the other active conditions, (conditions, entries), as generators
+    equation  whether these conditions are equations; then minus the rows are generators too
+    whole     whether the cone has no other generators
     """
 
     low: torch.Tensor
@@ -43,44 +43,37 @@ class Normals:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimpleSet(Domain):
-    """A family of closed convex sets C; ``Domain`` says for which values of its arguments it has
-    points.
+    """A family of closed convex sets C; ``Domain`` describes the arguments for which C has points.
 
-    name             as models write it, also its key in the registry
-    meaning          its formula
-    arguments        names of its arguments, the last arguments of every function (numbers, or
-                     tensors where the set has arrays)
-    project          (v, *prepared) -> the nearest point of C
-    in_steps         (v, steps, *prepared) -> the w in C with the least sum of (w - v)^2 / steps,
-                     one step > 0 per entry: where a
-                     gradient step of these sizes leads; None where it is not known, or ``project``
-                     does it (``entrywise``)
-    prepare          (*arguments) -> what ``project`` takes, computed once per solve
-    contains         (w, *arguments, tolerance) -> whether w is within ``tolerance`` of satisfying
-                     every condition
-    tangent          (s, w, *arguments, tolerance) -> the nearest direction to s in C's tangent cone
-                     at w, which is s less its
-                     nearest normal; a condition within ``tolerance`` of its bound counts as active
-    support          (s, *arguments) -> max over w in C of s.w
-    entries          (*arguments) -> an interval that holds every entry of every point; arguments
-                     may be known by intervals too
-    bounded          (*intervals) -> whether C is bounded, of arguments in these intervals that are
-                     finite numbers
-    length           (shape, *intervals) -> the largest |w|_2 over C, inf where it is none or not
-                     known; else from ``entries``
-    cone             (cones, w, *arguments) states that w is in C (see ``library.cones``)
-    normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of
-                     conditions active within ``tolerance``
-    entrywise        C is a product of intervals, one per entry
-    round            C is a ball of the
-                     Euclidean norm around 0
-    cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n
-                     weights can be
-    levels           how canonical models write C as a constraint: an atom f -> the arguments of the
-                     set of all w with f(w) <= t,
-                     where t >= 0
-    tex              how mathematics writes it: its arguments by number, and ``<shape>``
-    cite             where the projection is from
+    Every function takes the arguments of the set last; they are numbers, or tensors if the set has
+    array arguments. A condition within ``tolerance`` of its bound is active.
+
+    name       the name in models and in the registry
+    meaning    the formula
+    arguments  names of the arguments
+    project    (v, *prepared) -> the nearest point of C
+    in_steps   (v, steps, *prepared) -> the w in C with the least sum of (w - v)^2 / steps, the result
+               of a gradient step with one size > 0 per entry; None if it is not known, or if
+               ``project`` computes it, as for an ``entrywise`` set
+    prepare    (*arguments) -> the arguments of ``project``, computed once per solve
+    contains   (w, *arguments, tolerance) -> whether w violates no condition by more than ``tolerance``
+    tangent    (s, w, *arguments, tolerance) -> the direction in C's tangent cone at w that is nearest
+               to s; it is s minus the nearest normal
+    normals    (w, *arguments, tolerance) -> the generators of C's normal cone at w
+    support    (s, *arguments) -> max over w in C of s.w
+    entries    (*arguments) -> an interval that contains every entry of every point; an argument may be
+               an interval too
+    bounded    (*intervals) -> whether C is bounded for all finite arguments in the intervals
+    length     (shape, *intervals) -> the largest |w|_2 over C, or inf; by default from ``entries``
+    cone       (cones, w, *arguments) states that w is in C (see ``library.cones``)
+    entrywise  whether C is a product of intervals, one per entry
+    round      whether C is a ball of the Euclidean norm around 0
+    cap        (n, *arguments) -> the largest that one of n weights can be, for a set of weights w >= 0
+               with sum 1
+    levels     constraints that define C in canonical models: by the atom f, a function of t >= 0 that
+               gives the arguments of the set of all w with f(w) <= t
+    tex        the mathematical notation, with the arguments by number and ``<shape>``
+    cite       source of the projection
     """
 
     name: str
@@ -108,7 +101,9 @@ class SimpleSet(Domain):
     def signature(self) -> str:
         """The set as models write it: ``ball(radius)``. A set of weights is written with its index,
         ``simplex(K)``."""
-        names = (*(("K",) if self.cap is not None else ()), *self.arguments)
+        names = self.arguments
+        if self.cap is not None:
+            names = ("K", *names)
         if names:
             return f"{self.name}({', '.join(names)})"
         return self.name
@@ -131,25 +126,30 @@ class SimpleSet(Domain):
         return self.tangent(s, w, *arguments, tolerance=tolerance).norm()
 
     def longest(self, shape: tuple[float, ...], *intervals: Interval) -> float:
-        """The largest Euclidean norm of an array of this shape in C, of arguments in these intervals;
-        inf: none, or not known."""
+        """The largest Euclidean norm of an array of this shape in C, or inf if none is known.
+
+        intervals  intervals of the arguments of C
+        """
         if self.length is not None:
             return self.length(shape, *intervals)
-        most, entries = self.entries(*intervals).mag, math.prod(shape)
+        most = self.entries(*intervals).mag
+        entries = math.prod(shape)
         if inf in (most, entries):
             return inf
         return most * math.sqrt(entries)
 
 
 def bounds(x: Any, largest: bool) -> float:
-    """The smallest and largest entry of a number, an array, or the values in an interval."""
+    """The largest or the smallest entry of a number, an array, or the values in an interval."""
     if isinstance(x, Interval):
         if largest:
             return x.hi
         return x.lo
     if not hasattr(x, "max"):
         return float(x)
-    return float(x.max() if largest else x.min())
+    if largest:
+        return float(x.max())
+    return float(x.min())
 
 
 def everywhere(w: torch.Tensor, holds: bool) -> torch.Tensor:

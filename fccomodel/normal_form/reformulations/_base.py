@@ -29,7 +29,7 @@ def unknown(node: ir.Expr) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a reformulation adds for each place where it is applied.
+    """The variables and terms that a reformulation adds for each place where it is applied.
 
     variables   variables per member of the family around the place
     blocks      tracked expectations per member of that family

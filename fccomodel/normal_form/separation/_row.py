@@ -65,7 +65,7 @@ class Row:
         return self.binder in free and len(free) > 1
 
     def over(self, body: ir.Expr, kind: Reduction | None = None) -> ir.Reduce:
-        """The same reduction (or one of another kind) of another body."""
+        """The reduction (or one of another kind) with another body."""
         return (kind or self.kind).over(self.node, body)
 
     def alike(self, body: ir.Expr) -> ir.Expr:

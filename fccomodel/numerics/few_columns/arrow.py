@@ -39,7 +39,7 @@ LARGEST_EQUATIONS = 200
 LARGEST_SHARED = 600
 #: Smallest column counts that are tried as those of t.
 TRIED_COUNTS = 8
-#: Relative difference below which a row counts as a multiple of another.
+#: Relative difference below which a row is a multiple of another.
 SAME_DIRECTION = 1e-13
 #: Seconds of an iteration for each number of the vectors u. All rates are of one core at 2.5 GHz.
 NUMBER_S = 4e-9
@@ -60,8 +60,8 @@ SCALING_ROUNDS = 3
 class Local(NamedTuple):
     """Inequalities that involve a t_c.
 
-    which  their numbers
-    of     for each, its c
+    which  the numbers of the inequalities
+    of     the number c of each inequality's t_c
     a      coefficients of t_c, (k, rows)
     g      multiples of the vectors u of t_c, (j, rows)
     """
@@ -73,7 +73,11 @@ class Local(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Inequalities without a t_c: their numbers ``which``, and the vector u of each."""
+    """Inequalities without a t_c.
+
+    which   the numbers of the inequalities
+    vector  the number of each inequality's vector u
+    """
 
     which: np.ndarray
     vector: np.ndarray
@@ -197,7 +201,7 @@ class Arrow:
 
 
 def arrow(program: ConeProgram) -> Arrow | None:
-    """The program as one with few shared variables, or None if it has not this form."""
+    """The program as one with few shared variables, or None if it does not have this form."""
     if any(kind not in ("zero", "nonneg") for kind, *_ in program.cones) or not program.cones:
         return None
     equal = np.repeat([kind == "zero" for kind, *_ in program.cones], [size for _, size, _ in program.cones])
@@ -236,7 +240,7 @@ def _with(
 
 
 def _long(A: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
-    """Which rows have entries in many of the columns ``few``."""
+    """A mask of the rows that have entries in many of the columns ``few``."""
     return (_pattern(A) @ few.astype(float)) > LONGEST_ROW
 
 
@@ -292,7 +296,7 @@ def _parts(
     inequalities  A and b of A z <= b
     equations     E and e of E z = e
     objective     P and q of z' P z / 2 + q' z
-    few           which columns are entries of t
+    few           mask of the columns that are entries of t
     order         see Arrow
     width         see Arrow
     """

@@ -26,7 +26,7 @@ REGULARISATION = 1e-13
 STEP_SHARE = 0.995
 #: Iterations without progress after which the method ends, if the accepted accuracy is reached.
 IDLE_IF_ACCEPTED = 2
-#: The same if it is not reached.
+#: Iterations without progress after which the method ends, if the accepted accuracy is not reached.
 IDLE = 4
 
 
@@ -44,18 +44,22 @@ class Step:
     """The linear equations of one iteration for weights d of the rows, factored for any right sides."""
 
     def __init__(self, parts: Arrow, d: np.ndarray) -> None:
-        self.parts, self.d, self.p = parts, d, len(parts.shared)
+        self.parts = parts
+        self.d = d
+        self.p = len(parts.shared)
         EX, self.ET = parts.equal
-        S, self.tops = self._of_x(), EX
+        S = self._of_x()
+        self.tops = EX
         if self.ET is not None:
             self.tops = EX + parts.pulled(self._by_vector(np.einsum("aic,ijc->ajc", self.ET, self.v)))
         p, ne = self.p, len(EX)
         K = np.zeros((p + ne, p + ne))
-        K[:p, :p], K[p:, :p], K[:p, p:] = S, self.tops, self.tops.T
+        K[:p, :p] = S
+        K[p:, :p] = self.tops
+        K[:p, p:] = self.tops.T
         if self.ET is not None:
-            K[p:, p:] = -np.tensordot(
-                self.ET, np.einsum("ijc,ajc->aic", self.inverse, self.ET), ((1, 2), (1, 2))
-            )
+            solved = np.einsum("ijc,ajc->aic", self.inverse, self.ET)
+            K[p:, p:] = -np.tensordot(self.ET, solved, ((1, 2), (1, 2)))
         above = np.arange(p + ne) < p
         sizes = np.abs(K.diagonal())
         smallest = np.where(above, REGULARISATION, 1.0)
@@ -67,11 +71,12 @@ class Step:
     def _of_x(self) -> np.ndarray:
         """The matrix of the equations of x, after each t_c is eliminated.
 
-        Sets ``v``, the change of t_c for a unit of x along each of its vectors u, (k, j, c).
+        It sets ``v``, the change of t_c for a unit of x along each of t_c's vectors u, (k, j, c).
         """
         parts = self.parts
         which, of, a, g = parts.local
-        (size, count), turns = parts.own.shape, len(parts.place)
+        size, count = parts.own.shape
+        turns = len(parts.place)
         d = self.d[which]
         B = parts.held.copy()
         C = np.zeros((size, turns, count))
@@ -100,12 +105,18 @@ class Step:
         S = torch.from_numpy(parts.quadratic.copy())
         for i in range(turns):
             for j in range(i + 1):
-                W = np.bincount(of, d * ahead[i] * ahead[j], count) + (0.0 if bent is None else bent[i, j])
+                W = np.bincount(of, d * ahead[i] * ahead[j], count)
+                if bent is not None:
+                    W = W + bent[i, j]
                 if i == j:
-                    w[parts.ties[i][1]] += W[parts.ties[i][0]]
-                elif (both := np.flatnonzero((parts.place[i] >= 0) & (parts.place[j] >= 0))).size:
-                    one, other = (parts.U[:, torch.from_numpy(parts.place[k, both])] for k in (i, j))
-                    X = one * torch.from_numpy(W[both]) @ other.T
+                    those, vectors = parts.ties[i]
+                    w[vectors] += W[those]
+                    continue
+                both = np.flatnonzero((parts.place[i] >= 0) & (parts.place[j] >= 0))
+                if both.size:
+                    left = parts.U[:, torch.from_numpy(parts.place[i, both])]
+                    right = parts.U[:, torch.from_numpy(parts.place[j, both])]
+                    X = left * torch.from_numpy(W[both]) @ right.T
                     S += X + X.T
         V = parts.U * torch.from_numpy(np.sqrt(w))
         return (S + V @ V.T).numpy()
@@ -118,13 +129,15 @@ class Step:
         return weights
 
     def __call__(self, f: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """dz and dy with (P + A'dA) dz + E'dy = f and E dz = r; and A dz."""
+        """The dz and dy with (P + A'dA) dz + E'dy = f and E dz = r, and A dz."""
         parts, p = self.parts, self.p
         ft = f[p:].reshape(parts.own.shape)
         top = f[:p] + parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
         inner = np.einsum("ijc,jc->ic", self.inverse, ft)
-        low = r if self.ET is None else r - np.tensordot(self.ET, inner)
-        right = torch.from_numpy(self.scale * np.concatenate([top, low]))
+        bottom = r
+        if self.ET is not None:
+            bottom = r - np.tensordot(self.ET, inner)
+        right = torch.from_numpy(self.scale * np.concatenate([top, bottom]))
         solution = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
         dx, dy = solution[:p], solution[p:]
         along = parts.along(dx)
@@ -136,7 +149,7 @@ class Step:
     def refined(
         self, f: np.ndarray, r: np.ndarray, times: int = REFINEMENTS
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same, with iterative refinement."""
+        """The solution with iterative refinement, at most ``times`` times."""
         parts = self.parts
         dz, dy, Adz = self(f, r)
         before = math.inf
@@ -147,8 +160,10 @@ class Step:
             if not STEP_RESIDUAL < residual < 0.5 * before:
                 break
             before = residual
-            more = self(rest_f, rest_r)
-            dz, dy, Adz = dz + more[0], dy + more[1], Adz + more[2]
+            more_dz, more_dy, more_Adz = self(rest_f, rest_r)
+            dz = dz + more_dz
+            dy = dy + more_dy
+            Adz = Adz + more_Adz
         return dz, dy, Adz
 
 
@@ -193,10 +208,13 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
     wanted, accepted = accuracy
     now = best = _begin(parts)
     done, stalled = 0, 0
-    least, product = now.off, math.inf
+    least, least_product = now.off, math.inf
     with np.errstate(all="ignore"):
         while max(best.off) > wanted and done < ITERATIONS:
-            if stalled >= (IDLE if max(best.off) > accepted else IDLE_IF_ACCEPTED):
+            patience = IDLE_IF_ACCEPTED
+            if max(best.off) > accepted:
+                patience = IDLE
+            if stalled >= patience:
                 break
             if seconds is not None and time.perf_counter() - began > seconds:
                 break
@@ -207,11 +225,17 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
             done += 1
             if not np.isfinite(now.off).all():
                 break
-            nearer = now.off[2] > wanted and float(now.s @ now.u) < 0.9 * product
-            gains = nearer or any(wanted < one < 0.9 * low for one, low in zip(now.off, least, strict=True))
-            stalled, product = 0 if gains else stalled + 1, min(product, float(now.s @ now.u))
+            product = float(now.s @ now.u)
+            gains = now.off[2] > wanted and product < 0.9 * least_product
+            for error, before in zip(now.off, least, strict=True):
+                gains = gains or wanted < error < 0.9 * before
+            stalled += 1
+            if gains:
+                stalled = 0
+            least_product = min(least_product, product)
             least = (min(now.off[0], least[0]), min(now.off[1], least[1]), min(now.off[2], least[2]))
-            best = now if max(now.off) < max(best.off) else best
+            if max(now.off) < max(best.off):
+                best = now
     return _result(parts, best, _status(max(best.off), wanted, accepted), done)
 
 
@@ -219,7 +243,9 @@ def _status(error: float, wanted: float, accepted: float) -> str:
     """Clarabel's word for a point with this relative error."""
     if error <= wanted:
         return "Solved"
-    return "AlmostSolved" if error <= accepted else "Unknown"
+    if error <= accepted:
+        return "AlmostSolved"
+    return "Unknown"
 
 
 def _begin(parts: Arrow) -> Point:
@@ -233,7 +259,7 @@ def _begin(parts: Arrow) -> Point:
 
 
 def _inside(s: np.ndarray) -> np.ndarray:
-    """The entries, moved by one number if need be, so that all are positive."""
+    """The entries, all increased by one number if some of them are not positive."""
     least = -s.min(initial=0.0)
     if least < -1e-8 * (1 + np.abs(s).max(initial=0.0)):
         return s
@@ -241,19 +267,21 @@ def _inside(s: np.ndarray) -> np.ndarray:
 
 
 def _next(parts: Arrow, now: Point) -> Point:
-    """One predictor-corrector step: the reach of the predictor decides how much to centre."""
+    """One predictor-corrector step; the further the predictor can go, the less it is centred."""
     z, s, u, y, primal, equal, dual, _ = now
-    m, step = max(len(s), 1), Step(parts, u / s)
+    m = max(len(s), 1)
+    step = Step(parts, u / s)
 
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The Newton step whose linearised complementarity removes ``product``, refined ``times`` times."""
         over = product / s
         dz, dy, Adz = step.refined(-dual - parts.back(step.d * primal - over), -equal, times)
-        moved = primal + Adz
-        return dz, -moved, step.d * moved - over, dy
+        shift = primal + Adz
+        return dz, -shift, step.d * shift - over, dy
 
     _, ds, du, _ = towards(s * u, 0)
-    mean, reach = float(s @ u) / m, min(_reach(s, ds), _reach(u, du))
+    mean = float(s @ u) / m
+    reach = min(_reach(s, ds), _reach(u, du))
     after = float((s + reach * ds) @ (u + reach * du)) / m
     centred = min(max(after / mean, 0.0), 1.0) ** 3 * mean
     dz, ds, du, dy = towards(s * u + ds * du - centred, REFINEMENTS)
@@ -267,22 +295,33 @@ def _reach(s: np.ndarray, ds: np.ndarray) -> float:
 
 
 def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Point:
-    """An iterate with its residuals, and its relative errors."""
-    Pz, pulled = parts.P @ z, parts.back(u) + parts.E.T @ y
-    Az, Ez = parts.times(z), parts.E @ z
-    primal, equal, dual = Az + s - parts.b, Ez - parts.e, Pz + parts.q + pulled
-    size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Az, s, Ez, parts.b, parts.e)), 1.0)
-    off = max(float(np.abs(primal).max(initial=0.0)), float(np.abs(equal).max(initial=0.0))) / size
-    size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Pz, pulled, parts.q)), 1e-12)
-    value, bound = 0.5 * z @ Pz + parts.q @ z, -0.5 * z @ Pz - parts.b @ u - parts.e @ y
+    """An iterate with its residuals and its relative errors."""
+    Pz = parts.P @ z
+    Az = parts.times(z)
+    Ez = parts.E @ z
+    pulled = parts.back(u) + parts.E.T @ y
+    primal = Az + s - parts.b
+    equal = Ez - parts.e
+    dual = Pz + parts.q + pulled
+    primal_size = max(_largest(Az, s, Ez, parts.b, parts.e), 1.0)
+    dual_size = max(_largest(Pz, pulled, parts.q), 1e-12)
+    value = 0.5 * z @ Pz + parts.q @ z
+    bound = -0.5 * z @ Pz - parts.b @ u - parts.e @ y
     gap = abs(float(value - bound)) / max(min(abs(float(value)), abs(float(bound))), parts.unit)
-    return Point(z, s, u, y, primal, equal, dual, (off, float(np.abs(dual).max(initial=0.0)) / size, gap))
+    off = (_largest(primal, equal) / primal_size, _largest(dual) / dual_size, gap)
+    return Point(z, s, u, y, primal, equal, dual, off)
+
+
+def _largest(*vectors: np.ndarray) -> float:
+    """The largest size of an entry."""
+    return max(float(np.abs(vector).max(initial=0.0)) for vector in vectors)
 
 
 def _result(parts: Arrow, best: Point, status: str, done: int) -> Result:
     """A point in the units and the order of the original program."""
     duals = np.concatenate([best.u, best.y]) * parts.sides / parts.unit
-    kept, z = parts.order >= 0, np.zeros(np.count_nonzero(parts.order >= 0))
-    z[parts.order[kept]] = duals[kept]
+    original = parts.order >= 0
+    z = np.zeros(np.count_nonzero(original))
+    z[parts.order[original]] = duals[original]
     value = (0.5 * best.z @ (parts.P @ best.z) + parts.q @ best.z) / parts.unit
     return Result(status, parts.unscaled(best.z), z, float(value), done)

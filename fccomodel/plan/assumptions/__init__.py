@@ -1,4 +1,6 @@
-"""What theorems assume of a problem: each assumption by name, and how it is decided for a model."""
+"""Assumptions of theorems about a problem: each assumption by name, and the test that decides it for a
+model.
+"""
 
 from __future__ import annotations
 

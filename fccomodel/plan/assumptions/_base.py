@@ -1,4 +1,4 @@
-"""What an assumption is, what was found about it, and the parts of a problem that it speaks of."""
+"""The records of an assumption, of a finding about it, and of the parts of a problem."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ NEAR = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Whether an assumption holds for a model: why in the model's own words, or what it lacks.
+    """Whether an assumption holds for a model: the reason in the model's own words, or the missing
+    property.
 
     standing  how far that can be trusted: proved, bounded from data, estimated, assumed
     subject   the part of the model that decides, as its text; ``span`` is its place
@@ -65,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Assumption:
-    """One clause of theorems.
+    """An assumption, as theorems state it.
 
     meaning  a clause that follows "it needs"
     decide   (setting) -> finding
@@ -123,7 +124,7 @@ class Block:
 
     @property
     def words(self) -> str:
-        """What f is, in the model's words."""
+        """The function f in the model's words."""
         if self.label != "objective":
             return f"the penalty of {self.label}"
         return short(self.text)
@@ -143,7 +144,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Setting:
-    """A problem in the form that an algorithm works on, and what is known of it.
+    """A problem in the form that an algorithm solves, with the known facts about it.
 
     normal    its normal form, every kink smoothed that can be
     analysis  of the problem as
@@ -179,8 +180,9 @@ class Setting:
 
     @cached_property
     def see(self) -> Analysis:
-        """The analysis of the reformulated problem; that of the user's own where no variable is added
-        or bounded."""
+        """The analysis of the reformulated problem, or of the user's problem if no variable is added or
+        bounded.
+        """
         if dict(self.reformed.variables) == dict(self.problem.variables):
             return self.analysis
         return dataclasses.replace(
@@ -287,7 +289,7 @@ def short(text: str, width: int = 60) -> str:
 
 
 def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
-    """The same facts, said to hold as far as some others do."""
+    """The facts, with the certainty of some other facts."""
     ground = tuple(ground)
     worst = max(g.standing for g in ground)
 
@@ -339,7 +341,7 @@ def compact(where: Interval) -> Interval:
 
 
 def boxed(problem: ir.Problem) -> ir.Problem:
-    """The same with every variable in a bounded box besides its own sets."""
+    """The problem with every variable in a bounded box, besides its own sets."""
     box = ir.VectorSet(name="range seen", family="box", args=(const(-FAR), const(FAR)))
     variables = {
         name: dataclasses.replace(v, sets=(*v.sets, dataclasses.replace(box, shape=v.shape)))
@@ -352,7 +354,7 @@ def boxed(problem: ir.Problem) -> ir.Problem:
 def holds(
     why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject: str = "", span: Span = NOWHERE
 ) -> Finding:
-    """It holds, as far as the weakest of some facts."""
+    """The finding that an assumption holds, with the certainty of the weakest of some facts."""
     worst = max([standing, *(f.standing for f in facts)])
     return Finding(holds=True, why=why, standing=worst, subject=subject, span=span)
 
@@ -363,7 +365,7 @@ def lacks(what: str, subject: str = "", span: Span = NOWHERE, fix: str = "", pra
 
 
 def assumed(facts: Iterable[Fact]) -> list[str]:
-    """What some facts take on trust, in words."""
+    """In words, what some facts assume without proof."""
     reasons: dict[str, None] = {}
     seen: set[int] = set()
     stack = list(facts)
@@ -378,7 +380,7 @@ def assumed(facts: Iterable[Fact]) -> list[str]:
 
 
 def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span, str]:
-    """Where a property is lost, in words, the place, and what to write there instead."""
+    """In words, the place where a property is lost, and advice what to write there."""
     if not failures:
         return derivation.first(see, failures), NOWHERE, ""
     return derivation.first(see, failures), derivation.written(failures[0][0]).span, failures[0][2]

@@ -1,4 +1,4 @@
-"""What theorems assume of the inner functions g_i, the tracked expectations."""
+"""Assumptions of theorems about the inner functions g_i, the tracked expectations."""
 
 from __future__ import annotations
 
@@ -107,9 +107,12 @@ def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
 
 
 def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
-    """A g with kinks is not smooth. No theorem here has an envelope inside an expectation; it is run
-    in practice where what is left is smooth: what the envelopes are met by, and what they are made
-    of."""
+    """The finding for a g with kinks, which is not smooth.
+
+    No theorem here has an envelope inside an expectation. The algorithm is run in practice if the problem
+    is smooth after the replacement: the functions that take the envelopes, and those of which the envelopes
+    are made.
+    """
     after, once = replaced(setting, g.expr), f"once {kink} is replaced by its Moreau envelope"
     text = setting.reformed.text(g.expr)
     if not after.smooth:

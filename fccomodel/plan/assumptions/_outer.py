@@ -1,4 +1,4 @@
-"""What theorems assume of the outer functions f_i."""
+"""Assumptions of theorems about the outer functions f_i."""
 
 from __future__ import annotations
 
@@ -84,8 +84,9 @@ def prox(setting: Setting) -> Finding:
 
 
 def _prox(setting: Setting, block: Block) -> Finding:
-    """Its own envelope where that is known; else a smooth function with envelopes in the place of its
-    kinks."""
+    """The envelope of the function if it is known; otherwise a smooth function with envelopes instead of
+    its kinks.
+    """
     f = block.f
     after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner})
     if not f.weakly_convex and not after.made:
@@ -238,15 +239,18 @@ def bounded_divergence(setting: Setting) -> Finding:
 
 
 def conjugates(setting: Setting) -> Smoother:
-    """What outer functions are by their conjugates, and those that have no such form."""
+    """The outer functions by their conjugates, and the outer functions that have no such form."""
     smoother = Smoother(constant_values(setting.problem, setting.bound), inside=False, curves=True)
     smoother(setting.normal.rest)
     return smoother
 
 
 def conjugate_prox(setting: Setting) -> Finding:
-    """A y for each block, moved by half squares: smooth functions of expectations are convex ones of
-    what is affine in them."""
+    """Whether the conjugates of all outer functions have a prox that can be computed.
+
+    Then each block can have a y that is regularised by half squares. A smooth function of expectations is a
+    convex function of expressions that are affine in them.
+    """
     smoother = conjugates(setting)
     for node, reason in smoother.bent:
         text = setting.reformed.text(node)
@@ -260,7 +264,7 @@ def conjugate_prox(setting: Setting) -> Finding:
 
 
 def maxima(setting: Setting) -> Finding:
-    """Whether every kink outside expectations is that of a maximum, whose dual domain is the simplex."""
+    """Whether every kink outside expectations is a kink of a maximum, whose dual domain is the simplex."""
     made = [s for s in setting.normal.smoothed if not s.inner]
     for s in made:
         if not (isinstance(s.function, Largest) and s.function.kind.extreme):

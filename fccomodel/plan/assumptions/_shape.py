@@ -1,4 +1,4 @@
-"""What theorems assume of a problem's make-up: its sums, its levels, its blocks."""
+"""Assumptions of theorems about the structure of a problem: its sums, its levels, its blocks."""
 
 from __future__ import annotations
 
@@ -183,8 +183,9 @@ def _largest_of_risks(node: ir.Expr, is_family: bool) -> ir.Expr | None:
 
 
 def blocks_partition_rows(setting: Setting) -> Finding:
-    """Every tracked expectation is over the rows of one table, those of a group in each block, or over
-    all of them."""
+    """Whether every tracked expectation is over the rows of one table: the rows of a group for each block,
+    or all rows.
+    """
     table = None
     for term in setting.normal.terms:
         for mean, text in zip(term.means, term.inner, strict=True):

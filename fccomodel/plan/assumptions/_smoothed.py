@@ -1,5 +1,4 @@
-"""What is known of an expression once its kinks are replaced by their Moreau envelopes: analysed after
-the replacement."""
+"""Facts about an expression after its kinks are replaced by their Moreau envelopes."""
 
 from __future__ import annotations
 
@@ -56,10 +55,12 @@ class Replaced:
 def replaced(
     setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | None = None, *, inside: bool = False
 ) -> Replaced:
-    """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever
-    they are known.
-    ``inside``: what is met by envelopes is taken to stay away from the ends of roots, logarithms
-    and fractions."""
+    """An expression of the reformed problem with envelopes wherever they are known.
+
+    holes   the intervals of the expression's holes
+    inside  whether arguments with envelopes are assumed to stay away from the ends of the domains of
+            roots, logarithms and fractions
+    """
     shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
     moving = {
         name: ir.Var(name=f"value of {name}", shape=shapes.get(name, ())) for name in holes or {}
@@ -104,7 +105,7 @@ def replaced(
 
 
 def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
-    """What an envelope is of: of a maximum over a set, its members."""
+    """The arguments of an envelope: for a maximum over a set, the members."""
     args = node.args
     return tuple(
         a.body if isinstance(a, ir.Reduce) and isinstance(node.original, ir.Reduce) else a for a in args
@@ -112,8 +113,7 @@ def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
 
 
 def _range(node: Smoothed, free: Callable[[ir.Expr], Facts]) -> Interval:
-    """Where an envelope lies: between the least and the largest value of its function, whatever that
-    is of."""
+    """The range of an envelope: between the least and the largest value of its function."""
     parts: Sequence[ir.Expr | None] = node.original.children
     if node.argument is not None:
         parts = [node.argument]

@@ -1,4 +1,4 @@
-"""What theorems assume of the problem as a whole: its constraints, domain, curvature, and regularisers."""
+"""Assumptions of theorems about the whole problem: its constraints, domain, curvature, and regularisers."""
 
 from __future__ import annotations
 

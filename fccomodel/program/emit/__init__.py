@@ -1,4 +1,4 @@
-"""From the values of a program to its text, and the data that it reads."""
+"""Printing: from the values of a program to its text, and to the data that it reads."""
 
 from fccomodel.program.emit.program import Program, emit
 

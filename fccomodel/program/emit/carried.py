@@ -1,4 +1,6 @@
-"""Functions and classes whose source a program carries: what is tested here is the text that runs there."""
+"""Functions and classes whose source is copied into programs, so that the tested code is the code that
+runs.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,10 @@ Carried = Callable[..., Any]
 
 
 def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> list[Carried]:
-    """Functions and classes and all that they name, each after what it names; without those that stand
-    ``elsewhere`` in the program."""
+    """Functions and classes and everything that they name, each after the names that it uses.
+
+    Names that are ``elsewhere`` in the program are left out.
+    """
     ordered: dict[Carried, None] = {}
     seen = set(elsewhere)
 

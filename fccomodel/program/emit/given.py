@@ -40,12 +40,12 @@ class GivenGradient(Gradient):
         return function("step", about, self.lines, STEP_ARGUMENTS)
 
     def statements(self) -> list[str]:
-        """From the scores up to their adjoints."""
+        """The statements from the scores to their adjoints."""
         printer, pulls, slopes = self.printer, self.steps.pulls, self.slopes()
         printer.names.claim("given")
-        met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
+        pulled = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
         valued = all(not v.op.silent or v.op.name == "draw" for v in below([self.steps.root]).values())
-        printer.print([*met, *slopes, *([self.steps.root] if valued else [])])
+        printer.print([*pulled, *slopes, *([self.steps.root] if valued else [])])
         contributions = printer.contributions(pulls)
         kept = [self.keep("y", slope, slope) for slope in slopes]
         if self.steps.state.dual:
@@ -75,7 +75,7 @@ class GivenGradient(Gradient):
         return [f"return {value}, {{{adjoints}}}, {{{entries(self.lowered.layout)}}}"]
 
     def estimate(self, val: Val) -> str:
-        """The call that moves an estimate where the batch has what it estimates."""
+        """The call that moves an estimate, if the batch has rows of its block."""
         if not val.attrs["name"]:
             return super().estimate(val)
         value, *positions = val.args

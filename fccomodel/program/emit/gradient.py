@@ -67,14 +67,14 @@ class Gradient:
         return ""
 
     def statements(self) -> list[str]:
-        """From the scores up to the gradient."""
+        """The statements from the scores to the gradient."""
         pulls, slopes = self.steps.pulls, self.slopes()
         if self.steps.state.dual:
             moved = slopes
         else:
             moved = []
-        met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
-        self.printer.print([*met, *moved])
+        pulled = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
+        self.printer.print([*pulled, *moved])
         contributions = self.printer.contributions(pulls)
         kept = [self.keep("c", slope, slope) for slope in moved]
         kept += [
@@ -161,7 +161,7 @@ class Gradient:
     # ------------------------------------------------------------------------------------- the loop
     @property
     def form(self) -> Form:
-        """What the loop over blocks asks for."""
+        """The functions that the loop over blocks needs."""
         surrogate, inequalities = bool(self.lowered.plan.surrogates), self.lowered.inequalities
         values = {"oracles": self.oracles(), "surrogate": surrogate, "inequalities": inequalities}
         return Form(

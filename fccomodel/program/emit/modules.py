@@ -184,8 +184,10 @@ class Kept:
 
 
 def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
-    """What a program's data have besides for the nets that it takes as they stand; F0608 where
-    torch.export cannot write one."""
+    """The data of a program for nets that have no text, as torch.export writes them.
+
+    Raises F0608 if torch.export cannot write a net.
+    """
     for name, one in kept.items():
         try:
             written = _exported(one)
@@ -200,8 +202,9 @@ def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
 
 
 def _exported(kept: Kept) -> bytes:
-    """A module as torch.export writes it, of any number of rows; what is read back has its values in
-    either precision."""
+    """A module as torch.export writes it, for any number of rows; when read, it has its values in either
+    precision.
+    """
     module, file = copy.deepcopy(kept.module).float().cpu(), io.BytesIO()
     rows = kept.rows(5)
     sizes = torch.export.Dim("rows")

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """Calls of one net at one parameter vector go through it as one batch, those with a gradient apart.
+    """Calls of one net at one parameter vector, which are made as one batch.
+
+    Calls with a gradient are a batch of their own.
 
     together  by each call's id, all of its batch
     taped     the ids of calls with a gradient
@@ -27,7 +29,7 @@ class Calls:
 
     @classmethod
     def of(cls, graph: Graph, pulls: Iterable[Pull]) -> Calls:
-        """Those of a graph whose gradient is made of ``pulls``."""
+        """The calls of a graph whose gradient consists of ``pulls``."""
         taped = frozenset(pull.source.id for pull in pulls if pull.source.op is net)
         groups: dict[tuple[int, str, bool], list[Val]] = {}
         for val in graph.vals:

@@ -1,5 +1,4 @@
-"""What the functions of a program share: printers, the model's own lines as comments, names that are
-taken."""
+"""Helpers for all functions of a program: printers, the model's lines as comments, reserved names."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ def printer_of(lowered: LoweredSteps, state: State, prepared: Prepared | None = 
 
 
 def taken(lowered: LoweredSteps) -> list[str]:
-    """Names that a function's lines cannot have, beside those that mean something in every program:
-    what it calls after the model's names."""
+    """Names of the model's own parts, which the lines of a function cannot use as names."""
     nets = (f"net_{name}" for name in lowered.bound.nets)
     envelopes = dict.fromkeys([*(s.name for s in lowered.normal.smoothed), "inner"])
     smoothed = (f"{stem}_{name}" for name in envelopes for stem in ("slope", "envelope"))

@@ -26,7 +26,9 @@ SLICE = 1 << 18
 
 @dataclass(eq=False)
 class Prepared:
-    """What depends on the data alone: computed once, kept as attributes of ``data``, shared by functions."""
+    """Values of the data alone: computed once, stored as attributes of ``data``, and used by all
+    functions.
+    """
 
     lines: list[str] = field(default_factory=list)
 
@@ -98,8 +100,11 @@ class Printer:
                 self.statement(val, inside, asked)
 
     def needed(self, roots: Iterable[Val]) -> list[Val]:
-        """The roots and all they need, each after what it needs: its arguments, its value before, and
-        those of the calls of a net that are made with it."""
+        """The roots and all values that they need, each after the values that it needs.
+
+        A value needs its arguments, its value at the previous iterate, and the arguments of all calls of a
+        net that are made with it.
+        """
         asked = below(roots)
         while extra := [self.before[i] for i in asked if i in self.before and self.before[i].id not in asked]:
             asked |= below(extra)
@@ -134,7 +139,7 @@ class Printer:
             self.uses[root.id] = self.uses.get(root.id, 0) + 2
 
     def statement(self, val: Val, inside: list[Val], asked: set[int]) -> None:
-        """The statement of one value, unless it stands in that of another or in what is prepared."""
+        """The statement of one value, unless it is printed inside another value or is prepared."""
         if val.id in self.texts or val.op.python or val.op is hyper or val.static:
             return
         if val.op is chunked or val.op is swept:
@@ -171,7 +176,7 @@ class Printer:
         self.lines.append(f"{line}  # {comment}" if comment else line)
 
     def slices(self, val: Val, inside: list[Val]) -> None:
-        """A loop over slices of one axis, as a function of the slice; what it names is known nowhere else."""
+        """A loop over slices of one axis, as a function of the slice; the names of its lines are local."""
         axis, (body,) = val.attrs["axis"], val.args
         self.names.counters.setdefault(axis.name, 1)
         needed = of_slice(body)
@@ -208,7 +213,7 @@ class Printer:
         return list(dict.fromkeys(self.texts[i] for i in outer))
 
     def loop(self, val: Val, function: str, given: list[str], here: list[Val]) -> str:
-        """What becomes of the values of all slices: one after another, or their mean."""
+        """The text that combines the values of all slices: one after another, or their mean."""
         axis, (body,) = val.attrs["axis"], val.args
         width = max(
             (math.prod([*(a.size for a in v.axes if a.kind != "chunk"), *v.event]) for v in here), default=1
@@ -269,14 +274,14 @@ class Printer:
         return f"{self.ref(val, axes, len(event))}.expand({shape_text(axes, event)})"
 
     def filled(self, shape: str, number: str) -> str:
-        """A tensor of one number, as w has them; of what is prepared, as the data have."""
+        """A tensor of one number, of the type of w, or of the data in prepared lines."""
         alone = f"torch.full({shape}, {number}, dtype=data.dtype, device=data.device)"
         if self.preparing:
             return alone
         return f"w.new_full({shape}, {number})"
 
     def estimate(self, val: Val) -> str:
-        """What the estimator makes of a minibatch value."""
+        """The text of the estimate of a minibatch value."""
         assert self.estimator is not None, "this function has no estimates"
         return self.estimator(val)
 
@@ -314,8 +319,9 @@ class Printer:
 
 
 def of_slice(body: Val) -> set[int]:
-    """What a slice of a loop computes, by its ids: all that its value is made of, but for what other
-    loops give."""
+    """The ids of the values that a slice of a loop computes; the results of other loops are not among
+    them.
+    """
     seen: set[int] = set()
     stack = [body]
     while stack:

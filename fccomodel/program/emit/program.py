@@ -57,14 +57,18 @@ class Envelope:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """``text`` is a complete Python program that imports torch and the standard library alone;
-    ``data`` is what it reads from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256``
-    may hold. ``layout`` says where each variable lies in the flat vector w, ``penalties`` what each
-    constraint became, ``smoothed`` the other envelopes by the names of their centres. ``estimates``
-    are those of inner expectations, by their names in the program. ``runtime`` are those parts of
-    the text that tell nothing of the model: its loop, what comes after it, the command line.
-    ``shares``: what each rank has, of a program of several. ``modules`` are the nets that have no
-    text: a run inside Python takes them as they stand, a file as torch.export writes them."""
+    """A complete Python program that imports only torch and the standard library, and its data.
+
+    text       the text of the program
+    data       the arrays of the file ``DATA_FILE`` beside it; ``DATA_SHA256`` may have the file's SHA-256
+    layout     the slice of each variable in the flat vector w
+    penalties  the penalty of each constraint
+    smoothed   the other smoothed functions, by the names of their centres
+    estimates  the estimates of inner expectations, by their names in the program
+    runtime    the parts of the text that do not depend on the model: its loop, the report, the command line
+    modules    the nets that have no text: a run in Python uses the modules, a file their torch.export
+    shares     the share of the rows of each rank, if there are several ranks
+    """
 
     text: str
     data: Mapping[str, Any]
@@ -158,7 +162,7 @@ def emit(lowered: Lowered) -> Program:
 
 
 def _asked(lowered: Lowered, name: str, default: str) -> str:
-    """Where, or by what, the program was asked to run, or the default if nobody said."""
+    """The machine setting that the program was asked to use, or the default."""
     value = lowered.plan.options.get(name, ("auto", ""))[0]
     if value == "auto":
         return default

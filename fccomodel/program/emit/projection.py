@@ -100,7 +100,7 @@ class Projection:
         return ["if isinstance(step, float):", f"    {plain}", "else:", f"    {metric}"]
 
     def arguments(self, name: str, domain: ir.VectorSet, record: sets.SimpleSet) -> list[str]:
-        """What the projection takes, as text: numbers, and arrays kept with the initial values."""
+        """The arguments of the projection as texts: numbers, and arrays stored with the initial values."""
         values = [self.value(a) for a in domain.args]
         if reason := record.empty(self.lowered.layout[name][2], *values):
             refuse(errors.empty_set(name, domain, reason), source=self.lowered.problem.source)
@@ -115,7 +115,7 @@ class Projection:
         return texts
 
     def around(self, key: str, centre: ir.Expr | None) -> tuple[str, str]:
-        """What is taken from a variable before a map around a point, and added after it."""
+        """The texts that subtract a point from a variable before a map, and that add it after the map."""
         if centre is None:
             return "", ""
         text, array = centred(self.lowered, key, centre)

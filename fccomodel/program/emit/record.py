@@ -1,4 +1,6 @@
-"""The record in which a program hands its loop what it defines, and the runtime that it carries for that."""
+"""The record by which a program passes its functions to its loop, and the runtime that the program
+carries.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ class Record:
 
     @property
     def after(self) -> dict[str, Carried]:
-        """What may come after the loop."""
+        """The functions for the work after the loop."""
         finishing: dict[str, Carried] = {"finish": finish.finish, "one_pass": finish.one_pass}
         affordable = self.lowered.whole is not None and self.lowered.whole.affordable
         if (
@@ -155,7 +157,7 @@ class Record:
 
     @property
     def passes(self) -> list[str]:
-        """The names of the functions for full passes, those that the program has."""
+        """The names of the functions for full passes that the program has."""
         if self.lowered.whole:
             whole = ["whole", "all_blocks"]
         else:

@@ -48,16 +48,18 @@ MANY = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class LookedUp:
-    """What draws alone decide: arrays of the data at drawn places, and rows beside one another.
-    ``texts``: name and text for T steps by the value's id, in order; ``inside``: the ids of those,
-    and of draws, that nothing else takes."""
+    """Values that depend only on draws: arrays of the data at drawn places, and rows beside one another.
+
+    texts   name and text of each value for T steps, by the value's id, in order
+    inside  the ids of these values, and of draws, that no other value uses
+    """
 
     texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     inside: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, graph: Graph, roots: Iterable[Val], names: Names, staying: Collection[str]) -> LookedUp:
-        """Those of a graph; arrays that stay in their files are read step by step."""
+        """The values of a graph; arrays that stay in their files are left out and read step by step."""
         known, texts = dict[int, str](), dict[int, tuple[str, str]]()
         for val in graph.vals:
             args = [known.get(a.id, "") for a in val.args]
@@ -81,9 +83,12 @@ class LookedUp:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The draws of a step, made for many at once with what is ``looked`` up by them, and handed to
-    each as its ``batch``; ``fetches``: rows that a source gives for a seed of the step's own, which
-    is drawn where rows are ``changing`` from one draw to the next."""
+    """The draws of a step, which are made for many steps at once and passed to each step as its ``batch``.
+
+    looked    the values that are looked up by the draws
+    fetches   rows that a source gives for a seed of the step
+    changing  whether the rows differ from one draw to the next; then each step draws a seed
+    """
 
     draws: list[Val]
     shares: Shares | None = None
@@ -192,7 +197,7 @@ def sizes(val: Val) -> tuple[int, ...]:
 
 
 def way(n: int) -> str:
-    """What makes passes over so many."""
+    """The function that makes passes over n elements."""
     if n > MANY:
         return "counted"
     return "epochs"

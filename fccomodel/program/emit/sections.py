@@ -21,6 +21,7 @@ from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.program import errors, starts
 from fccomodel.program.emit import fetching, flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
+from fccomodel.program.emit.hooked import HookedNet
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
@@ -133,12 +134,29 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     return "\n\n\n".join(
         [
             "# ---- nets: functions of their flat parameters and their inputs",
-            *([source(flatnet.batched)] if {*kinds.values()} - {layers.LayeredNet} else []),
+            source(flatnet.batched),
             *map(source, dict.fromkeys(kinds.values())),
             *at_hand,
             *made,
+            *hooks(kinds),
         ]
     )
+
+
+def hooks(kinds: Mapping[str, type]) -> list[str]:
+    """The class for gradients by ``backward()``, and how it is put to use; steps do not need it."""
+    names = [name for name, kind in kinds.items() if kind in (flatnet.FlatNet, layers.LayeredNet)]
+    if not names:
+        return []
+    lines = [
+        "# For gradients by backward(), with hooks as those of DistributedDataParallel, take away the `# `:",
+        "# no_grad = torch.no_grad",
+        *(
+            f"# net_{n} = HookedNet(net_{n}, torch.nn.parallel.DistributedDataParallel(net_{n}.module))"
+            for n in names
+        ),
+    ]
+    return [source(HookedNet), "\n".join(lines)]
 
 
 def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
@@ -294,8 +312,10 @@ def centres(lowered: Lowered) -> str:
 
 
 def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
-    """What ranks do together, around the loop's own functions. Raises F0616 for steps that are made of
-    full passes alone."""
+    """The functions that ranks run together, around the loop's own functions.
+
+    Raises F0616 for steps that consist of full passes only.
+    """
     if lowered.shares is None:
         return ""
     algorithm = lowered.plan.algorithm_record

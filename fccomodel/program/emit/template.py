@@ -147,10 +147,15 @@ def report(
     run_class: str = "BlockRun",
     fetched: bool = False,
 ) -> str:
-    """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes
-    after that; ``mapped``: some of its arrays stay in their file; ``ranks``: it is a program of
-    several; ``device``, ``backend``: where and by what it runs unless its command line says
-    otherwise; ``fetched``: some of its rows are drawn."""
+    """The section at the end of a program.
+
+    solve    the name of the function to call if no work follows the loop
+    mapped   whether some arrays stay in their file
+    ranks    whether the program is one of several processes
+    device   the device, unless the command line has another
+    backend  the backend, unless the command line has another
+    fetched  whether some rows are drawn from a source
+    """
     text = REPORT.replace("{silent}", SILENT if ranks else "").replace(
         "{keeper}", "KeeperOfAll" if ranks else "FileKeeper"
     )

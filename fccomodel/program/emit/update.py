@@ -12,7 +12,9 @@ from fccomodel.program.operations.estimates import track
 
 
 def update(lowered: Lowered, projection: Projection, elsewhere: Collection[Carried]) -> str:
-    """The algorithm's functions, with what they call that does not stand ``elsewhere`` in the program."""
+    """The functions of the algorithm, and those that they call if they are not ``elsewhere`` in the
+    program.
+    """
     algorithm = lowered.plan.algorithm_record
     functions = carried([*estimating(lowered), *chosen(lowered, projection).values()], elsewhere)
     head = f"# ---- one step of {algorithm.title}: {algorithm.theorem}"

@@ -82,7 +82,7 @@ class Composition:
 
     @property
     def form(self) -> Form:
-        """What the loop over vectors asks for."""
+        """The functions that the loop over vectors needs."""
         length = max((c.stop for c in self.steps.components), default=0)
         values: dict[str, Any] = {"components": length, "squares": self.squares}
         values |= {"samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}

@@ -392,9 +392,9 @@ def _layout(state: GivenState, plan: Plan) -> Layout:
 
 def presence(state: GivenState, val: Val) -> Val:
     """1 where a batch has rows of all that a value is made of, else 0: along the value's axes."""
-    g, met = state.graph, {axis for v in below([val]).values() for axis in v.axes}
+    g, axes = state.graph, {axis for v in below([val]).values() for axis in v.axes}
     present = g.const(1.0)
-    for axis in sorted(met & state.weights.keys(), key=lambda a: a.order):
+    for axis in sorted(axes & state.weights.keys(), key=lambda a: a.order):
         weight = state.weights[axis]
         reduced = [a for a in weight.axes if a not in val.axes]
         if reduced:

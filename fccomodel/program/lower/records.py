@@ -54,7 +54,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """One binder of a reduction.
+    """A binder of a reduction in a program.
 
     binder    the binder
     axis      the axis of its elements; None if they lie along another binder's axis

@@ -220,7 +220,7 @@ class Together:
         return list(order.values())
 
     def needed_first(self, val: Val) -> Iterator[Val]:
-        """The old values whose new ones must be made before that of ``val``."""
+        """The old values whose new values must be made before the new value of ``val``."""
         if val.id in self.earlier:
             yield self.earlier[val.id]
             return

@@ -1,4 +1,4 @@
-"""What an operation of the target program is, and the values with named axes that operations make.
+"""The base of the operations of programs, and values with named axes.
 
 A value is laid out as ``[axes in order ..., event dims ...]``. An axis is one binder made concrete:
 every element, a minibatch of them, or a chunk of a full pass.
@@ -35,7 +35,7 @@ Axes = tuple[Axis, ...]
 
 @dataclass(eq=False, kw_only=True)
 class Val:
-    """One value: an operation on other values.
+    """A value of a program: an operation on other values.
 
     varying  depends on a decision variable through differentiable operations
     static   depends on the bound data alone
@@ -73,7 +73,7 @@ class Pull:
 
 
 class Builder(Algebra[Val]):
-    """What makes values: see ``Graph``."""
+    """The interface of ``Graph`` that makes values."""
 
     @abstractmethod
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
@@ -85,7 +85,7 @@ class Reverse(Protocol):
 
     @property
     def graph(self) -> Builder:
-        """What the derivative is built with."""
+        """The interface for building derivatives."""
 
     def give(self, val: Val, adjoint: Val) -> None:
         """Adds to the adjoint of a value."""
@@ -126,7 +126,7 @@ class Writer(Protocol):
         """The text of a value, lined up with axes and a number of event dims."""
 
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
-        """The same as a tensor that has all of these axes and dims."""
+        """The text of a tensor that has all of some axes and dims."""
 
     def filled(self, shape: str, number: str) -> str:
         """A tensor of one number, whose shape is given as a text."""
@@ -139,7 +139,7 @@ class Writer(Protocol):
 
 
 class Op:
-    """One operation; a subclass's docstring is its meaning, and its only object stands in the graph.
+    """An operation; a subclass's docstring is its meaning, and its only object is used in graphs.
 
     name           in messages
     arguments      their names; ``xs...`` stands for any number of them
@@ -199,7 +199,7 @@ class Op:
         return not self.changing and all(a.static for a in args) and (bool(args) or self.source)
 
     def fault(self, val: Val) -> str:
-        """What is wrong with a value that its arguments and attributes' types do not say, or nothing."""
+        """The fault of a value beyond its arguments and the types of its attributes, or an empty text."""
         return ""
 
     # ----------------------------------------------------------------------------------------- text
@@ -212,7 +212,7 @@ class Op:
         return ""
 
     def stem(self, val: Val) -> str:
-        """What a value's name begins with."""
+        """The first part of a value's name."""
         return "t1"
 
     # ----------------------------------------------------------------------------------- derivative
@@ -247,7 +247,7 @@ def along(axes: Axes) -> str:
 
 
 def dims(val: Val, over: Iterable[Axis]) -> str:
-    """Where some axes of a value lie, as a torch ``dim``."""
+    """The torch ``dim`` of some axes of a value."""
     places = sorted(val.axes.index(a) for a in over)
     if len(places) == 1:
         return str(places[0])

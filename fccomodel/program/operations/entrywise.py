@@ -40,7 +40,7 @@ def differentiable(atom: atoms.Atom, val: Val) -> list[Val]:
 
 
 def truth(val: Val) -> bool:
-    """Its text is a truth value: a comparison's, or the product of such values."""
+    """Whether the text is a truth value: a comparison, or a product of truth values."""
     if val.op is not entrywise:
         return False
     return atom_of(val.attrs["atom"]).boolean or val.attrs["atom"] == "mul" and all(map(truth, val.args))

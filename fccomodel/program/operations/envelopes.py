@@ -36,8 +36,11 @@ def value_lines(envelope: MoreauEnvelope) -> list[str]:
 
 
 def with_lam(envelope: MoreauEnvelope, result: str) -> list[str]:
-    """The statements that return a result, after those that name what it is written in: the smoothing
-    parameter ``lam``, the moved argument ``x``, and ``width``, lam times the scale of f."""
+    """The statements that return a result, after statements that define its names.
+
+    The names are the smoothing parameter ``lam``, the shifted argument ``x``, and ``width``, which is lam
+    times the scale of f.
+    """
     lines = [f"lam = {lam_text(envelope)}"]
     if MOVED in result:
         lines.append(f"x = {bare(MOVED)}")

@@ -1,5 +1,6 @@
-"""What a step keeps from one to the next: estimates, centres of smoothing, weights of the worst
-members of a family."""
+"""Values that a step keeps for the next step: estimates, centres of smoothing, weights of the worst
+members of a family.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +26,11 @@ from fccomodel.program.operations.reductions import merged
 
 
 class Track(Op):
-    """The estimate u that a minibatch value moves, of the blocks at some positions (``log``: both by
-    their logarithms); without a ``name``, what is extrapolated from the value. Its derivative is
-    that of ``through``, or else of the value itself."""
+    """The estimate u that a minibatch value moves, for the blocks at some positions.
+
+    With ``log`` the value and the estimate are logarithms. Without a ``name`` it is the extrapolation of
+    the value. The derivative passes through ``through``, or else through the value.
+    """
 
     name, arguments = "track", ("value", "positions...")
     attributes, defaults = {"name": str, "through": Val | None, "log": bool}, {"through": None, "log": False}
@@ -42,8 +45,9 @@ class Track(Op):
         return val.attrs["name"] or "g1"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
-        """By their logarithms, d log u is g/u d log g; the weight of an estimate that was left far
-        behind is at most e^30."""
+        """For logarithms, d log u is g/u d log g; the weight is at most e^30 for an estimate that is far
+        too small.
+        """
         g, through = to.graph, val.attrs["through"] or val.args[0]
         if val.attrs["log"]:
             ratio = g.apply("min", g.apply("sub", through, val), g.const(30.0))

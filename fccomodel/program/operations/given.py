@@ -1,4 +1,4 @@
-"""What a step is handed by a training loop that somebody else owns: rows, their weights, scores."""
+"""Values that the training loop of a user passes to a step: rows, their weights, scores."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class TakeValue(Op):
         return args[1].axes
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
-        """The array without its first dim, which is that of the rows."""
+        """The event of the array without its first dim, the dim of the rows."""
         return args[0].event[1:]
 
     def fault(self, val: Val) -> str:

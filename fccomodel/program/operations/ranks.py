@@ -37,7 +37,7 @@ class Once(Op):
         return False
 
     def combines(self, val: Val) -> bool:
-        """It combines the values of all ranks."""
+        """Whether it combines the values of all ranks: always."""
         return True
 
     def text(self, writer: Writer, val: Val) -> str:

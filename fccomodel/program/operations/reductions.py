@@ -37,7 +37,7 @@ class Reduce(Op):
     attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
-        """The axes that stay, those of a mask among them."""
+        """The axes of the result, with the axes of a mask."""
         body, *options = args
         kept = union([body, *(options[-1:] if attrs["masked"] else [])])
         return tuple(a for a in kept if a not in attrs["over"])
@@ -138,9 +138,12 @@ class PiecewiseRuns(Op):
 
 
 class Cumulated(Op):
-    """Cumulative sums of rows (``log``: of exponentials, by their logarithms), of those up to each or
-    ``after`` it, in ``groups`` (their rows as an array of the data) if it is named; then that of no
-    row."""
+    """Cumulative sums of rows, and the sum over no row at the end.
+
+    log     whether they are logarithms of sums of exponentials
+    after   whether a sum is over the rows after each row, not up to it
+    groups  name of the array with the groups within which rows are summed, if any
+    """
 
     name, arguments = "cumulated", ("rows",)
     attributes = {"event": Event, "log": bool, "after": bool, "groups": str | None}

@@ -75,7 +75,7 @@ class Segment(Op):
             to.give(arg, g.apply("mul", adjoint, lengths))
 
     def back(self, val: Val) -> dict[str, Any]:
-        """What the transpose takes."""
+        """The arguments of the transpose."""
         (arg,) = val.args
         return {**val.attrs, "axes": arg.axes, "event": arg.event, "onto": val.axes}
 

@@ -52,15 +52,14 @@ class Param(Op):
 
 
 class KeptShare(Op):
-    """The share of an array of the data that a pass takes: 1, but less in an evaluation of some rows
-    alone."""
+    """The share of the rows of an array that a pass uses: 1, or less if only some rows are evaluated."""
 
     name, attributes = "kept_share", {"key": str, "size": int}
     source = python = True
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
-        """The length of the array over the number of its rows in full."""
+        """The length of the array over its full number of rows."""
         return f"(len(data.{val.attrs['key']}) / {val.attrs['size']})"
 
 
@@ -76,19 +75,21 @@ class Hyper(Op):
 
 
 class Variable(Op):
-    """A decision variable; ``previous``: at the iterate before."""
+    """A decision variable, at the current iterate or, with ``previous``, at the one before it."""
 
     name, attributes, defaults = "var", {"name": str, "event": Event, "previous": bool}, {"previous": False}
     inline = True
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
-        """True at the current iterate."""
+        """Whether it is at the current iterate."""
         return not attrs["previous"]
 
     def text(self, writer: Writer, val: Val) -> str:
-        """A view of its piece of the flat vector ``w`` or ``w_prev``."""
+        """A view of the variable's part of the flat vector ``w`` or ``w_prev``."""
         start, stop, shape = writer.layout[val.attrs["name"]]
-        vector = "w_prev" if val.attrs["previous"] else "w"
+        vector = "w"
+        if val.attrs["previous"]:
+            vector = "w_prev"
         whole = len(writer.layout) == 1
         if shape == ():
             return f"{vector}[{start}]"
@@ -101,11 +102,13 @@ class Variable(Op):
         return f"{text}.view({', '.join(map(str, shape))})"
 
     def stem(self, val: Val) -> str:
-        """The name of the variable."""
-        return val.attrs["name"] + ("_prev" if val.attrs["previous"] else "")
+        """The name of the variable, with ``_prev`` for the previous iterate."""
+        if val.attrs["previous"]:
+            return f"{val.attrs['name']}_prev"
+        return val.attrs["name"]
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
-        """The adjoint is a part of the gradient."""
+        """The adjoint becomes a part of the gradient."""
         to.pull(val.attrs["name"], val, adjoint)
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
@@ -122,13 +125,13 @@ class Variable(Op):
 
 
 class Component(Op):
-    """Entries of the vector u that stands for F, from ``start`` on."""
+    """Entries of the vector u of estimates of F, from ``start`` on."""
 
     name, attributes = "component", {"start": int, "axes": tuple[Axis, ...], "event": Event}
     constant = "autograd goes through it"
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
-        """It is an estimate, which the derivative reaches."""
+        """Whether the derivative passes through it: always, since it is an estimate."""
         return True
 
     def text(self, writer: Writer, val: Val) -> str:
@@ -168,12 +171,12 @@ class Along(Op):
     constant = DATA
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
-        """The axis of its numbers."""
+        """The axis of the positions."""
         return (attrs["axis"],)
 
 
 class Arange(Along):
-    """Positions along an axis with all its elements; ``key``: of the array that is read at them."""
+    """All positions along an axis; ``key`` is the name of the array that is read at them."""
 
     name = "arange"
     source = True
@@ -188,8 +191,10 @@ class Arange(Along):
 
 
 class Chunk(Along):
-    """Positions along a slice of an axis; ``key``: of the array that is read at them, whose length is
-    theirs."""
+    """Positions along a slice of an axis.
+
+    ``key`` is the name of the array that is read at them; it has one row per position.
+    """
 
     name = "chunk"
     silent = "it is the argument of a function of the slice"
@@ -203,7 +208,8 @@ class Take(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         """The rows of the stored array."""
-        array, (rows,) = f"data.{val.attrs['key']}", val.args
+        array = f"data.{val.attrs['key']}"
+        (rows,) = val.args
         if len(rows.axes) == 1:
             return f"{array}.index_select(0, {writer.ref(rows)})"
         return f"{array}[{writer.ref(rows)}]"
@@ -218,9 +224,13 @@ class Take(Op):
         """The column's name with the names of the axes."""
         key = val.attrs["key"]
         stem = key.split("_", 1)[-1]
-        if not stem.isidentifier():  # the second array of a set of one letter
+        # A second array of a set with a name of one letter has no name after the underscore.
+        if not stem.isidentifier():
             stem = key
-        return stem + (along(val.axes) if val.event else along(val.axes) or "_")
+        suffix = along(val.axes)
+        if not suffix and not val.event:
+            suffix = "_"
+        return stem + suffix
 
 
 class Fetch(Op):
@@ -244,7 +254,7 @@ class Fetch(Op):
 
 
 class Cell(Op):
-    """A number for each combination of ids, out of an array of the data."""
+    """The numbers of an array of the data at combinations of positions."""
 
     name, arguments, attributes = "cell", ("ids...",), {"key": str}
     source = True

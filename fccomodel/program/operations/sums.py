@@ -132,8 +132,10 @@ class LogMean(Over):
 
 
 class Raised(Op):
-    """Exponentials along an axis, with what they belong to: means of them under different masks share
-    these. ``skips``: places along the axis that no mean has."""
+    """Exponentials along an axis, from which means under different masks are computed.
+
+    ``skips`` are places along the axis that no mean contains.
+    """
 
     name, arguments, attributes = "raised", ("exponents", "skips..."), {"over": tuple[Axis, ...]}
     constant = FULL_PASS

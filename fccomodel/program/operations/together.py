@@ -45,11 +45,11 @@ class At(Op):
     constant = DERIVED
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
-        """The axes of the argument without that of the iterates."""
+        """The axes of the argument without the axis of the iterates."""
         return tuple(a for a in args[0].axes if a is not attrs["axis"])
 
     def fault(self, val: Val) -> str:
-        """A fault if the argument is that of one iterate."""
+        """A fault if the argument belongs to one iterate."""
         if val.args[0].axes[:1] == (val.attrs["axis"],):
             return ""
         return "its argument is of one iterate"
@@ -96,7 +96,7 @@ class Joined(Op):
 
 
 class Part(Op):
-    """Those values along an axis, from ``start`` on, that make up an axis of their own."""
+    """A part of the values along an axis, from ``start`` on, as an axis of its own."""
 
     name, arguments, attributes = "part", ("joined",), {"axis": Axis, "onto": Axis, "start": int}
     constant = DERIVED
@@ -121,7 +121,7 @@ class Part(Op):
         return f"{writer.ref(whole)}[{', '.join([*[':'] * whole.axes.index(axis), place])}]"
 
     def stem(self, val: Val) -> str:
-        """The argument's name with that of the part."""
+        """The name of the argument with the name of the part."""
         return (
             val.args[0].op.stem(val.args[0]).removesuffix(f"_{val.attrs['axis'].name}")
             + f"_{val.attrs['onto'].name}"

@@ -76,7 +76,7 @@ MANY_CONSTRAINTS = "the gradients of its constraints are too many"
 
 @dataclass(frozen=True, kw_only=True)
 class Examined:
-    """What curvature says of a point.
+    """The results of the second-order test of a point.
 
     better  a feasible point that is better, or None
     why     why curvature was not examined; "" if it was
@@ -284,8 +284,10 @@ class _Search:
         return eigen(basis.T @ columns, basis)
 
     def _lanczos(self, *, convex: bool) -> Iterator[Spectrum]:
-        """From the gradient, whose Krylov space has the steps of conjugate gradients, and from a
-        random direction."""
+        """Lanczos's method from the gradient and from a random direction.
+
+        The Krylov space of the gradient contains the steps of conjugate gradients.
+        """
         starts = [self.slope]
         if not convex:
             starts.append(self.random.standard_normal(self.system.d))

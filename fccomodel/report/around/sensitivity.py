@@ -1,6 +1,8 @@
-"""The derivative of the optimal value in a param: that of the Lagrangian, at the optimum and its
-multipliers (the envelope theorem: P. Milgrom, I. Segal, Envelope theorems for arbitrary choice sets,
-Econometrica 70, 2002)."""
+"""The derivative of the optimal value in a param.
+
+It is the derivative of the Lagrangian at the optimum and its multipliers (the envelope theorem: P. Milgrom,
+I. Segal, Envelope theorems for arbitrary choice sets, Econometrica 70, 2002).
+"""
 
 from __future__ import annotations
 

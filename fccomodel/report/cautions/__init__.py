@@ -1,8 +1,8 @@
 """Cautions: facts about the data and the options that a reader should know before trusting an answer.
-Each file here is one caution and is found automatically.
 
-A caution is no error: the problem that was solved is the one that was asked for. It stands beside
-the verdict. On ordinary data there is none.
+Every module of this package with a record ``Caution`` is one caution. A caution is not an error: the
+problem that was solved is the given one. Cautions are shown next to the verdict; ordinary data have
+none.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ LOOKED = 20_000_000
 
 
 class Warned(NamedTuple):
-    """One sentence for the reader, and the name of its caution."""
+    """A sentence for the reader, and the name of its caution."""
 
     name: str
     message: str

@@ -27,8 +27,10 @@ def find(subject: Subject) -> Iterator[str]:
 
 
 def _repeats(table: BoundTable) -> int:
-    """How many rows are equal to an earlier one in every column; 0 where the rows are whole numbers,
-    or too many to compare."""
+    """The number of rows that are equal to an earlier row in every column.
+
+    It is 0 if all rows have whole numbers, or if there are too many rows to compare.
+    """
     columns = list(table.columns.values())
     size = sum(values.size for values in columns)
     if (

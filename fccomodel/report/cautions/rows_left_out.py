@@ -26,7 +26,7 @@ def find(subject: Subject) -> Iterator[str]:
 
 
 def _reason(drop: Mapping[str, Any]) -> str:
-    """How many rows were left out, and why."""
+    """The number of rows that were left out, and the reason."""
     columns = drop.get("columns")
     if not columns:
         return f"{drop['rows']:,}: {drop['reason']}"

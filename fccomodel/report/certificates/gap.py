@@ -1,5 +1,6 @@
-"""How far a point's objective can be above the optimum of a convex problem, by a proved lower bound
-from the Lagrangian.
+"""An upper bound on the difference between a point's objective and the optimum of a convex problem.
+
+The optimum is bounded from below by the Lagrangian.
 
 With multipliers nu (>= 0 for inequalities), s a subgradient of ``L = f + nu.c`` at w up to
 ``missed``, H the constant Hessian of the quadratic parts of L, and n normals of the simple sets X
@@ -70,7 +71,7 @@ BEYOND = "numbers at this point are beyond those of double precision"
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """How far a point's objective can be from the optimum.
+    """An upper bound on the difference between a point's objective and the optimum.
 
     value     an upper bound of the minimised objective less its optimum; None if nothing is proved
     why       what is missing for a proof
@@ -452,7 +453,9 @@ def _near(
 
 
 def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:
-    """How far the simple sets' parts of a gradient are from normals, and the gradient without them."""
+    """The distances of the simple sets' parts of a gradient from normals, and the gradient without these
+    parts.
+    """
     if not system.projected:
         return 0.0, lagrangian
     missed = sum(past(system, name, normal) for name, _, normal in system.normals(lagrangian))

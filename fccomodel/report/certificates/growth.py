@@ -29,8 +29,10 @@ PASSES_PER_VARIABLE = 3
 
 @dataclass(eq=False, kw_only=True)
 class _Grown(Parts):
-    """The objective with other terms for the parts that are at least ``least + c |u - u_0|``: for each
-    ``c u^2 / (2 L)``, whose curvature is that of G, and nothing for the rest.
+    """The objective with other terms for its parts that are at least ``least + c |u - u_0|``.
+
+    Each such part becomes ``c u^2 / (2 L)``, whose curvature is the curvature of G. The other parts become
+    0.
 
     rest   ``least`` for each of these parts, and all other parts as they are
     """

@@ -104,7 +104,7 @@ def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array,
 
 
 def past(system: System, name: str, normals: list[torch.Tensor]) -> float:
-    """How far the given vectors are from the normal cone at w: the largest n.(x - w) over the sets."""
+    """The distance of given vectors n from the normal cone at w: the largest n.(x - w) over the sets."""
     pairs = zip(system.sets_of(name), normals, strict=True)
     return sum(
         max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum()))

@@ -95,7 +95,7 @@ class Kink:
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A node with what is around it.
+    """A node and its surroundings.
 
     rows     inside an expectation
     nested   inside another kink

@@ -84,14 +84,14 @@ class Squares:
         return _compressed(matrix, np.concatenate([self.offset, self.constant[used], np.zeros(len(kept))]))
 
     def compressed(self) -> Squares:
-        """The same problem with at most one dense row more than unknowns."""
+        """An equivalent problem with at most one dense row more than unknowns."""
         if self.tangent is not None or not self.dense:
             return self
         matrix, offset = _compressed(np.asarray(self.matrix), self.offset)
         return replace(self, matrix=matrix, offset=offset)
 
     def scaled(self, scale: Array) -> Squares:
-        """The same problem in z / scale, without its groups."""
+        """The problem in the unknowns z / scale, without its groups."""
         matrix: Linear
         if isinstance(self.matrix, np.ndarray):
             matrix = self.matrix * scale
@@ -100,7 +100,7 @@ class Squares:
         return replace(self, matrix=matrix, rate=self.rate * scale, diagonal=self.diagonal * scale, groups=())
 
     def over(self, tangent: Callable[[Array], Array]) -> Squares:
-        """The same problem for gradients after ``tangent``."""
+        """The problem for the gradients after the map ``tangent``."""
         return replace(self, tangent=tangent)
 
     def extended(self, columns: Array, free: Array) -> Squares:

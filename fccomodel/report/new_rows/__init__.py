@@ -1,1 +1,1 @@
-"""What a sample of rows says of all rows: confidence intervals, margins, subsamples."""
+"""Conclusions from a sample of rows about all rows: confidence intervals, margins, subsamples."""

@@ -1,5 +1,6 @@
-"""How far an answer is from the best one for the population, if the rows at hand are a sample: by
-bagging.
+"""An interval of the gap between an answer and the best answer for the population, by bagging.
+
+The rows at hand are a sample of the population.
 
 x_n is optimal for the n rows at hand (F_n), and x* for the population (F). For b = 1 .. B, as many
 rows are drawn from those at hand with replacement, and x_b is optimal for them. Then

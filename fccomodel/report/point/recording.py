@@ -207,7 +207,7 @@ class Recorder:
 
 
 def _leaf(phi: np.ndarray, earlier: Record | None) -> torch.Tensor:
-    """A leaf with these values, or that of an earlier record."""
+    """A leaf with some values, or the equal leaf of an earlier record."""
     if earlier is not None:
         return earlier.value
     return torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)
@@ -264,10 +264,10 @@ def notes(
     by_node: dict[int, list[Record]] = {}
     for record in (r for r in records if r.near is not None):
         by_node.setdefault(id(record.kink.node), []).append(record)
-    for met in by_node.values():
-        kink, sizes = met[0].kink, [len(r.near) for r in met if r.near is not None]
-        nearest = any(size >= most(kink, r.terms.shape[1]) for size, r in zip(sizes, met, strict=True))
-        count, within = sum(sizes), max(r.within for r in met)
+    for at_node in by_node.values():
+        kink, sizes = at_node[0].kink, [len(r.near) for r in at_node if r.near is not None]
+        nearest = any(size >= most(kink, r.terms.shape[1]) for size, r in zip(sizes, at_node, strict=True))
+        count, within = sum(sizes), max(r.within for r in at_node)
         yield (
             f"{say(kink.node)}: {count:,} row{'s' * (count > 1)}{' (the nearest)' * nearest} within "
             f"{within:.1e} of the kink: "

@@ -26,7 +26,7 @@ FEW = 16
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gradients:
-    """What all least squares problems at a point share.
+    """Quantities that all least squares problems at a point share.
 
     weighed   the weights of kinks are chosen (else they are those of the largest terms, for want of
               work left)
@@ -70,7 +70,7 @@ def _together(system: System, meter: Meter) -> float:
     """The number of columns that take the work of one if many are computed at once."""
 
     def some(count: int) -> None:
-        """Pull some columns, to see what they cost."""
+        """Pull some columns, to measure the cost."""
         for _ in zip(range(count), system.columns(count), strict=False):
             pass
 
@@ -105,7 +105,7 @@ def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]
 
 
 def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """The same gradients, a forward derivative for every entry of the variables."""
+    """The gradients by a forward derivative for every entry of the variables."""
     c = np.empty((len(system.kept), system.d))
     rows = [np.empty((len(numbers), system.d)) for numbers in wanted]
     for j, (moved, terms) in system.columns():

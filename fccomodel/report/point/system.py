@@ -1,5 +1,6 @@
-"""One point of a problem, differentiated: objective, constraints and the terms of their kinks, with
-the gradients asked for."""
+"""One point of a problem with derivatives: objective, constraints, the terms of their kinks, and the
+requested gradients.
+"""
 
 from __future__ import annotations
 
@@ -374,7 +375,7 @@ class System:
     # ---------------------------------------------------------------------------------- simple sets
     @property
     def outside(self) -> float:
-        """How far the variables are from their simple sets."""
+        """The distance of the variables from their simple sets."""
         worst = 0.0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):

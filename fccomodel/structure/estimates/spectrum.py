@@ -52,7 +52,7 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
     forgiven = max(FORGIVEN * size, hidden)
 
     def beyond(end: float, sign: float) -> Amount:
-        """How far the spectrum of ``sign * matrix`` reaches below 0, from minus its least eigenvalue."""
+        """Minus the least eigenvalue of ``sign * matrix``, and 0 if no eigenvalue is negative."""
         if end > forgiven:
             return amount(end)
         if end < -hidden or not size or len(matrix) <= EXACT_ROWS and _semidefinite(sign * matrix):

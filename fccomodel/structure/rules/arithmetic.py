@@ -173,7 +173,7 @@ def scale(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Multiple:
-    """A constant factor and what it does to g.
+    """A constant factor, and the facts about its product with g.
 
     linear  whether it is a linear map of an array, not a product entry by entry
     spread  growth of curvature under a linear map
@@ -238,7 +238,7 @@ class _Multiple:
             draft.propose(kind, value, "no rule", lacks, needed, lacks=lacks, fix=fix)
 
     def _value(self, curvature: Amount) -> Amount:
-        """The curvature constant of the multiple, from that of g."""
+        """The curvature constant of the multiple, from the curvature constant of g."""
         if not self.linear:
             return times(self.by, curvature)
         value = times(self.by, self.spread, curvature)
@@ -451,7 +451,7 @@ def positive_part(f: Facts) -> Facts | None:
 
 
 def renamed(facts: Facts, rule: str) -> Facts:
-    """The same facts, credited to the rule that made them possible."""
+    """The facts with another rule as their reason: the rule that made them possible."""
     changes = {}
     for kind in ("below", "above", "differentiable", "gradient"):
         fact = getattr(facts, kind)

@@ -101,7 +101,7 @@ class Composition(Placed):
         draft.propose("lipschitz", whole, "chain of constants", reason, uses)
 
     def _curvature(self, draft: Draft, kind: str) -> None:
-        """Propose the curvature from one side: that of the arguments, and that of the atom itself."""
+        """Propose the curvature from one side: from the arguments' curvature and the atom's own curvature."""
         bend = self.weak if kind == "below" else self.weak_above
         terms, uses = [], list(self.ranges)
         for i, _ in self.active:

@@ -1,4 +1,4 @@
-"""The composition rules in words: which rule gives a curvature, or what is missing if none does."""
+"""The composition rules in words: the rule that gives a curvature, or the conditions that are missing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def lacks(f: Placed, kind: str) -> str:
 
 
 def _lacks_constants(f: Placed, kind: str, bend: Amount) -> str:
-    """What is missing for the rule of weak composition."""
+    """The constants that are missing for the rule of weak composition."""
     missing = []
     for i, arg in f.active:
         if not f.side(i, kind)[0].finite:

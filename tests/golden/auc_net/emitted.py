@@ -154,6 +154,19 @@ class Settings(BlockSettings):
 # ---- nets: functions of their flat parameters and their inputs
 
 
+def batched(calls, ranks, whole):
+    """The shape of the rows of each call of a net, and all their rows as one batch for each input of the
+    net. A call is a tensor, or a tuple of one for each input; ``ranks`` are the dims of one row of each."""
+    calls = [call if isinstance(call, tuple) else (call,) for call in calls]
+    along = [call[0].shape[: call[0].dim() - ranks[0]] for call in calls]
+    rows = []
+    for k, rank in enumerate(ranks):
+        parts = [call[k].reshape(-1, *call[k].shape[call[k].dim() - rank :]) for call in calls]
+        batch = torch.cat(parts) if len(parts) > 1 else parts[0]
+        rows.append(batch.round().long() if k in whole else batch)
+    return along, rows
+
+
 class LayeredNet:
     """A torch module of layers one after the other, evaluated at a flat parameter vector, in the order
     of ``named_parameters``.
@@ -291,6 +304,60 @@ class LayeredNet:
 
 
 net_s = LayeredNet(torch.nn.Sequential(torch.nn.Linear(64, 16, bias=True), torch.nn.ELU(alpha=1.0), torch.nn.Linear(16, 1, bias=True), torch.nn.Flatten(start_dim=-2, end_dim=-1)), 1)
+
+
+class HookedNet:
+    """A net of this program whose steps differentiate the module's own parameters by ``backward()``, so
+    that their hooks run.
+
+    ``called`` is what steps call in place of the module: with
+    ``DistributedDataParallel(net.module)`` the gradient is the mean over the processes.
+    """
+
+    def __init__(self, net, called=None):
+        self.net, self.module, self.called = net, net.module, called or net.module
+        self.ranks = getattr(net, "ranks", None) or (net.rank,)
+        self.whole = getattr(net, "whole", ())
+        self.own = list(self.module.parameters())
+        self.tape: tuple = ()
+
+    def __call__(self, w, *inputs):
+        """Outputs for the rows of each input, by the net as it was."""
+        return self.net(w, *inputs)
+
+    def place(self, w):
+        """The module's own parameters become views of w; 0 for their gradients."""
+        if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
+            self.module.to(w.device, w.dtype)
+        parts = w.detach().split([p.numel() for p in self.own])
+        for own, part in zip(self.own, parts, strict=True):
+            own.grad, own.data = None, part.view(own.shape)
+
+    def taped(self, w, *inputs):
+        """Outputs for the rows of each input, kept until ``vjp``."""
+        self.place(w)
+        along, rows = batched(inputs, self.ranks, self.whole)
+        with torch.enable_grad():
+            whole = self.called(*rows)
+        self.tape = (whole,)
+        outs = whole.detach().split([shape.numel() for shape in along])
+        outs = [out.view(shape + out.shape[1:]) for out, shape in zip(outs, along, strict=True)]
+        if len(outs) == 1:
+            return outs[0]
+        return outs
+
+    def vjp(self, *adjoints):
+        """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the
+        last ``taped``."""
+        (whole,), self.tape = self.tape, ()
+        whole.backward(torch.cat([a.reshape(-1, *whole.shape[1:]) for a in adjoints]))
+        parts = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.own]
+        return torch.cat([part.detach().reshape(-1) for part in parts])
+
+
+# For gradients by backward(), with hooks as those of DistributedDataParallel, take away the `# `:
+# no_grad = torch.no_grad
+# net_s = HookedNet(net_s, torch.nn.parallel.DistributedDataParallel(net_s.module))
 
 
 # ---- data: 3 arrays, from DATA_FILE

@@ -211,7 +211,7 @@ def _assumption(name: str, clause: str) -> str:
 
 
 def _standing(finding: Any) -> str:
-    """How far a finding can be trusted, or that the assumption does not hold."""
+    """The certainty of a finding, or the fact that the assumption does not hold."""
     if finding.holds:
         return text(finding.standing)
     return '<span class="bad">does not hold</span>'

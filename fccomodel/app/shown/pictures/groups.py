@@ -120,7 +120,7 @@ def plain(axes: Axes) -> None:
 
 
 def _excess(bar: Bar) -> float:
-    """By how much a value exceeds its bound (negative inside); the value itself if it has no bound."""
+    """The difference of a value and its bound (negative inside), or the value itself if it has no bound."""
     if bar.bound is None:
         return bar.value
     if bar.relation == ">=":

@@ -113,14 +113,14 @@ def _chosen(record: Comparison, name: str) -> str:
 
 
 def _failed(record: Comparison) -> list[str]:
-    """Each error of each algorithm, with the seeds that met it."""
+    """Each error of each algorithm, with the seeds that have it."""
     seeds: dict[tuple[str, str], list[str]] = {}
     for run in record.runs:
         if run.error:
             seeds.setdefault((run.job.algorithm, run.error), []).append(str(run.job.seed))
     return [
-        f"{name}, seed{'s' * (len(met) > 1)} {', '.join(met)}: {error}"
-        for (name, error), met in seeds.items()
+        f"{name}, seed{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {error}"
+        for (name, error), numbers in seeds.items()
     ]
 
 

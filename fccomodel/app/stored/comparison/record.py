@@ -70,7 +70,7 @@ class Comparison(Shown):
         return sorted(runs, key=lambda run: run.job.seed)
 
     def gap(self, objective: float) -> float:
-        """How far an objective is from the reference; positive if it is worse."""
+        """The difference of an objective and the reference; positive if the objective is worse."""
         assert self.reference is not None
         if self.sense == "minimize":
             return objective - self.reference

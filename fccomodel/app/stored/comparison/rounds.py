@@ -13,7 +13,7 @@ from fccomodel.app.stored.comparison.variants import Variant
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """How far a comparison is.
+    """The progress of a comparison.
 
     done   runs that are finished
     total  how many there will be; at most, while it tunes

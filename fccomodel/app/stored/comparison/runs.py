@@ -1,4 +1,4 @@
-"""One run of one algorithm from one seed, and many of them, in this process or in others."""
+"""A run of one algorithm from one seed, and many such runs, in this process or in others."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Records(Protocol):
         """Keep a finished run."""
 
     def place(self, job: Job) -> Checkpoints:
-        """Where a run keeps its state."""
+        """The folder in which a run stores its state."""
 
 
 @dataclass(frozen=True, kw_only=True)

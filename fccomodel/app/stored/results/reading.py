@@ -43,13 +43,16 @@ class Stored(Answer):
 
     @property
     def multipliers(self) -> dict[str, Any]:
-        """Those that the report states, by the constraint's name: a number, or an array over a
-        family's labels."""
+        """The multipliers in the report, by the constraint's name: a number, or an array over a family's
+        labels.
+        """
         return labelled.by_family(self.report_multipliers, self.record["axes"]["constraints"])
 
     @property
     def report_multipliers(self) -> dict[str, float]:
-        """The same by constraint label, those that are known."""
+        """The multipliers in the report, by constraint label; labels with unknown multipliers are left
+        out.
+        """
         rows = self.record.get("constraints") or {}
         return {label: row["multiplier"] for label, row in rows.items() if row["multiplier"] is not None}
 

@@ -49,14 +49,14 @@ def nested_too_deeply(name: str) -> Diagnostic:
 
 # ----------------------------------------------------------------------------------------- sections
 def not_a_mapping(what: str, given: object) -> Diagnostic:
-    """What is given by name is a mapping from names."""
+    """Values that are given by name are a mapping from names."""
     return VALUE.error(
         f"{what} is {words.value(given)}, no mapping", fix=f"give values by name: {what} {{name: value}}"
     )
 
 
 def named_twice(what: str, name: str) -> Diagnostic:
-    """Two keys that read the same, as ``1`` and ``"1"``, name one thing."""
+    """A mapping has no two keys with one text, such as ``1`` and ``"1"``."""
     return VALUE.error(f"{what} has two keys that read {name}", fix="leave one of them out")
 
 
@@ -162,7 +162,7 @@ def source() -> Diagnostic:
 
 # ------------------------------------------------------------------------------------------ entries
 def no_columns(name: str) -> Diagnostic:
-    """An entry says its columns."""
+    """An entry names its columns."""
     return VALUE.error(
         f"{name} must say its columns", fix=f'{name.rpartition(".")[2]} = {{ column = "name" }}'
     )
@@ -189,17 +189,17 @@ def columns(name: str) -> Diagnostic:
 
 
 def encode(name: str, value: Any) -> Diagnostic:
-    """There is one encoding of texts."""
+    """The encoding of texts has one possible value."""
     return VALUE.error(f"{name}: encode = {words.value(value)} is not known", fix='encode = "onehot"')
 
 
 def scale(name: str, value: Any) -> Diagnostic:
-    """There is one scaling."""
+    """The scaling has one possible value."""
     return VALUE.error(f"{name}: scale = {words.value(value)} is not known", fix='scale = "standard"')
 
 
 def intercept(name: str) -> Diagnostic:
-    """A column of ones is there or not."""
+    """The setting for a column of ones is true or false."""
     return VALUE.error(f"{name}: intercept must be true or false", fix="intercept = true")
 
 
@@ -224,7 +224,7 @@ def map_of_columns(name: str) -> Diagnostic:
 
 
 def excepted(name: str) -> Diagnostic:
-    """What is left out is a list of names."""
+    """The columns that are left out are a list of names."""
     return VALUE.error(f"{name}: except must be a list of names", fix='except = ["id"]')
 
 

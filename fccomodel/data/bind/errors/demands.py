@@ -53,7 +53,7 @@ def no_array(name: str) -> Diagnostic:
 
 
 def undeclared(kind: str, name: str, declared: Collection[str]) -> Diagnostic:
-    """What is given is declared in the model."""
+    """Every name that is given is declared in the model."""
     if declared:
         listed = f"it declares {', '.join(declared)}"
     else:
@@ -64,7 +64,7 @@ def undeclared(kind: str, name: str, declared: Collection[str]) -> Diagnostic:
 
 
 def no_sampler(name: str, span: Span) -> Diagnostic:
-    """A distribution that the language lacks has a sampler."""
+    """A distribution that the language does not have has a sampler."""
     return SAMPLER.error(
         f"no sampler is bound for {name}",
         span=span,
@@ -76,7 +76,7 @@ def no_sampler(name: str, span: Span) -> Diagnostic:
 
 
 def stored_encoding(name: str) -> Diagnostic:
-    """An encoding that is used again is of the same model."""
+    """An encoding that is used again belongs to the same model."""
     return ENCODING.error(
         f"the stored encoding of {name} does not fit this model",
         reason="it is what an earlier binding of the same model learned from its data",
@@ -86,7 +86,7 @@ def stored_encoding(name: str) -> Diagnostic:
 
 # -------------------------------------------------------------------------------------------- sizes
 def dim_unknown(dim: str) -> Diagnostic:
-    """Some data fix every dim."""
+    """Every dim has a size from the data."""
     return SIZE_UNKNOWN.error(
         f"nothing in the data has size {dim}",
         reason="a dim is solved from the columns that are declared with it",
@@ -96,7 +96,7 @@ def dim_unknown(dim: str) -> Diagnostic:
 
 
 def labels_unknown(name: str) -> Diagnostic:
-    """Some column has the labels of every set."""
+    """Every set has labels from the data."""
     return SIZE_UNKNOWN.error(
         f"the labels of set {name} are not known",
         reason="they come with the columns that are declared with it",
@@ -106,7 +106,7 @@ def labels_unknown(name: str) -> Diagnostic:
 
 
 def size_unknown_here(dim: ir.Dim) -> Diagnostic:
-    """What is computed before the data are read has known sizes."""
+    """An expression that is computed before the data are read has known sizes."""
     return SIZE_UNKNOWN.error(
         f"the size of {dim} is not known here", fix=f"bind data whose columns have size {dim}"
     )

@@ -10,7 +10,7 @@ FAMILY = Code("F0527", "family")
 
 
 def source_and_members(name: str, members: Iterable[str]) -> Diagnostic:
-    """A family is one source, or one for each member."""
+    """The data of a family are one source, or one source for each member."""
     return FAMILY.error(
         f"{name} has both one source and members {', '.join(members)}",
         fix=f'give each member its section [{name}.MEMBER], or one source with family = "column"',
@@ -18,7 +18,7 @@ def source_and_members(name: str, members: Iterable[str]) -> Diagnostic:
 
 
 def no_column(name: str) -> Diagnostic:
-    """A family of one source has a column that says the member."""
+    """A family with one source has a column with the members."""
     return FAMILY.error(
         f"{name} is a family, and its data do not say which row belongs to which member",
         fix=f'family = "column" in [{name}] of the binding file, or one section [{name}.MEMBER] for each; '

@@ -23,7 +23,7 @@ def no_value(name: str) -> Diagnostic:
 
 
 def defined_by_itself(name: str) -> Diagnostic:
-    """A default does not need the param's own value."""
+    """A default does not depend on the value of its param."""
     return VALUE.error(f"param {name} is defined by itself", fix="give it a number as its default")
 
 

@@ -1,4 +1,4 @@
-"""F0509: conditions on rows. Each error tells the whole condition, ``text``."""
+"""F0509: conditions on rows. Each message contains the whole condition, ``text``."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def not_parsed(text: str, error: Exception) -> Diagnostic:
 
 
 def not_a_condition(text: str, part: str, *, column: bool) -> Diagnostic:
-    """A condition holds or does not."""
+    """A condition is true or false for each row."""
     return _in(
         text, f"{part} is not a condition", f"write {part} == 1" if column else f"compare it: {part} == ..."
     )
 
 
 def not_allowed(text: str, part: str) -> Diagnostic:
-    """A condition sees columns alone."""
+    """A condition uses columns only."""
     return _in(
         text,
         f"{part} is not allowed",
@@ -61,7 +61,7 @@ def is_not_allowed(text: str) -> Diagnostic:
 
 
 def not_a_column(text: str, name: str, table: RawTable) -> Diagnostic:
-    """A name is a column."""
+    """A name in a condition is the name of a column."""
     fix = did_you_mean(name, table.names) or f"if {name} is a text, put it in quotes: '{name}'"
     return _in(text, f"{name} is not a column of {table.called}", fix)
 

@@ -1,4 +1,4 @@
-"""What messages are made of: names, values and columns of the data, as many as a line holds."""
+"""Texts of names, values and columns of the data, for messages; long texts are cut."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def cut(names: Sequence[str], most: int) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text that fits a line."""
+    """A text, cut to the length of a line."""
     if len(text) <= 80:
         return text
     return text[:77] + "..."
 
 
 def value(given: Any) -> str:
-    """What a user gave, on a line; its type where it is too long, or too deep, to be written."""
+    """A value that a user gave, as a text of one line; its type if the value is too long or too deep."""
     try:
         text = " ".join(repr(given).split())
     except (ValueError, RecursionError):

@@ -1,4 +1,7 @@
-"""Torch's operations in some work, derivatives included, recorded once and repeated on other arrays."""
+"""Recordings of torch's operations: a piece of work is recorded once and repeated on other arrays.
+
+The recorded operations include those of derivatives.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,31 @@ PLACES = (aten.index.Tensor,)
 
 @dataclass(frozen=True)
 class Slot:
-    """A stand-in for an array, by its number in the order in which arrays were met."""
+    """A placeholder for an array; arrays are numbered in the order in which they occur."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Operation:
-    """A function of torch: its arguments and results with slots for arrays, and the recorded results."""
+    """A call of a function of torch.
+
+    args, named  its arguments, with slots for arrays
+    outputs      the slots of the arrays in its result
+    result       its result when it was recorded
+    """
 
     function: Any
     args: tuple[Any, ...]
     named: dict[str, Any]
-    made: list[Slot]
+    outputs: list[Slot]
     result: Any
 
     def part(self, k: int) -> Operation:
-        """The operation that gives one of the parts of ``unbind``."""
-        source, dim = self.args[0], next(iter(self.args[1:]), self.named.get("dim", 0))
-        return Operation(aten.select.int, (source, dim, k), {}, [self.made[k]], self.result[k])
+        """The operation that computes only part k of this ``unbind``."""
+        source = self.args[0]
+        dim = next(iter(self.args[1:]), self.named.get("dim", 0))
+        return Operation(aten.select.int, (source, dim, k), {}, [self.outputs[k]], self.result[k])
 
 
 @dataclass
@@ -53,54 +62,59 @@ class Recorded:
 
     def __call__(self, *arrays: torch.Tensor) -> list[torch.Tensor]:
         """The results for these arrays. Arrays that the work changed in place are changed."""
-        held = dict(enumerate(arrays))
+        known = dict(enumerate(arrays))
         for one in self.operations:
-            found = one.function(*filled(one.args, held), **filled(one.named, held))
-            held.update(zip((slot.number for slot in one.made), arrays_in(found), strict=True))
-        return [held[slot.number] for slot in self.results]
+            result = one.function(*filled(one.args, known), **filled(one.named, known))
+            known.update(zip((slot.number for slot in one.outputs), arrays_in(result), strict=True))
+        return [known[slot.number] for slot in self.results]
 
     def lean(self) -> None:
-        """Remove operations whose results are not used and that change nothing.
+        """Remove operations whose results are not used and that change no array.
 
-        ``unbind`` of which few parts are used becomes a selection of these.
+        An ``unbind`` with few used parts is replaced by selections of these parts.
         """
-        asked, kept = {slot.number for slot in self.results} | set(range(len(self.given))), list[Operation]()
+        needed = {slot.number for slot in self.results}
+        needed.update(range(len(self.given)))
+        operations: list[Operation] = []
         for one in reversed(self.operations):
-            wanted = [k for k, slot in enumerate(one.made) if slot.number in asked]
-            if one.function._schema.is_mutable or wanted:
-                asked |= {slot.number for slot in slots_in((one.args, one.named))}
-                few_parts = one.function is aten.unbind.int and 2 * len(wanted) < len(one.made)
-                if few_parts:
-                    kept += [one.part(k) for k in wanted]
-                else:
-                    kept += [one]
-        self.operations = kept[::-1]
+            used = [k for k, slot in enumerate(one.outputs) if slot.number in needed]
+            if not used and not one.function._schema.is_mutable:
+                continue
+            needed.update(slot.number for slot in slots_in((one.args, one.named)))
+            if one.function is aten.unbind.int and 2 * len(used) < len(one.outputs):
+                operations += [one.part(k) for k in used]
+            else:
+                operations.append(one)
+        self.operations = operations[::-1]
 
-    def in_place(self, moved: Collection[int]) -> None:
-        """Let given arrays change in place if only a copy reads them, among those that may be ``moved``."""
+    def in_place(self, changeable: Collection[int]) -> None:
+        """Remove copies of given arrays that nothing else reads, so that the arrays change in place.
+
+        ``changeable`` are the numbers of the arrays that may change.
+        """
         uses = Counter(slot.number for one in self.operations for slot in slots_in((one.args, one.named)))
         uses.update(slot.number for slot in self.results)
-        same: dict[int, Any] = {}
+        slots: dict[int, Slot] = {k: Slot(k) for k in range(len(self.given))}
+        replaced: dict[int, Slot] = {}
+        operations: list[Operation] = []
         for one in self.operations:
+            slots.update((slot.number, slot) for slot in one.outputs)
             if one.function is aten.clone.default:
                 source = one.args[0]
-            else:
-                source = None
-            if isinstance(source, Slot) and source.number in moved and uses[source.number] == 1:
-                same[one.made[0].number] = source
-        slots = {
-            number: Slot(number) for one in self.operations for number in (slot.number for slot in one.made)
-        }
-        slots |= {k: Slot(k) for k in range(len(self.given))} | same
+                if isinstance(source, Slot) and source.number in changeable and uses[source.number] == 1:
+                    replaced[one.outputs[0].number] = source
+                    continue
+            operations.append(one)
+        # A copy has its slot in later operations too, which may change it.
+        slots |= replaced
         self.operations = [
             replace(
                 one,
                 args=filled(one.args, slots),
                 named=filled(one.named, slots),
-                made=[slots[x.number] for x in one.made],
+                outputs=[slots[slot.number] for slot in one.outputs],
             )
-            for one in self.operations
-            if not (one.made and one.made[0].number in same and one.function is aten.clone.default)
+            for one in operations
         ]
         self.results = [slots[slot.number] for slot in self.results]
 
@@ -115,9 +129,9 @@ class Recorded:
             node = graph.call_function(one.function, filled(one.args, held), filled(one.named, held))
             node.meta["val"] = one.result
             if isinstance(one.result, torch.Tensor):
-                held[one.made[0].number] = node
+                held[one.outputs[0].number] = node
                 continue
-            for k, (slot, x) in enumerate(zip(one.made, arrays_in(one.result), strict=True)):
+            for k, (slot, x) in enumerate(zip(one.outputs, arrays_in(one.result), strict=True)):
                 held[slot.number] = graph.call_function(operator.getitem, (node, k))
                 held[slot.number].meta["val"] = x
         graph.output([held[slot.number] for slot in self.results])
@@ -125,7 +139,10 @@ class Recorded:
 
 
 class Recording(TorchDispatchMode):
-    """Records operations. It keeps all arrays alive, so that each has its own identity."""
+    """A mode of torch that records operations.
+
+    It keeps all arrays alive, so that no two arrays have one ``id``.
+    """
 
     def __init__(self, arrays: Sequence[torch.Tensor], part_of: Callable[[Any], Callable | None]):
         super().__init__()
@@ -133,7 +150,8 @@ class Recording(TorchDispatchMode):
         self.numbers = {id(x): k for k, x in enumerate(arrays)}
 
     @classmethod
-    def _should_skip_dynamo(cls) -> bool:  # else torch loads its compiler, which takes a second
+    def _should_skip_dynamo(cls) -> bool:
+        # Otherwise torch loads its compiler, which takes a second.
         return False
 
     def slot(self, x: torch.Tensor) -> Slot:
@@ -176,8 +194,8 @@ class Recording(TorchDispatchMode):
             self.alive.append(result)
             self.numbers[id(result)] = given[0][0].number
         else:
-            made = [self.slot(x) for x in arrays_in(result)]
-            self.found.operations.append(Operation(func, *given, made, as_now(result)))
+            outputs = [self.slot(x) for x in arrays_in(result)]
+            self.found.operations.append(Operation(func, *given, outputs, as_now(result)))
         return result
 
 
@@ -199,7 +217,7 @@ def recorded(
 
 
 def as_now(held: Any) -> Any:
-    """The arrays detached, so that their shapes stay."""
+    """The arrays, detached; later changes of an array's shape do not change them."""
     if isinstance(held, torch.Tensor):
         return held.detach()
     if isinstance(held, list | tuple):

@@ -230,7 +230,7 @@ class Several:
         return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *drawn]
 
     def beginning(self, before: Mapping[str, Any]) -> Several:
-        """The same steps from other numbers beside the arrays; ``after`` will hold those after them."""
+        """The steps with other initial numbers beside the arrays; ``after`` will have the final numbers."""
         return replace(self, state=SimpleNamespace(**{**vars(self.state), **before}), after={})
 
     def phases(self) -> tuple[list[dict[str, Any]], list[int]]:

@@ -135,7 +135,7 @@ class Batches:
         )
 
     def sampling(self, binder: ir.Binder, n: int) -> str:
-        """The kind of sampling: that of the options, or ``iid`` for a small inner set."""
+        """The kind of sampling: the kind in the options, or ``iid`` for a small inner set."""
         if binder.kind == "~" and n < INDEPENDENT_BELOW:
             return "iid"
         return self.state.sampling
