@@ -134,7 +134,9 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
         name: z[first : first + int(np.prod(shape))].reshape(shape)
         for name, (first, shape) in built.layout.items()
     }
-    multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
+    known = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
+    # without a slope at a domain's end there is none: the report finds its own
+    multipliers = {label: value for label, value in known.items() if math.isfinite(value)}
     objective = built.sign * (float(result.obj_val) + built.program.constant)
     count = int(result.iterations)
     return Answer(

@@ -31,6 +31,8 @@ FIRST_RANGE = 1e12
 LAST_RANGE = 1e100
 #: The relative step of a difference quotient.
 DIFFERENCE_STEP = 1e-6
+#: The least difference that such a quotient may rest on, relative to the function's value.
+LEAST_DIFFERENCE = 1e-9
 #: Monotone functions of which a bound is one of their argument, and those of them that are not
 #: defined everywhere.
 STRAIGHTENED = ("log", "sqrt", "exp")
@@ -154,9 +156,18 @@ def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr,
         return float(atom.value(*values))
 
     inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
-    step = DIFFERENCE_STEP * (1 + abs(inside))
-    steepness = abs(function(inside + step) - function(inside - step)) / (2 * step)
-    return node.children[k], inside, turned, steepness
+    return node.children[k], inside, turned, _steepness(function, inside)
+
+
+def _steepness(function: Callable[[float], float], at: float) -> float:
+    """The size of a monotone function's slope, by a difference quotient. Its step is relative, as the
+    function may end nearby (a root near 0), unless rounding would decide (u + 1 near 0)."""
+    step = DIFFERENCE_STEP * abs(at)
+    near = abs(function(at + step) - function(at - step))
+    if near >= LEAST_DIFFERENCE * abs(function(at)) and step > 0:
+        return near / (2 * step)
+    step = DIFFERENCE_STEP * (1 + abs(at))
+    return abs(function(at + step) - function(at - step)) / (2 * step)
 
 
 def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:

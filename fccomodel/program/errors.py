@@ -294,6 +294,24 @@ def criterion_batch(batch: object) -> Diagnostic:
     )
 
 
+def criterion_batch_size() -> Diagnostic:
+    """The number of rows in a batch has another name here."""
+    return CRITERION.error(
+        "a criterion has no option `batch_size`",
+        reason="The rows of a batch are counted by `batch`.",
+        fix="Write problem.criterion(batch=64).",
+    )
+
+
+def criterion_sampler() -> Diagnostic:
+    """A sampler that gives batches was taken for one that gives rows."""
+    return CRITERION.error(
+        "a dataset was asked for several rows at once",
+        reason="criterion.sampler() gives batches of row numbers, not single ones.",
+        fix="Write DataLoader(fc.numbered(data), batch_sampler=criterion.sampler(seed=0)).",
+    )
+
+
 def criterion_tables(tables: Sequence[str]) -> Diagnostic:
     """Each table that the model samples has rows in a batch."""
     shown = ", ".join(f'"{name}": rows' for name in tables)

@@ -338,7 +338,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
         errors = None
     else:
         errors = _errors(system, optimal, scale, drawn)
-    beyond = _beyond(system, optimal) / scale.objective
+    beyond = _beyond(system, optimal) / scale.of_gains
     judged = judge(relative, gap, scale.size, beyond, drawn, errors, convex=convex)
     lost = 0.0 if rounded is None else rounded.objective
     judged = judged.rounded(counted(lost) / max(scale.size, abs(system.objective)))

@@ -199,7 +199,7 @@ def judge(
     grades = [text for _, text in GRADES]
     grade = _grade(max(relative.values()))
     if gap is not None and gap.value is not None:
-        by_gap = _grade(max(abs(gap.value) / size, relative["feasibility"]))
+        by_gap = _grade(max(abs(gap.value) / size, beyond, relative["feasibility"]))
         if grades.index(by_gap) < grades.index(grade):
             return Judged(grade=by_gap, by_gap=True)
     if beyond > GOOD:

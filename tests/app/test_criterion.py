@@ -432,6 +432,33 @@ def test_a_batch_has_at_least_one_row(batch: Any) -> None:
         problem.criterion(batch=batch)
 
 
+def test_words_of_other_libraries_are_answered() -> None:
+    problem, data, net = bound(AUC)
+    with pytest.raises(FccoError, match=r"problem.criterion\(batch=64\)"):
+        problem.criterion(batch_size=64)
+    criterion = problem.criterion(batch=24)
+    with pytest.raises(FccoError, match="the scores of `s` are missing"):
+        criterion([0, 1], net(torch.from_numpy(data["x"][:2])))
+    numbers = fccomodel.numbered(torch.from_numpy(data["x"]))
+    loader = torch.utils.data.DataLoader(numbers, sampler=criterion.sampler(seed=0))
+    with pytest.raises(FccoError, match="batch_sampler=criterion.sampler"):
+        next(iter(loader))
+
+
+def test_watched_values_follow_the_scores() -> None:
+    """After all scores have moved, a few visits to each row are enough."""
+    problem, data, net = bound(PARTIAL)
+    criterion = problem.criterion(batch=40)
+    s = net(torch.from_numpy(data["x"])).detach()
+    positive = torch.from_numpy(data["y"]) == 1
+    for k in range(60):
+        moved = 6.0 * (k >= 20)
+        for batch in criterion.sampler(seed=k):
+            criterion(batch, s=s[batch] + moved * positive[batch])
+    exact = ((s[~positive] - s[positive][:, None] - 6.0) / 2).exp().mean(1).log().mean()
+    assert abs(criterion.values()["objective"] - float(exact)) < 0.2
+
+
 def test_a_loader_without_row_numbers_is_refused() -> None:
     problem, data, net = bound(AUC)
     batch = torch.from_numpy(data["x"]), torch.from_numpy(data["y"])

@@ -310,10 +310,10 @@ def kills(count: int, steps: int = 2000) -> None:
 
 
 def report() -> None:
-    """Of 30,000 rows; the largest difference, relative where numbers are above 1, and where it is."""
+    """Of 4,000 rows; the largest difference, relative where numbers are above 1, and where it is."""
     warm()
     with tempfile.TemporaryDirectory() as name:
-        files(folder := Path(name), 30_000)
+        files(folder := Path(name), 4_000)
         several = [
             "compare",
             *solving(steps=60)[1:],

@@ -569,3 +569,15 @@ def test_a_small_optimum_is_as_accurate_as_a_large_one(level: float, cost: float
     result = fccomodel.compile(text).bind().solve(seed=0, budget="10s")
     assert result.report.verdict.startswith("Solved"), result.report.verdict
     assert result.objective == pytest.approx(cost * level**2, rel=1e-3)
+
+
+@pytest.mark.parametrize("level", [1e-6, 8.026e-4, 1e-2])
+def test_a_root_near_the_end_of_its_domain_keeps_its_multiplier(level: float) -> None:
+    result = (
+        fccomodel.compile(f"var x; minimize 14700 * x; subject to c: sqrt(x) >= {level!r};")
+        .bind()
+        .solve(seed=0)
+    )
+    assert result.report.verdict.startswith("Solved to high accuracy"), result.report.verdict
+    assert result.objective == pytest.approx(14700 * level**2, rel=1e-6)
+    assert result.report.constraints["c"].multiplier == pytest.approx(2 * 14700 * level, rel=1e-3)

@@ -372,3 +372,10 @@ def test_the_origin_may_be_better():
     text = "dim d; data D: table(x: real[d]); var w[d]; maximize prod[z in D] sigmoid(dot(w, z.x));"
     found = at(text, data={"D": {"x": x}}, w=[3.0, -3.0])
     assert found.relative["epsilon"] < 1e-6 and not found.solved and "at the origin" in found.verdict
+
+
+def test_a_gain_by_violation_is_not_excused_by_a_steep_slope() -> None:
+    """The objective is 0.17% better than it can be, by a violation of 7e-7."""
+    bound = fccomodel.compile("var x; minimize 14700 * x; subject to c: sqrt(x) >= 0.0008026;").bind().bound
+    assert report.report(bound, {"x": np.asarray(6.4416676e-07)}).solved
+    assert not report.report(bound, {"x": np.asarray(6.4305818e-07)}).solved

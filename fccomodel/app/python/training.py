@@ -322,6 +322,8 @@ def criterion(
     """The criterion of a bound model; F0826 if the model or the algorithm has none."""
     if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
         refuse(errors.criterion_batch(batch))
+    if "batch_size" in given:
+        refuse(errors.criterion_batch_size())
     return Criterion(model, _planned(model, algorithm, **given), batch, together=together, track=track)
 
 

@@ -341,7 +341,7 @@ class Listing:
         """Blocks of at most ``size`` combinations each, in order."""
         times = math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))
         size = max(1, size // max(1, times))
-        ends = np.cumsum(self.runs.size)
+        ends = torch.from_numpy(self.runs.size).cumsum(0)
         for low in range(0, self.total_size, size):
             high = min(low + size, self.total_size)
             block = self.make(self._positions(ends, low, high))
@@ -350,23 +350,25 @@ class Listing:
                 block = self.make({axis: places[passed] for axis, places in block.index.items()})
             yield block
 
-    def _positions(self, ends: np.ndarray, low: int, high: int) -> dict[int, torch.Tensor]:
+    def _positions(self, ends: torch.Tensor, low: int, high: int) -> dict[int, torch.Tensor]:
         """The positions along every merged axis of combinations ``low`` to ``high``.
 
         Combinations are counted through all runs, of which ``ends`` are the ends; the skipped ones are
         left out of the result.
         """
-        starts = ends - self.runs.size
-        first, last = np.searchsorted(ends, [low, high - 1], "right")
+        runs = self.runs
+        sizes, start, order = map(torch.from_numpy, (runs.size, runs.start, runs.order))
+        starts = ends - sizes
+        first, last = torch.searchsorted(ends, torch.tensor([low, high - 1]), right=True).tolist()
         here = slice(first, last + 1)
-        inside = np.minimum(ends[here], high) - np.maximum(starts[here], low)
-        run = np.repeat(np.arange(first, last + 1), inside)
-        offset = np.arange(low, high) - starts[run]
-        if self.runs.skip is not None:
-            wanted = offset != self.runs.skip[run]
+        inside = ends[here].clamp(max=high) - starts[here].clamp(min=low)
+        run = torch.arange(first, last + 1).repeat_interleave(inside)
+        offset = torch.arange(low, high) - starts[run]
+        if runs.skip is not None:
+            wanted = offset != torch.from_numpy(runs.skip)[run]
             run, offset = run[wanted], offset[wanted]
-        index = {axis: torch.from_numpy(places[run]) for axis, places in self.prefix.items()}
-        index[self.last_axis] = torch.from_numpy(self.runs.order[self.runs.start[run] + offset])
+        index = {axis: torch.from_numpy(places)[run] for axis, places in self.prefix.items()}
+        index[self.last_axis] = order[start[run] + offset]
         return index
 
     def _tested(self, block: ListingBlock) -> torch.Tensor:

@@ -14,7 +14,10 @@ import torch
 
 #: weight of a new value in the running means of ``values()``
 WATCHED = 0.1
+#: the same for what belongs to one row, which few batches have: an older value would be out of date
+WATCHED_OF_A_ROW = 0.9
 WATCHING = SimpleNamespace(gamma=WATCHED)
+WATCHING_ROWS = SimpleNamespace(gamma=WATCHED_OF_A_ROW)
 
 
 def tracked(

@@ -38,6 +38,8 @@ SHARPER = 0.5
 LEAST_SMOOTHING = 1e-3
 #: steps from one of the batches that running values are taken of to the next
 WATCHED_EVERY = 4
+#: what of ``blocks`` the functions of a criterion call
+CALLED = ("tracked", "keep", "mean", "mean_log", "WATCHING", "WATCHING_ROWS")
 #: rows of a batch that a program is made for, at least
 LEAST_ROWS = 8
 
@@ -75,7 +77,7 @@ class Made:
         lowered = given_steps(bound.problem, bound, plan, capacity)
         program = given_program(lowered)
         space: dict[str, Any] = {
-            name: vars(blocks)[name] for name in ("tracked", "keep", "mean", "mean_log", "WATCHING")
+            name: vars(blocks)[name] for name in CALLED
         }
         space["INITIAL"] = dict(program.initial)
         with process.own_randomness():
@@ -186,7 +188,7 @@ class Criterion(torch.nn.Module):
     def forward(
         self,
         rows: Rows | Mapping[str, Rows],
-        *,
+        *unnamed: Any,
         previous: Mapping[str, Any] | None = None,
         **scores: Any,
     ) -> torch.Tensor:
@@ -201,6 +203,8 @@ class Criterion(torch.nn.Module):
 
         Raises F0826 for rows, names or shapes that do not fit.
         """
+        if unnamed:
+            self._refuse(errors.criterion_scores(list(scores), list(self.inputs)))
         ids = self._ids(rows)
         mine = self._scores(scores, ids)
         if previous is not None:

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
+from fccomodel.core.diagnostics import refuse
 from fccomodel.execution.training import joint
+from fccomodel.program import errors
 
 #: Largest number of strata by which rows are weighted; if there are more, all rows weigh alike.
 MOST_STRATA = 64
@@ -205,4 +207,6 @@ class Numbered(Dataset[tuple[int, Any]]):
         return len(self.dataset)
 
     def __getitem__(self, row: int) -> tuple[int, Any]:
+        if isinstance(row, list):
+            refuse(errors.criterion_sampler())
         return row, self.dataset[row]

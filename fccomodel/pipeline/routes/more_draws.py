@@ -59,9 +59,10 @@ def _worthwhile(answer: Answer) -> bool:
 
 
 def _in_time(request: Request, answer: Answer) -> bool:
-    """Whether a run with more draws is foreseen to end before the deadline."""
+    """Whether a run with more draws, and the report on it, are foreseen to end before the deadline."""
     from fccomodel.evaluation import passes
 
     planned = answer.planned
     once = passes.seconds(planned.bound, answer.solution.variables, planned.seed)
-    return time.perf_counter() + FORESEEN_PASSES * GROWTH * once <= request.deadlines.run
+    foreseen = GROWTH * (FORESEEN_PASSES * once + answer.report.wall_s)
+    return time.perf_counter() + foreseen <= request.deadlines.run

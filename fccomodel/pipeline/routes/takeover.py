@@ -132,7 +132,7 @@ def _enough(answer: Answer) -> bool:
         return True
     gap = answer.report.gap
     optimal = settled(answer) and gap is not None and negligible(answer.report, gap.value)
-    return optimal and answer.solution.failure is None
+    return optimal and answer.report.solved and answer.solution.failure is None
 
 
 def _better_of(steps: _Steps, found: conic.Answer) -> Answer:

@@ -23,6 +23,7 @@ from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
 from fccomodel.program.lower.given import GivenSteps, presence
 from fccomodel.program.operations import Val
+from fccomodel.program.operations.given import given
 
 STEP_ARGUMENTS = "data, w, w_prev, u, c, y, batch, h, given"
 WATCH_ARGUMENTS = "data, w, v, batch, given"
@@ -120,7 +121,11 @@ def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
         index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
         present = printer.expanded(presence(state, val), val.axes)
         text = printer.expanded(value, val.axes, val.event)
-        return f"tracked({way(val)}, v.{val.attrs['name']}, ({index}), {text}, {present}, h)"
+        if any(position.op is given for position in positions):
+            weight = "WATCHING_ROWS"
+        else:
+            weight = "WATCHING"
+        return f"tracked({way(val)}, v.{val.attrs['name']}, ({index}), {text}, {present}, {weight})"
 
     def way(val: Val) -> str:
         """How the running value is averaged."""
@@ -135,7 +140,7 @@ def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
     values = ", ".join(f"{literal(k)}: {printer.ref(v)}" for k, (_, v) in lowered.watched.items())
     samples = Samples(state.draws)
     about = "The objective and the constraints as written, from running means."
-    lines = [*samples.unpacked, "h = WATCHING", *printer.lines, f"return {{{values}}}"]
+    lines = [*samples.unpacked, *printer.lines, f"return {{{values}}}"]
     return function("watch", about, lines, WATCH_ARGUMENTS)
 
 

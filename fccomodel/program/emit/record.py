@@ -23,6 +23,7 @@ from fccomodel.plan import Plan, sizes
 from fccomodel.program import starts
 from fccomodel.program.emit.carried import Carried, carried
 from fccomodel.program.lower import Lowered
+from fccomodel.program.lower.bytes_needed import steps_drawn_at_once
 
 #: what every program calls by the name of the record's field
 DEFINED = (
@@ -126,7 +127,7 @@ class Record:
         """The fields of the record that are not functions."""
         lowered, steps, thinning = self.lowered, self.lowered.steps.state, self.lowered.exact.state.thinning
         return {
-            "block": self.plan.block,
+            "block": steps_drawn_at_once(lowered, self.plan.block),
             "own": max(
                 (lowered.layout[name][1] for name in lowered.problem.variables if name in lowered.layout),
                 default=0,

@@ -32,6 +32,8 @@ AT_ONCE = 3
 OF_ORDER = 4
 #: Numbers in a slice of a full pass.
 SLICE = 1 << 18
+#: Random numbers that are drawn at once, for several steps.
+DRAWN_AT_ONCE = 1 << 25
 #: Number of copies of the data's arrays: for full passes and for steps.
 COPIES = 2
 #: Number of copies of the estimates and centres of blocks: now, before, and at the best point.
@@ -105,6 +107,12 @@ def _passes(lowered: Lowered) -> Iterator[tuple[State, list[Val], bool, int]]:
     else:
         yield lowered.steps.full, lowered.steps.values, True, DOUBLE
         yield lowered.steps.state, lowered.steps.samples, True, SINGLE
+
+
+def steps_drawn_at_once(lowered: Lowered, most: int) -> int:
+    """The number of steps, at most ``most``, for which a run draws its random numbers together."""
+    each = sum(numbers(val) for val in lowered.steps.state.draws)
+    return max(1, min(most, int(DRAWN_AT_ONCE / max(each, 1.0))))
 
 
 def _of_blocks(lowered: Lowered) -> float:

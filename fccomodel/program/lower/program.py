@@ -46,6 +46,8 @@ CHEAP_PASS_NUMBERS = 1 << 24
 FEW_PASSES = 6
 #: Estimated counted seconds of a pass with its gradient, for each number.
 NUMBER_SECONDS = 2e-8
+#: The same for each entry of all values along runs of rows, which are read by their indices.
+ENTRY_SECONDS = 1e-8
 #: Seed of the sample of rows for looks.
 SAMPLE_SEED = 0
 #: Largest number of centres of a function inside an expectation.
@@ -74,7 +76,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
         whole = smoothed_problem(lowering, plan)
     constrained = None
     if plan.polish and not thrifty:
-        constrained = for_restoring(lowering, reference)
+        constrained = for_restoring(lowering, reference, plan)
     for block in exact.blocks:
         for ids in block.ids:
             if ids.op is take:
@@ -237,13 +239,29 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
     except FccoError:
         return None
     inside = {name: lowering.state.centres[name] for name in sorted(centred)}
-    affordable = plan.whole and few(lowering.sizes.pairs(plan.normal.objective), plan)
+    objective, sizes = plan.normal.objective, lowering.sizes
+    affordable = plan.whole and few(sizes.pairs(objective), plan, sizes.entries_along_runs(objective))
     blocks = blocks_of(exact, plan, centred.values())
     return Whole(state=lowering.state, root=root, blocks=blocks, inside=inside, affordable=affordable)
 
 
-def few(numbers: float, plan: Plan) -> bool:
-    """Whether a pass can be made hundreds of times, or a few times in three quarters of the budget."""
+def fits(entries: float, plan: Plan) -> bool:
+    """Whether a few passes fit into three quarters of a budget in seconds.
+
+    entries   those of all values along runs of rows
+    """
+    budget = plan.budget[0]
+    return budget is None or FEW_PASSES * ENTRY_SECONDS * entries < 0.75 * budget
+
+
+def few(numbers: float, plan: Plan, entries: float = 0.0) -> bool:
+    """Whether a pass can be made hundreds of times, or a few times in three quarters of the budget.
+
+    numbers   those of the largest value of a pass
+    entries   those of all its values along runs of rows
+    """
+    if not fits(entries, plan):
+        return False
     if numbers <= CHEAP_PASS_NUMBERS:
         return True
     budget = plan.budget[0] or 0.0  # in counted seconds
@@ -260,10 +278,11 @@ def gets_centres(node: Smoothed, state: State) -> bool:
     return math.prod(len(elements.ids(state.bound, b.domain)) for b in binders) <= MOST_CENTRES
 
 
-def for_restoring(exact: Lowering, problem: ir.Problem) -> Constrained | None:
+def for_restoring(exact: Lowering, problem: ir.Problem, plan: Plan) -> Constrained | None:
     """The constraints alone; None if there are none, or a pass over them is too expensive."""
     largest = max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf)
-    if largest > CHEAP_PASS_NUMBERS:
+    entries = sum(exact.sizes.entries_along_runs(c.body) for c in problem.constraints)
+    if largest > CHEAP_PASS_NUMBERS or not fits(entries, plan):
         return None
     lowering = Lowering(State(bound=exact.state.bound, full=True, data=exact.state.data))
     return Constrained(state=lowering.state, constraints=constraints_of(lowering, problem))

@@ -116,13 +116,8 @@ def _listed(node: ir.Expr, sign: float) -> bool:
 
 
 def _summed(node: ir.Expr) -> tuple[tuple[float, ir.Expr], ...]:
-    """The parts of a sum or a difference of numbers, with their signs."""
-    match node:
-        case ir.Apply(op="neg", args=(u,)):
-            return ((-1.0, u),)
-        case ir.Apply(op="add" | "sub" as op, args=(u, v)):
-            return (1.0, u), (1.0 if op == "add" else -1.0, v)
-    return ()
+    """The parts of a sum or a difference of numbers, with their signs; none for other nodes."""
+    return tuple((float(sign), part) for sign, part in atoms.signed(node) or ())
 
 
 def _sums(parts: list[tuple[float, Named]], wanted: int, most: int) -> Named | None:

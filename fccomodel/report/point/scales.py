@@ -33,6 +33,8 @@ from fccomodel.report.quadratic_parts import terms_of
 ORDINARY = (0.1, 10.0)
 #: The least scale of an objective, relative to the norm of its gradient.
 SLOPE_SHARE = 1e-3
+#: The objective up to which gains by violations are compared with its scale.
+SMALL_OBJECTIVE = 1e-2
 #: The least size of an objective, relative to its change from the origin: a perfect fit is nearly 0.
 RANGE_SHARE = 1e-2
 
@@ -50,6 +52,12 @@ class Scales:
     def ordinary_size(self) -> float:
         """The size, or 1 if it is ordinary."""
         return float(_unit(np.array(self.size)))
+
+    @property
+    def of_gains(self) -> float:
+        """What gains by violations are compared with: the size, or a small objective if that is larger.
+        A steep slope, which makes the objective's scale large, does not excuse them."""
+        return max(self.size, min(self.objective, SMALL_OBJECTIVE))
 
 
 def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:

@@ -80,12 +80,12 @@ def restore(solver: Solver, outcome, data, *, most=256, **given):
 
     amount, values, equal = violations(run.w)
     worst, value = float(amount.max()), summary(solver.evaluate(quick, run.w))
-    while run.moved and worst > tol and (run.count == 1 or not limit()):
+    while run.moved and worst > tol and not limit():
         near = torch.where(equal, values.abs(), values).topk(min(most, len(values)))
         chosen = near.indices[near.values > -worst]
         d = least_norm(jacobian(solver, data, run.w, chosen), values[chosen], equal[chosen])
         run.count, run.moved, step = run.count + 1, False, 1.0
-        while not run.moved and step > 0.05:
+        while not run.moved and step > 0.05 and not limit():
             x = run.w + step * d
             solver.project(x, 0.0)
             run.count += 1

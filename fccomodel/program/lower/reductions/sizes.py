@@ -25,11 +25,13 @@ class Extent:
     length   its length
     needs    outer binders along whose axes values of this binder lie too
     covers   outer binders that lie along this axis, because its rows are laid out flat for all their elements
+    beside   those of them that are earlier binders of the same reduction
     """
 
     length: int
     needs: tuple[ir.Binder, ...] = ()
     covers: tuple[ir.Binder, ...] = ()
+    beside: tuple[ir.Binder, ...] = ()
 
 
 def _axes(free: Iterable[ir.Binder], extents: Mapping[ir.Binder, Extent]) -> set[ir.Binder]:
@@ -75,11 +77,25 @@ class Sizes:
             products = []
             for part in parts:
                 axes = _axes(self.state.free(part), extents)
-                takes_part = through is None or through in axes
+                along = {earlier for b in axes for earlier in extents[b].beside}
+                takes_part = through is None or through in axes or through in along
                 if takes_part and not _is_flat(axes, extents):
                     products.append(math.prod(extents[b].length for b in axes) * self.width(part))
             self.largest[key] = float(max(products, default=1.0))
         return self.largest[key]
+
+    def entries_along_runs(self, node: ir.Expr) -> float:
+        """The entries of all values of a full pass over a node that lie along runs of rows."""
+        parts = list(self.parts(node))
+        extents: dict[ir.Binder, Extent] = {}
+        for part in parts:
+            extents |= self.extents(part)
+        count = 0.0
+        for part in parts:
+            axes = _axes(self.state.free(part), extents)
+            if any(extents[b].needs for b in axes):
+                count += float(math.prod(extents[b].length for b in axes)) * self.width(part)
+        return count
 
     def parts(self, node: ir.Expr) -> Iterator[ir.Expr]:
         """The expressions that a full pass over a node evaluates."""
@@ -159,26 +175,30 @@ class Sizes:
             return Extent(length=runs.longest, needs=sel.parents)
         few = max(AT_ONCE, 2 * rows)
         if sel.binder is node.binders[0]:
-            crowded = self.listed(sel, None) > few
+            crowded = self.listed(sel) > few
             if not crowded or self.runs.lengths(sel, crowded) is None:
                 flat[sel.binder] = sel
-                return Extent(length=self.listed(sel, None), covers=sel.parents)
-        beside = next((other for other in flat.values() if other.parents == sel.parents), None)
-        crowded = self.listed(sel, beside) > few
+                return Extent(length=self.listed(sel), covers=sel.parents)
+        beside = [other for other in flat.values() if other.parents == sel.parents]
+        listed = self.listed(sel, *beside)
+        crowded = listed > few
         runs = self.runs.lengths(sel, crowded)
         if runs is None or not crowded:
-            return None
+            if not beside:
+                return None
+            flat[sel.binder] = sel
+            earlier = tuple(other.binder for other in beside)
+            return Extent(length=listed, covers=(*sel.parents, *earlier), beside=earlier)
         return Extent(length=runs.longest, needs=sel.parents)
 
-    def listed(self, sel: selections.Selection, beside: selections.Selection | None) -> int:
-        """The number of rows in all runs of a selection, each run times the rows of the run ``beside`` it."""
-        size = selections.realise(self.state.bound, sel, empty="keep").size
-        assert size is not None
-        if beside is None:
-            return int(size.sum())
-        size_beside = selections.realise(self.state.bound, beside, empty="keep").size
-        assert size_beside is not None
-        return int((size.astype(np.float64) * size_beside).sum())
+    def listed(self, *sels: selections.Selection) -> int:
+        """The number of combinations of rows that selections with the same parents have in all cells."""
+        count: np.ndarray | float = 1.0
+        for sel in sels:
+            size = selections.realise(self.state.bound, sel, empty="keep").size
+            assert size is not None
+            count = count * size.astype(np.float64)
+        return int(np.sum(count))
 
     def width(self, node: ir.Expr) -> float:
         """The number of entries of a vector that exists for every pair of rows; 1 for other expressions."""
