@@ -220,7 +220,9 @@ class Keeper(keeper.Keeper):
         module.RANKS.wish = lambda: super(Keeper, self).word("")
 
     def word(self, stage: str = "") -> tuple[bool, bool, bool]:
-        """What any rank wished when the ranks last asked each other; in stages of rank 0, its own wish."""
+        """The wishes of any rank at the last exchange between ranks; in stages of rank 0 alone, its own
+        wishes.
+        """
         if stage in ALONE:
             return super().word(stage)
         heard, self.module.RANKS.heard = self.module.RANKS.heard, (False, False, False)

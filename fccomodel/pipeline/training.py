@@ -105,13 +105,14 @@ def _run(
 
 def _with_answer(planned: Planned, found: Trained) -> Planned:
     """The plan with the trained nets, and with the optimizer that took the steps."""
+    from fccomodel.data.nets import in_train_mode
     from fccomodel.execution.training.looks import evaluated, with_nets
 
+    plan = planned.plan.stepped_by(found.carried.optimizer)
+    plan = replace(plan, practice=(*plan.practice, *in_train_mode(planned.bound.nets)))
     bound = with_nets(planned.bound, evaluated(found.modules))
     binding = replace(planned.binding, nets={**planned.binding.nets, **found.modules})
-    planned = replace(
-        planned, bound=bound, binding=binding, plan=planned.plan.stepped_by(found.carried.optimizer)
-    )
+    planned = replace(planned, bound=bound, binding=binding, plan=plan)
     return planned.with_option("device", options.pick_device(planned.options["device"][0]))
 
 

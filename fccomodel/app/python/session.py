@@ -552,6 +552,10 @@ class BoundModel(latex.Typeset):
         from fccomodel.evaluation.values import lets
         from fccomodel.pipeline import solving
 
+        if not recipe and self._in_train_mode():
+            from fccomodel.execution.training.recipe import adam
+
+            recipe = {"optimizer": adam}
         if recipe:
             from fccomodel.app.python import training
 
@@ -589,6 +593,14 @@ class BoundModel(latex.Typeset):
                 return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=wanted))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
+
+    def _in_train_mode(self) -> bool:
+        """Whether a net was given in train mode: steps are then those of an optimizer."""
+        if not self.bound.nets:
+            return False
+        from fccomodel.data.nets import in_train_mode
+
+        return bool(in_train_mode(self.bound.nets))
 
     def sweep(
         self,

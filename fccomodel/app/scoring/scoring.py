@@ -338,8 +338,15 @@ def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
 class Modules(Mapping[str, Any]):
     """The modules of a stored answer, made on demand. Raises F0814 for one that was a Python object."""
 
-    def __init__(self, problem: ir.Problem, binding: pipeline.Binding, sizes: Mapping[str, int]):
+    def __init__(
+        self,
+        problem: ir.Problem,
+        binding: pipeline.Binding,
+        sizes: Mapping[str, int],
+        statistics: Mapping[str, np.ndarray],
+    ):
         self._problem, self._binding, self._sizes, self._made = problem, binding, sizes, dict[str, Any]()
+        self._statistics = statistics
 
     def __getitem__(self, name: str) -> Any:
         from fccomodel.data import nets
@@ -355,9 +362,8 @@ class Modules(Mapping[str, Any]):
                 refuse(errors.net_not_stored(name))
             folders = () if self._binding.data_dir is None else (self._binding.data_dir,)
             net, allowed = self._problem.nets[name], self._binding.allow_python
-            self._made[name] = nets.build(
-                net, definition, self._sizes, allow_python=allowed, folders=folders
-            )[0]
+            made = nets.build(net, definition, self._sizes, allow_python=allowed, folders=folders)[0]
+            self._made[name] = nets.with_buffers(made, of_net(self._statistics, name))
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -365,6 +371,12 @@ class Modules(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._problem.nets)
+
+
+def of_net(statistics: Mapping[str, np.ndarray], net: str) -> dict[str, np.ndarray]:
+    """The buffers of one net by name, of those of all nets by ``net:buffer``."""
+    found = ((key.partition(":"), value) for key, value in statistics.items())
+    return {name: value for (owner, _, name), value in found if owner == net}
 
 
 def module(known: Fitted, name: str) -> torch.nn.Module:

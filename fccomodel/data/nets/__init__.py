@@ -22,7 +22,18 @@ from fccomodel.data.nets._builtin import make, parse
 from fccomodel.data.nets._walk import NetFacts, train_mode, walk
 from fccomodel.data.sources import find_file
 
-__all__ = ["NetFacts", "build", "make", "own", "parse", "refuse_train_mode", "size", "walk"]
+__all__ = [
+    "NetFacts",
+    "build",
+    "in_train_mode",
+    "make",
+    "own",
+    "own_buffers",
+    "parse",
+    "refuse_train_mode",
+    "size",
+    "walk",
+]
 
 #: Attribute of a module that was given in train mode: the layers that were random or looked at other
 #: rows. The module itself is bound in evaluation mode.
@@ -134,6 +145,25 @@ def own(bound: torch.nn.Module) -> torch.nn.Module:
         for name, value in (*module.named_parameters(), *module.named_buffers()):
             value.copy_(values[given.prefix + name])
     return module
+
+
+def own_buffers(bound: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The buffers of the module that was given, as the bound module has them, by their names in the
+    first; frozen parameters are none."""
+    given = getattr(bound, GIVEN, None)
+    values = dict(bound.named_buffers())
+    if given is None:
+        return values
+    return {name: values[given.prefix + name] for name, _ in given.module.named_buffers()}
+
+
+def with_buffers(bound: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module:
+    """A copy of a bound module with other values of ``own_buffers``, those of the same shape."""
+    made = copy.deepcopy(bound)
+    for name, buffer in own_buffers(made).items():
+        if name in values and tuple(values[name].shape) == tuple(buffer.shape):
+            buffer.copy_(torch.as_tensor(values[name]))
+    return made
 
 
 def size(module: torch.nn.Module) -> int:
@@ -317,6 +347,21 @@ class _Number(torch.nn.Module):
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         """The output without its axis of size 1."""
         return self.inner(*inputs).flatten(-2)
+
+
+def in_train_mode(nets: Mapping[str, torch.nn.Module]) -> list[str]:
+    """A sentence for each net that was given in train mode: what its steps are not, and what of it is
+    judged."""
+    found = []
+    for name, module in nets.items():
+        layers = getattr(module, IN_TRAIN_MODE, ())
+        if layers:
+            called = ", ".join(layer for layer, _ in layers)
+            found.append(
+                f"steps run net {name} in train mode ({called}), so one row has not one value; looks and "
+                "the report run it in evaluation mode"
+            )
+    return found
 
 
 def refuse_train_mode(problem: ir.Problem, nets: Mapping[str, torch.nn.Module]) -> None:

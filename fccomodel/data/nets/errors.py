@@ -187,8 +187,8 @@ def train_mode(net: str, layer: str, why: str) -> Diagnostic:
         f"net {net} contains {layer} in train mode",
         reason=f"{why}, so {net}(w; x) would not be a function of w and x, and its expectation not that "
         "of the model",
-        fix="call .eval() on the module before binding it (in __init__ of a loaded class), use LayerNorm "
-        "and no dropout, or train it in a loop of your own: problem.criterion()",
+        fix="solve in Python, problem.solve(), whose steps are then those of an optimizer in train mode; or "
+        "call .eval() on the module before binding it (in __init__ of a loaded class)",
     )
 
 

@@ -46,7 +46,7 @@ class Graphs:
         self.graph(0, False)
 
     def step(self, phase: int, pooled: bool) -> Recorded:
-        """One step of a phase, recorded."""
+        """The recording of one step of a phase."""
         if (phase, pooled) not in self.steps:
             one = replace(self.several, batches=self.several.batches[:1]).beginning(self.phases[phase])
             given = apart(one.example(), self.fixed)

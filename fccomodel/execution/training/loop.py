@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -319,7 +319,7 @@ class Loop:
         columns = self.bound.tables[asked.table].columns
         wanted = self.bound.problem.nets[asked.net].inputs
         found = []
-        for name, one in zip(asked.column.split(", "), wanted, strict=True):
+        for name, one in zip(asked.columns, wanted, strict=True):
             values = self._fetched(columns[name], places.numpy())
             if one.whole:
                 found.append(values.round().to(self.device, torch.int64))

@@ -44,13 +44,19 @@ MOST_GROUPS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreInput:
-    """Outputs of ``net`` on a ``column`` of a ``table`` that a step asks for, under ``name``."""
+    """Outputs of ``net`` on a ``column`` of a ``table`` that a step asks for, under ``name``; of a net of
+    several inputs ``column`` has the names of all."""
 
     name: str
     net: str
     table: str
     column: str
     event: Event
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of each input of the net."""
+        return tuple(self.column.split(", "))
 
 
 @dataclass(eq=False, kw_only=True)

@@ -4,7 +4,7 @@ nets' scores; and back.
 ``result.json`` holds what it takes to judge the answer on other rows, and to score them: the
 model's text, the binding, the statistics learned from the rows it was solved on (scaling,
 categories, groups), the names of entries; and the hashes of the files that belong to it, among them
-``arrays.npz`` with the arrays of the model.
+``arrays.npz`` with the arrays of the model, ``statistics.npz`` with the running statistics of its nets.
 """
 
 from fccomodel.app.stored.results.evaluating import Evaluation, evaluate

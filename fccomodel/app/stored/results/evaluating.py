@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
+from fccomodel.app.scoring import scoring
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.app.stored import errors
 from fccomodel.app.stored.results.reading import Stored
@@ -105,6 +106,14 @@ def evaluate(
     bound = pipeline.bind(
         stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where
     )
+    if stored.statistics:
+        from fccomodel.data.nets import with_buffers
+
+        restored = {
+            name: with_buffers(module, scoring.of_net(stored.statistics, name))
+            for name, module in bound.nets.items()
+        }
+        bound = replace(bound, nets=restored)
     for name, variable in stored.compiled.problem.variables.items():
         if name not in stored.variables:
             refuse(errors.variable_not_stored(stored.folder / VARIABLES, name))

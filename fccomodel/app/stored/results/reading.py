@@ -15,7 +15,7 @@ from fccomodel.app.scoring.answers import Answer
 from fccomodel.app.shown import labelled
 from fccomodel.app.shown.history import History
 from fccomodel.app.stored import errors, store
-from fccomodel.app.stored.results.record import ARRAYS, FORMAT, RESULT, VARIABLES, to_json
+from fccomodel.app.stored.results.record import ARRAYS, FORMAT, RESULT, STATISTICS, VARIABLES, to_json
 from fccomodel.app.stored.results.schema import ENTRIES, LATER
 from fccomodel.core import arrays, ir
 from fccomodel.core.diagnostics import FccoError, refuse
@@ -26,7 +26,7 @@ from fccomodel.core.source import Source
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Stored(Answer):
     """A result read back: its record, its variables, and the model compiled again; ``numbers`` are
-    params and arrays."""
+    params and arrays, ``statistics`` the buffers of the nets by ``net:buffer``."""
 
     folder: Path
     record: Mapping[str, Any]
@@ -34,6 +34,7 @@ class Stored(Answer):
     compiled: pipeline.Compiled
     binding: pipeline.Binding
     numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
+    statistics: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -72,7 +73,7 @@ class Stored(Answer):
             labels={name: tuple(labels) for name, labels in record["labels"].items()},
             encoding=record["encoding"],
             sections=scoring.sections(record["sources"]),
-            nets=scoring.Modules(problem, self.binding, record["sizes"]),
+            nets=scoring.Modules(problem, self.binding, record["sizes"], self.statistics),
             samplers=self.binding.samplers,
         )
 
@@ -116,6 +117,7 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
     numbers = {name: np.asarray(value, float) for name, value in record["params"].items()}
     if ARRAYS in files:
         numbers |= _arrays(files[ARRAYS])
+    statistics = _arrays(files[STATISTICS]) if STATISTICS in files else {}
     compiled = pipeline.compile_model(source)
     if compiled.hash != record["model_hash"]:
         refuse(
@@ -137,7 +139,13 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
         )
     named = labelled.variables(variables, axes)
     return Stored(
-        folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers
+        folder=folder,
+        record=record,
+        variables=named,
+        compiled=compiled,
+        binding=binding,
+        numbers=numbers,
+        statistics=statistics,
     )
 
 

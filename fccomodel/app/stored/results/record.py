@@ -41,6 +41,8 @@ SCORES = "scores.npz"
 HELD = "heldout.npz"
 #: The file with the arrays of the model.
 ARRAYS = "arrays.npz"
+#: the buffers of nets, such as the running statistics of batch normalisation
+STATISTICS = "statistics.npz"
 
 
 def plain(value: Any) -> Any:

@@ -14,7 +14,17 @@ import numpy as np
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.stored import store
-from fccomodel.app.stored.results.record import ARRAYS, DATA, HELD, RESULT, SCORES, SOLVER, VARIABLES, to_json
+from fccomodel.app.stored.results.record import (
+    ARRAYS,
+    DATA,
+    HELD,
+    RESULT,
+    SCORES,
+    SOLVER,
+    STATISTICS,
+    VARIABLES,
+    to_json,
+)
 from fccomodel.core import ir, options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import digest, whole, write_text
@@ -32,7 +42,8 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
     from fccomodel.program.errors import NOT_EMITTED
 
     record = to_json(outcome)
-    with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD, ARRAYS)) as folder:
+    names = (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD, ARRAYS, STATISTICS)
+    with store.replacing(claimed, names) as folder:
         write_arrays(folder / VARIABLES, outcome.solution.variables)
         try:
             copy_of = write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
@@ -49,6 +60,8 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
             record["notes"] += [f"no {SOLVER}: {one.message}; {one.reason}" for one in error.diagnostics]
         if outcome.bound.arrays:
             write_arrays(folder / ARRAYS, outcome.bound.arrays)
+        if kept := _statistics(outcome.bound):
+            write_arrays(folder / STATISTICS, kept)
         if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
             write_arrays(folder / SCORES, scores)
             record["scores_file"] = SCORES
@@ -58,6 +71,21 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
         record = store.sealed(record, folder)
         write_text(folder / RESULT, store.json_text(record))
     return record
+
+
+def _statistics(bound: Bound) -> dict[str, np.ndarray]:
+    """The buffers of the nets by ``net:buffer``; they are no weights, but what a net gives depends on
+    them."""
+    if not bound.nets:
+        return {}
+    from fccomodel.data.nets import own_buffers
+
+    return {
+        f"{net}:{name}": value.detach().cpu().numpy()
+        for net, module in bound.nets.items()
+        if not bound.problem.nets[net].frozen
+        for name, value in own_buffers(module).items()
+    }
 
 
 def _copied(bound: Bound, data: Path) -> list[str]:

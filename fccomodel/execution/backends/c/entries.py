@@ -118,7 +118,7 @@ def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
 
 
 def filled(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
-    """One number everywhere, 0 unless given."""
+    """An array of one number, by default 0."""
     if len(node.args) > 1:
         number = node.args[1]
     else:

@@ -1,4 +1,4 @@
-"""Several steps of the loop in one call, with everything that the loop updates beside them."""
+"""Several steps of a loop in one call of a backend, and the loop's other updates for these steps."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import torch
 
 from fccomodel.execution.backends.steps.several import STEPS, Several, counts, holding, tensors
 
-#: The moved arguments, those changed in place, and the numbers after the steps.
+#: The new arrays, the arrays that were changed in place, and the numbers after the steps.
 Results = tuple[list[torch.Tensor], list[torch.Tensor], Mapping[str, Any]]
-#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)``: steps that begin with the
-#: numbers ``before``; ``pooled``: several batches move w together.
+#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)`` takes steps that begin with the
+#: numbers ``before``. With ``pooled``, one update of w uses several batches.
 Call = Callable[..., Results]
 
 
 class Leap:
-    """Takes the place of ``one_step``: from ``least`` to ``most`` steps of those drawn ahead in one call.
+    """A replacement for ``one_step`` that takes ``least`` to ``most`` of the steps drawn ahead in one
+    call.
 
-    If fewer are left before settings change or the budget ends, or if arrays are still to be made,
-    the loop itself takes one step.
+    The loop itself takes one step if fewer steps are left before settings change or the budget ends, or if
+    the backend still lacks arrays.
     """
 
     def __init__(self, several: Several, call: Call, least: int = STEPS, most: int = STEPS):
@@ -61,7 +62,7 @@ class Leap:
     def rows(
         self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, count: int
     ) -> torch.Tensor:
-        """The settings of each step, a row each. A schedule moves the step size alone."""
+        """The settings of each step, one row per step; a schedule changes only the step size."""
         sizes, together = [], now.together
         for k in range(run.count, run.count + count):
             solver.schedule.move(h, h.peak, k / iterations if iterations else 0.0)
@@ -90,7 +91,7 @@ class Leap:
         return self.array(numbers, lambda: numbers)
 
     def array(self, key: Any, numbers: Callable[[], Sequence[Any]]) -> torch.Tensor:
-        """Numbers as an array on the device, kept by their key."""
+        """Numbers as an array on the device, remembered by their key."""
         if key not in self.made:
             if len(self.made) > 64:
                 self.made.clear()
