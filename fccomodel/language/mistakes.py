@@ -50,6 +50,8 @@ def unknown_statement(words: Sequence[Token], constrained: bool) -> Diagnostic:
     first, at = str(words[0]), lexer.span(words[0])
     if "".join(words[:2]) in ("//", "/*"):
         return errors.syntax.operator_elsewhere("".join(words[:2]), Span(start=at.start, end=at.end + 1))
+    if first.lower() in ("group", "groups"):
+        return errors.statements.groups(at)
     intended = statements.elsewhere().get(first.lower())
     if not intended and lexer.is_name(words[0]):
         intended = nearest(first, statements.forms())

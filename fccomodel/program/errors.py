@@ -191,7 +191,9 @@ def all_rows_of_a_batch(binder: ir.Binder) -> Diagnostic:
         f"`{binder.name}` goes through all rows of a table in every step",
         span=binder.span,
         reason="A batch has some rows; a maximum, or a family of constraints, over rows needs all of them.",
-        fix="Take a mean over rows (`E`, `cvar`), or a family over groups of rows.",
+        fix="Take a mean over rows (`E`, `cvar`). For the worst of some groups declare them, `set G;` with a "
+        "column `g: G`, and write `max[k in G] E[z ~ D | z.g == k] ...`; a family of constraints is "
+        "`fair[k in G]: E[z ~ D | z.g == k] ... <= 0.1`.",
     )
 
 
@@ -210,7 +212,8 @@ def criterion_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
     return CRITERION.error(
         f"{name} has no criterion",
         reason="Its estimates depend on its own steps, or on all rows at once.",
-        fix=f"Use one of {', '.join(known)}.",
+        fix='Leave `algorithm` out, or use `algorithm="sonex"`: unbiased in the limit, with constraints. '
+        f"Those that have one are {', '.join(known)}.",
     )
 
 

@@ -497,3 +497,63 @@ def test_biased_methods_are_used_only_by_name() -> None:
     problem = bound(text)[0]
     assert problem.criterion().algorithm != "bsgd"
     assert problem.criterion(algorithm="bsgd").algorithm == "bsgd"
+
+
+def test_scores_that_are_not_finite_are_refused_before_anything_moves() -> None:
+    problem, data, net = bound(PARTIAL)
+    criterion = problem.criterion(batch=24)
+    s = net(torch.from_numpy(data["x"]))
+    criterion(range(24), s=s[:24])
+    before = copy.deepcopy(criterion.state_dict())
+    wrong = s[:24].detach().clone()
+    wrong[3] = torch.nan
+    with pytest.raises(FccoError, match=r"1 of 24 scores of `s` are not finite, after 1 steps \(row 3"):
+        criterion(range(24), s=wrong)
+    after = criterion.state_dict()
+    for name, value in before.items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value.nan_to_num(-7.0), after[name].nan_to_num(-7.0)), name
+    assert before["_extra_state"]["steps"] == after["_extra_state"]["steps"]
+
+
+def test_gradients_of_small_batches_add_up() -> None:
+    """Means of losses: four batches of 16, each a quarter, have the gradient of their 64 rows."""
+    text = HEAD + "minimize E[z ~ D] log1pexp(-(2 * z.y - 1) * s(w; z.x));"
+    problem, data, net = bound(text)
+    x = torch.from_numpy(data["x"])
+    whole = problem.criterion(batch=64, algorithm="sox")
+    whole(range(64), s=net(x[:64])).backward()
+    together = gradient_of(net).clone()
+    net.zero_grad()
+    small = problem.criterion(batch=16, algorithm="sox")
+    for k in range(4):
+        rows = list(range(16 * k, 16 * k + 16))
+        (small(rows, s=net(x[rows])) / 4).backward()
+    small.step()
+    assert torch.allclose(gradient_of(net), together, atol=1e-12)
+
+
+def test_formulas_may_read_the_column_that_a_net_reads() -> None:
+    text = HEAD + "minimize E[z ~ D] (square(s(w; z.x) - z.y) + 0.1 * sumsq(z.x));"
+    problem, data, net = bound(text)
+    x = torch.from_numpy(data["x"])
+    seen = problem.criterion(batch=24).evaluate([(np.arange(120), x)], s=net)
+    errors = (net(x).detach().numpy() - data["y"]) ** 2
+    assert seen.objective == pytest.approx(errors.mean() + 0.1 * (data["x"] ** 2).sum(1).mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "group K = D by g; minimize max[k in K] E[z ~ k] s(w; z.x);",
+            r"max\[k in G\] E\[z ~ D \| z.g == k\]",
+        ),
+        ("minimize max{k in G} E[z ~ D | z.g == k] s(w; z.x);", r"write `max\[i in I\]"),
+        ("minimize max[z in D] s(w; z.x);", r"max\[k in G\] E\[z ~ D \| z.g == k\]"),
+    ],
+)
+def test_errors_lead_to_the_syntax_of_groups(text: str, message: str) -> None:
+    with pytest.raises(FccoError) as error:
+        bound(HEAD + text)[0].criterion()
+    assert re.search(message, error.value.diagnostics[0].fix)

@@ -261,3 +261,56 @@ def test_models_without_nets_have_no_such_loop() -> None:
     problem = fccomodel.compile(text).bind(D={"x": np.ones(3)})
     with pytest.raises(FccoError, match="this model has no net"):
         problem.solve(optimizer=adam(), every=5)
+
+
+class Mixed(torch.nn.Module):
+    """A net of token ids and of real numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = torch.nn.Embedding(7, 4)
+        self.last = torch.nn.Linear(9, 1)
+
+    def forward(self, tokens: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.cat([self.embedding(tokens).mean(-2), x], dim=-1)).squeeze(-1)
+
+
+def test_a_net_of_token_ids_and_numbers_is_trained() -> None:
+    text = (
+        "model m; dim d; dim t; data D : table(i: int[t], x: real[d], y: {0, 1});"
+        "net s : int[t], real[d] -> real; var w = params(s);"
+        "minimize E[z ~ D] log1pexp(-(2 * z.y - 1) * s(w; z.i, z.x));"
+    )
+    tokens = np.random.default_rng(1).integers(7, size=(200, 3))
+    torch.manual_seed(0)
+    problem = fccomodel.compile(text).bind(D={**data(), "i": tokens}, nets={"s": Mixed()})
+    result = problem.solve(optimizer=adam(), budget="150it")
+    x, y = torch.from_numpy(data()["x"]), torch.from_numpy(data()["y"])
+    scores = result.module("s").double()(torch.from_numpy(tokens), x)
+    loss = torch.nn.functional.softplus(-(2 * y - 1) * scores).mean()
+    assert result.objective == pytest.approx(float(loss.detach()), abs=1e-6)
+    assert result.objective < 0.45
+
+
+def test_rows_that_are_drawn_are_transformed_anew_in_steps() -> None:
+    seen = []
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self) -> int:
+            return 200
+
+        def __getitem__(self, row: int) -> dict[str, Any]:
+            return {"x": torch.from_numpy(data()["x"][row]).float(), "y": int(data()["y"][row])}
+
+    def transform(x: torch.Tensor) -> torch.Tensor:
+        seen.append(x)
+        return x + 0.1 * torch.randn_like(x)
+
+    compiled = fccomodel.compile(AUC)
+    problem = compiled.bind(D=Rows(), nets={"s": mlp()}, transform={"x": transform})
+    result = problem.solve(optimizer=adam(), budget="20it", batch=16)
+    assert len(seen) >= 20 * 16
+    scores = result.module("s").double()(torch.from_numpy(data()["x"])).detach().numpy()
+    y = data()["y"]
+    pairs = 1 / (1 + np.exp(-(scores[y == 1][:, None] - scores[y == 0][None])))
+    assert result.objective == pytest.approx(pairs.mean(), abs=1e-5)

@@ -27,9 +27,7 @@ class Tracker:
     end    is called by ``close()``
     """
 
-    def __init__(
-        self, write: Callable[[dict[str, float], int], Any], end: Callable[[], Any] | None = None
-    ):
+    def __init__(self, write: Callable[[dict[str, float], int], Any], end: Callable[[], Any] | None = None):
         self.write, self.end = write, end
 
     def log(self, values: Mapping[str, Any], step: int) -> None:

@@ -14,7 +14,9 @@ import torch
 
 from fccomodel import pipeline
 from fccomodel.app.python import starts
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.rewrite import rewrite_problem
 from fccomodel.data.nets import build
 from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
@@ -38,6 +40,8 @@ __all__ = ["Criterion", "Values", "criterion", "numbered"]
 TRACKED_EVERY = 20
 #: Algorithms tried in this order if the plan's own algorithm has no criterion.
 FALLBACK_ALGORITHMS = ("sonex", "sox")
+#: The column of a table with the places of its rows in the list of their scores.
+PLACES = "places of scores"
 #: Why the run stopped, as a result of such steps says it.
 OWN_STEPS = "steps by your optimizer: no theorem is claimed"
 #: Algorithms with biased estimates, used only if the caller names them.
@@ -169,23 +173,18 @@ class Criterion(compiled.Criterion):
     ) -> tuple[Bound, dict[str, np.ndarray]]:
         """The problem on these rows with known scores, and the point at which it is evaluated.
 
-        Each net is replaced by a module that looks its scores up. The net's input column then holds
-        the places of the rows in the list of scores.
+        Each net is replaced by a module that looks its scores up. Its input is a column of its own, with
+        the places of the rows in the list of scores: formulas may read the net's column too.
         """
         table = next(iter(self.inputs.values()))[0].table
         bound = self._on_rows(rows, table, data)
-        nets: dict[str, Any] = {}
-        tables = dict(bound.tables)
         places = np.arange(len(rows), dtype=np.float64)
-        for name, inputs in self.inputs.items():
-            columns = tables[table].columns
-            column = inputs[0].columns[0]
-            ones = [1] * (columns[column].ndim - 1)
-            numbered_column = places.reshape(-1, *ones)
-            tables[table] = replace(tables[table], columns={**columns, column: numbered_column})
-            nets[name] = KnownScores(scores[name])
+        columns = {**bound.tables[table].columns, PLACES: places}
+        tables = {**bound.tables, table: replace(bound.tables[table], columns=columns)}
+        nets: dict[str, Any] = {name: KnownScores(scores[name]) for name in self.inputs}
         dims = {**bound.dims, **{f"params({name})": 0 for name in nets}}
-        bound = replace(bound, tables=tables, nets={**bound.nets, **nets}, dims=dims)
+        problem = rewrite_problem(bound.problem, _of_places)
+        bound = replace(bound, problem=problem, tables=tables, nets={**bound.nets, **nets}, dims=dims)
         point = {}
         for name, variable in bound.problem.variables.items():
             if variable.net is not None:
@@ -214,8 +213,9 @@ class Criterion(compiled.Criterion):
     def report(self, **nets: torch.nn.Module) -> KKTReport:
         """The report on the problem as written over all bound rows, at the weights of these modules.
 
-        It has constraints, multipliers and the KKT residual. The modules run in evaluation mode. No
-        theorem is claimed for the steps that led here.
+        It has constraints, multipliers and the KKT residual. The modules run in evaluation mode on the
+        columns that were bound, without what a loader does to them. No theorem is claimed for the steps
+        that led here.
         """
         from fccomodel import report
 
@@ -288,6 +288,14 @@ class Criterion(compiled.Criterion):
         return replace(self.bound, nets={**self.bound.nets, **modules}, dims=dims), point
 
 
+def _of_places(node: ir.Expr) -> ir.Expr | None:
+    """The call of a net on the places of rows, in place of its call on columns; None for other nodes."""
+    if not isinstance(node, ir.NetCall) or node.params is None or node.column is None:
+        return None
+    places = replace(node.column, name=PLACES, shape=())
+    return replace(node, inputs=(places,) * len(node.inputs))
+
+
 class KnownScores(torch.nn.Module):
     """A module in place of a net that looks known scores up by the place of their row."""
 
@@ -295,11 +303,11 @@ class KnownScores(torch.nn.Module):
         super().__init__()
         self.register_buffer("scores", torch.from_numpy(np.ascontiguousarray(scores)))
 
-    def forward(self, rows: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
-        """The scores of these rows. Every entry of a row of the first input is its place in the list."""
+    def forward(self, places: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        """The scores of the rows at these places of the list; ``others`` are the same places again."""
         scores = self.scores
         assert isinstance(scores, torch.Tensor)
-        return scores[rows.reshape(len(rows), -1)[:, 0].round().long()]
+        return scores[places.double().round().long()]
 
 
 def criterion(

@@ -76,9 +76,7 @@ class Made:
         """Lowered, as text, loaded."""
         lowered = given_steps(bound.problem, bound, plan, capacity)
         program = given_program(lowered)
-        space: dict[str, Any] = {
-            name: vars(blocks)[name] for name in CALLED
-        }
+        space: dict[str, Any] = {name: vars(blocks)[name] for name in CALLED}
         space["INITIAL"] = dict(program.initial)
         with process.own_randomness():
             exec(compile(program.text, "criterion.py", "exec", dont_inherit=True), space)  # noqa: S102

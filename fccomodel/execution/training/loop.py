@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,7 @@ from fccomodel.core import process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
+from fccomodel.data.drawn import drawn as is_drawn
 from fccomodel.data.nets import IN_TRAIN_MODE
 from fccomodel.evaluation.values import Level
 from fccomodel.execution.run import Progress
@@ -31,6 +32,7 @@ from fccomodel.execution.training.looks import Looks
 from fccomodel.execution.training.recipe import Parameters, Recipe, State
 from fccomodel.execution.training.samplers import Stream
 from fccomodel.plan import Plan
+from fccomodel.program.lower.given import ScoreInput
 
 #: share of the work that looks take
 LOOKS_SHARE = 0.1
@@ -304,27 +306,32 @@ class Loop:
         found: dict[str, Any] = {}
         for net, asked in self.criterion.inputs.items():
             module = self.modules[net]
-            whole = self.bound.problem.nets[net].whole
-            scores = {
-                self.criterion.key(one): module(*self._inputs(one.table, one.columns, whole, rows))
-                for one in asked
-            }
+            scores = {self.criterion.key(one): module(*self._net_inputs(one, rows)) for one in asked}
             if len(scores) == 1:
                 found[net] = next(iter(scores.values()))
             else:
                 found[net] = scores
         return found
 
-    def _inputs(
-        self, table: str, columns: Sequence[str], whole: Sequence[int], rows: Mapping[str, Any]
-    ) -> list[torch.Tensor]:
-        """What a net takes of the rows of a batch: a tensor for each input, int64 for ``whole`` ones."""
-        places = self.criterion.places[table][torch.as_tensor(rows[table])].numpy()
-        inputs = []
-        for k, column in enumerate(columns):
-            values = torch.from_numpy(np.ascontiguousarray(self.bound.tables[table].columns[column][places]))
-            inputs.append(values.to(self.device, torch.int64 if k in whole else self.dtype))
-        return inputs
+    def _net_inputs(self, asked: ScoreInput, rows: Mapping[str, Any]) -> list[torch.Tensor]:
+        """What a net takes of the rows of a batch: its columns, whole numbers as int64."""
+        places = self.criterion.places[asked.table][torch.as_tensor(rows[asked.table])]
+        columns = self.bound.tables[asked.table].columns
+        wanted = self.bound.problem.nets[asked.net].inputs
+        found = []
+        for name, one in zip(asked.columns, wanted, strict=True):
+            values = self._fetched(columns[name], places.numpy())
+            if one.whole:
+                found.append(values.round().to(self.device, torch.int64))
+            else:
+                found.append(values.to(self.device, self.dtype))
+        return found
+
+    def _fetched(self, column: Any, places: np.ndarray) -> torch.Tensor:
+        """Some rows of a column; of one whose rows are drawn, as steps draw them."""
+        if is_drawn(column):
+            return torch.as_tensor(column[places].fetched(self.seed + self.course.steps))
+        return torch.from_numpy(np.ascontiguousarray(column[places]))
 
     def step(self) -> None:
         """One step of the optimizer."""

@@ -115,6 +115,18 @@ def unknown_statement(word: str, forms: Mapping[str, str], meant: str | None, sp
     )
 
 
+def groups(span: Span) -> Diagnostic:
+    """Groups of rows are written as conditions on a column."""
+    return STATEMENT.error(
+        "groups of rows are not declared by a statement",
+        span=span,
+        reason="A group is the rows whose column has one value: a condition of an expectation.",
+        fix="Declare the values, `set G;`, with a column `g: G` of the table. Write the worst group as "
+        "`max[k in G] E[z ~ D | z.g == k] ...`, and a constraint for each group as "
+        "`fair[k in G]: E[z ~ D | z.g == k] ... <= 0.1`",
+    )
+
+
 def early_constraint(span: Span) -> Diagnostic:
     """Constraints come after their heading."""
     return ORDER.error(
