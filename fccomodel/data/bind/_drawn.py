@@ -10,11 +10,12 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.data import errors as drawn_errors
 from fccomodel.data.bind._encode import Built
 from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.drawn import DrawnColumn
-from fccomodel.data.sources import Drawing, Keyed, RawTable, errors
+from fccomodel.data.sources import Drawing, Keyed, RawTable
 
 if TYPE_CHECKING:
     from fccomodel.data.sources._drawn import RowSource
@@ -93,9 +94,10 @@ class Given:
             if any(column in columns.get(one, ()) for one in inside):
                 continue
             declared = any(column in problem.tables[one].columns for one in inside if one in problem.tables)
-            refuse(errors.not_drawn(name, "formulas read it" if declared else "the model has no such column"))
+            why = "formulas read it" if declared else "the model has no such column"
+            refuse(drawn_errors.not_drawn(name, why))
         if self and not any(columns.values()):
-            refuse(errors.not_drawn("a column", "formulas read all columns of vectors"))
+            refuse(drawn_errors.not_drawn("a column", "formulas read all columns of vectors"))
 
 
 def _of_table(given: Mapping[str, Any], table: str, columns: frozenset[str]) -> dict[str, Any]:
@@ -116,7 +118,7 @@ def keyed(problem: ir.Problem, data: Mapping[str, Any], keys: Any) -> dict[str, 
     if not named:
         given = [name for name in data if name in problem.tables]
         if len(given) != 1:
-            refuse(errors.keys_of_which(given))
+            refuse(drawn_errors.keys_of_which(given))
         of_tables = {given[0]: keys}
     return {
         name: Keyed(value, of_tables[name]) if name in of_tables else value for name, value in data.items()
@@ -149,7 +151,7 @@ def column(raw: RawTable, entry: Entry, rows: Rows, name: str, what: str, drawin
     """A column whose rows are fetched when they are asked for."""
     own = entry.columns[0]
     if entry.scale:
-        refuse(errors.scaled_rows(what))
+        refuse(drawn_errors.scaled_rows(what))
     source = raw.drawn[own]
     source.add(name, own, drawing.steps.get(name), drawing.looks.get(name))
     source.probe(raw.n)

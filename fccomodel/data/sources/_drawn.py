@@ -20,6 +20,7 @@ import numpy as np
 from fccomodel.core import process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.lazy import torch
+from fccomodel.data import errors as drawn_errors
 from fccomodel.data.sources import errors
 from fccomodel.data.sources.arrays import to_numpy
 from fccomodel.data.sources.base import RawTable, Request
@@ -156,7 +157,7 @@ class RowSource:
                 )
             if rows.dtype.kind == "f" and not np.isfinite(rows).all():
                 bad = np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(1))
-                refuse(errors.row_not_finite(name, self.what, int(numbers[bad[0]])))
+                refuse(drawn_errors.row_not_finite(name, self.what, int(numbers[bad[0]])))
             found[name] = rows
         return found
 
@@ -263,7 +264,7 @@ class RowSource:
             value = self.reader.read(np.array([0]))[column][0]
             step = numeric(value if steps is None else steps(value), name)
         if step.shape != row.shape:
-            refuse(errors.transformed_shapes(name, step.shape, row.shape))
+            refuse(drawn_errors.transformed_shapes(name, step.shape, row.shape))
         self.parts[name] = Part(column=column, steps=steps, looks=looks, event=row.shape, dtype=row.dtype)
 
     def probe(self, total: int) -> None:
@@ -308,7 +309,7 @@ class Chosen:
         """The table of keys with these columns. F0539 unless it has as many rows."""
         assert self.keys is not None
         if self.keys.n != self.n:
-            refuse(errors.rows_of_keys(self.origin, self.n, self.keys.n))
+            refuse(drawn_errors.rows_of_keys(self.origin, self.n, self.keys.n))
         return self.beside(replace(self.keys, origin=self.origin))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.sources import errors
+from fccomodel.data import errors as drawn_errors
 from fccomodel.data.sources.base import RawColumn, RawTable
 
 
@@ -15,7 +15,7 @@ def joined(raw_tables: Sequence[RawTable], origin: str) -> RawTable:
     """The rows of several tables, one table after another, with the columns that all of them have."""
     first = raw_tables[0]
     if part := next((raw for raw in raw_tables if raw.drawn), None):
-        refuse(errors.joined_rows(part.origin))
+        refuse(drawn_errors.joined_rows(part.origin))
     names = [name for name in first.names if all(name in raw.numeric for raw in raw_tables)]
 
     def parts(name: str) -> Iterator[RawColumn]:

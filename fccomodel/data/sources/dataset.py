@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
+from fccomodel.data import errors as drawn_errors
 from fccomodel.data.sources import _drawn, arrays, errors
 from fccomodel.data.sources._drawn import ItemReader
 from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
@@ -126,7 +127,7 @@ class _Columns:
                 if np.array_equal(column[row], again):
                     continue
                 if column.ndim == 1:
-                    refuse(errors.changing_keys(str(name), row))
+                    refuse(drawn_errors.changing_keys(str(name), row))
                 notes[
                     f"{self.request.name}: {name} changes from one reading to the next, and was read once, "
                     "since formulas read it too"

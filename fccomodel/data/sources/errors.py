@@ -19,7 +19,6 @@ DAMAGED = Code("F0534", "prepared folder damaged")
 OUTDATED = Code("F0535", "prepared data outdated")
 OUTSIDE = Code("F0537", "outside of the binding")
 QUERY = Code("F0538", "not one query")
-DRAWN = Code("F0539", "rows that are drawn")
 
 
 def first_line(error: Exception) -> str:
@@ -422,80 +421,12 @@ def not_an_image(file: Path, error: Exception) -> Diagnostic:
     )
 
 
-def changing_keys(name: str, row: int) -> Diagnostic:
-    """A column that formulas read has one value for each row."""
-    return DRAWN.error(
-        f"{name} of item {row} changes from one reading to the next",
-        reason="labels, groups and numbers in formulas belong to a row, so they are read once",
-        fix="let the Dataset return the same value each time, or give keys=frame",
-    )
-
-
 def a_loader(name: str) -> Diagnostic:
     """Rows have numbers; the batches of a loader have none."""
     return NOT_A_TABLE.error(
         f"{name}: a DataLoader is not a table",
         reason="estimates belong to rows, so rows need numbers; a loader gives batches without them",
         fix="give its dataset, `loader.dataset`, and `workers=4` to fetch rows in other processes",
-    )
-
-
-def rows_of_keys(origin: str, n: int, keys: int) -> Diagnostic:
-    """Keys have one row for each item."""
-    return DRAWN.error(
-        f"{origin} has {n:,} items, and keys has {keys:,} rows",
-        fix="give keys with one row for each item, in the order of the items",
-    )
-
-
-def keys_of_which(tables: Sequence[str]) -> Diagnostic:
-    """Keys are those of one table."""
-    return DRAWN.error(
-        f"keys are given, and data of {len(tables)} tables",
-        fix='say whose they are: keys={"D": frame}',
-    )
-
-
-def transformed_shapes(name: str, step: tuple[int, ...], look: tuple[int, ...]) -> Diagnostic:
-    """A net sees inputs of one shape, in steps and in looks."""
-    return DRAWN.error(
-        f"{name}: steps see rows of shape {step}, looks see rows of shape {look}",
-        reason="transform is applied in steps, eval_transform in looks, reports and scores",
-        fix=f'give eval_transform={{"{name}": f}} with an f that returns the shape of the steps',
-    )
-
-
-def not_drawn(name: str, why: str) -> Diagnostic:
-    """A transform, keys or workers are for columns that are drawn."""
-    return DRAWN.error(
-        f"{name} is not drawn row by row: {why}",
-        reason="a column is drawn if only nets read it, and it comes from a Dataset, a folder of images "
-        "or arrays",
-        fix="leave keys, transform, eval_transform and workers out, or transform the column beforehand",
-    )
-
-
-def scaled_rows(name: str) -> Diagnostic:
-    """A column that is drawn is not read as a whole, so it has no mean."""
-    return DRAWN.error(
-        f"{name}: its rows are drawn, so they have no mean to be scaled by",
-        fix=f'scale each row in transform={{"{name}": f}} and eval_transform={{"{name}": f}}',
-    )
-
-
-def joined_rows(origin: str) -> Diagnostic:
-    """The members of a family are one table, whose rows have numbers of their own."""
-    return DRAWN.error(
-        f"the rows of {origin} are drawn, and it is one of several tables that are joined",
-        fix="give one Dataset of all rows, and `family = { column = ... }` to tell its members apart",
-    )
-
-
-def row_not_finite(name: str, what: str, row: int) -> Diagnostic:
-    """Rows that are drawn have finite values."""
-    return DRAWN.error(
-        f"{name}: item {row} of {what} has a value that is missing or infinite",
-        fix="leave such rows out of the Dataset, or replace the value in the transform",
     )
 
 
