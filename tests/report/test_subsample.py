@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,7 +121,7 @@ def test_intervals_take_what_is_left(monkeypatch):
     bound = fccomodel.compile(PLAIN).bind(data={"D": {"x": X, "y": Y}}).bound
     w = {"w": np.array([0.5, 0.0, 0.1])}
     whole = subsample.sure(bound, w, seed=0, afford=np.inf)
-    monkeypatch.setattr(intervals, "priced", lambda task: (task(), 1.0))
+    monkeypatch.setattr(intervals, "counting", lambda: nullcontext(SimpleNamespace(seconds=1.0)))
     cut = subsample.sure(bound, w, seed=0, afford=2.0)
     assert not whole.cut and "0.25 of the rows" in cut.cut and cut.groups == intervals.FEWEST
     assert (
