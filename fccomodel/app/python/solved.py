@@ -18,7 +18,6 @@ from fccomodel.app.shown.history import History
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.app.stored import results, store
 from fccomodel.core import options
-from fccomodel.report import statuses
 
 if TYPE_CHECKING:
     from fccomodel.app.shown.tracing import Traced
@@ -127,10 +126,14 @@ class Result(Shown, Answer):
         ``unbounded``, ``unattained``, ``stopped_feasible`` or ``stopped_infeasible`` (the budget ended
         first).
         """
+        from fccomodel.report import statuses  # which loads torch
+
         return statuses.word(self.outcome.report)
 
     def summary(self) -> str:
         """Three lines: what was solved, how good the answer is, and whether the constraints hold."""
+        from fccomodel.report import statuses
+
         report = self.outcome.report
         if not report.constraints:
             held = "no constraints"
