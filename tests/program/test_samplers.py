@@ -41,9 +41,9 @@ def quantile(result: Any, rate: float) -> bool:
 def test_a_model_with_a_sampler_is_solved_anew_for_another_parameter(tmp_path: Any) -> None:
     """And its program stands by itself."""
     problem = fc.compile(NEWSVENDOR).bind(samplers={"demand": demand})
-    result = problem.solve(seed=0, budget="10s")
+    result = problem.solve(seed=0, budget="4s")
     assert result.report.solved and quantile(result, 10)
-    assert quantile(problem.with_params(rate=20).solve(start=result, budget="10s"), 20)
+    assert quantile(problem.with_params(rate=20).solve(start=result, budget="4s"), 20)
     folder = result.save(tmp_path / "out")
     done = subprocess.run(
         [sys.executable, folder / "solver.py"], capture_output=True, text=True, timeout=120, check=True
