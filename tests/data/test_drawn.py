@@ -92,6 +92,7 @@ def test_rows_that_do_not_change_give_the_answer_of_memory(workers, in_memory):
     assert all(np.array_equal(v, in_memory.variables[n]) for n, v in answer.variables.items())
 
 
+@pytest.mark.slow
 def test_a_small_data_set_that_does_not_change_is_read_once(in_memory):
     problem = bound(Images())
     assert not drawn(problem.bound.tables["D"].columns["x"])

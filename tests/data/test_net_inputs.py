@@ -48,6 +48,7 @@ def by_hand(scores: torch.Tensor) -> float:
     return float(torch.nn.functional.softplus(-sign * scores.detach().double().flatten()).mean())
 
 
+@pytest.mark.slow
 def test_token_ids_and_a_vector_beside_them() -> None:
     problem = bound(
         "net s : real[d], int[t] -> real; var w = params(s);", "s(w; z.x, z.m)", s=Reader(vector=3)

@@ -250,6 +250,7 @@ def test_loops_do_what_torch_does(quickly, tmp_path):
         assert torch.allclose(result, expected, rtol=1e-12, atol=1e-12), (result, expected)
 
 
+@pytest.mark.slow
 def test_libraries_are_kept_by_the_text_of_steps_and_by_sizes():
     made = make("several", model(PAIRS), algorithm="sonex")
     keys = [compiled.key(steps := several(made))]

@@ -67,6 +67,7 @@ def test_values_are_those_of_the_problem(problem: Any) -> None:
     assert result.objective < 0.6
 
 
+@pytest.mark.slow
 def test_a_budget_in_seconds_is_kept(problem: Any) -> None:
     """In seconds of the processor, of one thread."""
     threads = torch.get_num_threads()

@@ -62,6 +62,7 @@ def test_the_report_says_so(result: Any) -> None:
     assert result.outcome.planned.plan.promise is None
 
 
+@pytest.mark.slow
 def test_a_folder_keeps_the_statistics(result: Any, net: nn.Module, tmp_path: Path) -> None:
     """The module itself is given again: what is loaded is never code."""
     result.save(tmp_path / "out")
