@@ -27,7 +27,7 @@ class DrawnColumn:
 
     @property
     def part(self) -> Part:
-        """What the source knows of the column."""
+        """The column as its source describes it."""
         return self.source.parts[self.name]
 
     @property

@@ -164,7 +164,7 @@ def column(raw: RawTable, entry: Entry, rows: Rows, name: str, what: str, drawin
 
 
 def _notes(source: RowSource, what: str, *, steps: bool) -> tuple[str, ...]:
-    """What a report says of rows that change."""
+    """The notes of a report about rows that change."""
     if source.random:
         return (
             f"{what}: rows of {source.what} change from one reading to the next; steps draw them anew, looks "

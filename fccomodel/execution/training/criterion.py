@@ -375,7 +375,7 @@ class Criterion(torch.nn.Module):
             raise NotFinite([error], self.bound.problem.source)
 
     def key(self, asked: ScoreInput) -> str:
-        """What the scores of a column are given as, where a net has several."""
+        """The name under which the scores of a column are given."""
         return _column(asked, self.inputs[asked.net])
 
     def _filled(self, score: torch.Tensor, capacity: int) -> torch.Tensor:

@@ -105,7 +105,7 @@ def without_validation(name: str) -> Diagnostic:
 
 
 def not_an_optimizer(value: Any) -> Diagnostic:
-    """What an optimizer is made by returns one."""
+    """`optimizer` is a function that returns an optimizer of torch."""
     return ARGUMENT.error(
         f"`optimizer` returned a {type(value).__name__}, not an optimizer of torch",
         fix="Return one: `optimizer=lambda p: torch.optim.AdamW(p, lr=1e-3)`.",

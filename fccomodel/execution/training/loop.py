@@ -314,7 +314,7 @@ class Loop:
         return found
 
     def _net_inputs(self, asked: ScoreInput, rows: Mapping[str, Any]) -> list[torch.Tensor]:
-        """What a net takes of the rows of a batch: its columns, whole numbers as int64."""
+        """The inputs of a net at the rows of a batch: one tensor for each column, whole numbers as int64."""
         places = self.criterion.places[asked.table][torch.as_tensor(rows[asked.table])]
         columns = self.bound.tables[asked.table].columns
         wanted = self.bound.problem.nets[asked.net].inputs
@@ -379,7 +379,7 @@ class Loop:
             course.reason = f"the callback raised {type(error).__name__}: {error}"
 
     def state(self) -> State:
-        """What a callback sees."""
+        """The state of the run, for a callback."""
         course = self.course
         return State(
             modules=self.modules,

@@ -76,7 +76,7 @@ class Validation:
 
 @dataclass(eq=False, kw_only=True)
 class State:
-    """What a callback sees of a run.
+    """The state of a run, as a callback sees it.
 
     modules     the live nets by name; ``optimizer`` and ``criterion`` are the run's own
     step        steps so far, those of the runs before that this one goes on from among them
