@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import torch
 
 from fccomodel.core.work import Meter
 from fccomodel.report.around.local_search import ENTRIES, Better, arrays, entry, gain_of, moved
@@ -68,7 +67,7 @@ def _lines(system: System) -> Iterator[tuple[Array, str]]:
         yield np.eye(system.d)[k], f"along {entry(system, k)}"
     if system.d == 1:
         return
-    at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
+    at = system.flat
     if at.any():
         yield at / norm(at), "on the line through the origin"
     random = np.random.default_rng(system.seed)
@@ -108,7 +107,7 @@ class _Line:
         double or so from tiny to far."""
         lines = self.system.d + RANDOM_LINES if self.system.d > 1 else 1
         half = min(max(TOTAL_POINTS // lines, LEAST_POINTS), MOST_POINTS) // 2
-        at = torch.cat([value.reshape(-1) for value in self.system.point.values()]).numpy()
+        at = self.system.flat
         size = 1.0 + norm(at)
         steps: list[float] = []
         for way, end in zip((1.0, -1.0), self._ends(), strict=True):

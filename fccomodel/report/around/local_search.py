@@ -81,7 +81,7 @@ def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | 
 def _beside_kinks(system: System, gain: float, meter: Meter) -> Better | None:
     """A step from a kink that bends downwards: the objective falls on a side of it, although the
     subgradients at the kink cancel."""
-    size = norm(torch.cat([value.reshape(-1) for value in system.point.values()]).numpy())
+    size = norm(system.flat)
     for way in _ways(system):
         if 2 * len(LENGTHS) * system.forward_s > meter.left:
             return None
@@ -172,7 +172,7 @@ def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, s
             yield step, f"along {entry(system, int(k))}", gain
     if any(value.any() for value in system.point.values()):
         yield (
-            -torch.cat([value.reshape(-1) for value in system.point.values()]).numpy(),
+            -system.flat,
             "at the origin",
             gain,
         )

@@ -116,7 +116,7 @@ class _Trial:
     def __init__(self, system: System, optimal: Optimum, rows: Array, free: Array, meter: Meter):
         self.system, self.rows, self.free, self.meter = system, rows, free, meter
         self.multipliers = np.abs(optimal.multipliers)
-        self.at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
+        self.at = system.flat
 
     def gain(self, step: Array) -> tuple[float, dict[str, Array]] | None:
         """The gain of a step, less the worth of violations at its end, and the point there.

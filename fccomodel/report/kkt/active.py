@@ -260,7 +260,7 @@ def _fixed(system: System, moves: Array, meter: Meter) -> str:
 def _hessian(system: System, optimal: Optimum, moves: Array) -> Array:
     """The Hessian of the Lagrangian by central differences of its gradient."""
     terms = [(root, root.expr) for root in roots(system, optimal.multipliers)]
-    flat = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
+    flat = system.flat
     columns = []
     for k in moves:
         step = STEP * (1 + abs(flat[k]))

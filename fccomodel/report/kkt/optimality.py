@@ -20,7 +20,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from fccomodel.core.work import Meter
 from fccomodel.report.kkt.groups import Cone, Group, Part, Simple, Weighing
@@ -224,7 +223,7 @@ class Lagrangian:
 def _of_others(system: System, multipliers: Array) -> Array:
     """The gradient of the constraints that are not kept, times their multipliers; at kinks, the
     subgradient of automatic differentiation."""
-    at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
+    at = system.flat
     constraints = [
         Root(constraint.body, 1.0, weights, constraint)
         for constraint, weights in of_members(system, multipliers)

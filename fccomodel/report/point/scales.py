@@ -68,7 +68,7 @@ def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
     """
     flat = np.zeros(0)
     if system.point:
-        flat = torch.cat([value.reshape(-1) for value in system.point.values()]).abs().numpy()
+        flat = np.abs(system.flat)
     variables = np.where(flat > ORDINARY[1], flat, 1.0)
     size = abs(system.sign * system.objective - _constant(system))
     objective = max(size, min(abs(system.objective), 1.0), SLOPE_SHARE * slope)

@@ -266,6 +266,11 @@ class System:
         return np.zeros(0)
 
     @property
+    def flat(self) -> Array:
+        """The point as one vector, variable after variable: (d,), a copy."""
+        return torch.cat([value.reshape(-1) for value in self.point.values()]).numpy()
+
+    @property
     def d(self) -> int:
         """The number of entries of all variables."""
         return sum(leaf.numel() for leaf in self.leaves)
