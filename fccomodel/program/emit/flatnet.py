@@ -18,6 +18,15 @@ def batched(calls, ranks, whole):
     return along, rows
 
 
+def follow(module, tensor):
+    """Move a module to the device and the precision of a tensor, if its buffers are elsewhere."""
+    if any(
+        b.device != tensor.device or b.is_floating_point() and b.dtype != tensor.dtype
+        for b in module.buffers()
+    ):
+        module.to(tensor.device, tensor.dtype)
+
+
 class FlatNet:
     """A torch module evaluated at a flat parameter vector, in the order of ``named_parameters``: views
     of it stand in for its own parameters while it is called.
@@ -40,11 +49,7 @@ class FlatNet:
 
     def forward(self, w, inputs, taped):
         """The module's outputs with the weights w, (n, *output)."""
-        if any(
-            b.device != w.device or b.is_floating_point() and b.dtype != w.dtype
-            for b in self.module.buffers()
-        ):
-            self.module.to(w.device, w.dtype)
+        follow(self.module, w)
         parameters = [part.view(shape) for part, shape in zip(w.split(self.sizes), self.shapes, strict=True)]
         if taped:
             parameters = [part.detach().requires_grad_() for part in parameters]
@@ -110,11 +115,7 @@ class FunctionalNet:
         parameters = {
             name: part.view(shape) for part, (name, shape, _) in zip(parts, self.shapes, strict=True)
         }
-        if any(
-            b.device != w.device or b.is_floating_point() and b.dtype != w.dtype
-            for b in self.module.buffers()
-        ):
-            self.module.to(w.device, w.dtype)
+        follow(self.module, w)
         (along,), rows = batched([x], self.ranks, self.whole)
         out = torch.func.functional_call(self.module, parameters, tuple(rows))
         return out.view(along + out.shape[1:])
@@ -131,11 +132,7 @@ class FrozenNet:
     def __call__(self, x):
         """The outputs for some rows, without a gradient."""
         first = x[0] if isinstance(x, tuple) else x
-        if any(
-            b.device != first.device or b.is_floating_point() and b.dtype != first.dtype
-            for b in self.module.buffers()
-        ):
-            self.module.to(first.device, first.dtype)
+        follow(self.module, first)
         (along,), rows = batched([x], self.ranks, self.whole)
         with torch.no_grad():
             out = self.module(*rows)

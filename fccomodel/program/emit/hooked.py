@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fccomodel.program.emit.flatnet import batched
+from fccomodel.program.emit.flatnet import batched, follow
 
 
 class HookedNet:
@@ -28,8 +28,7 @@ class HookedNet:
 
     def place(self, w):
         """The module's own parameters become views of w; 0 for their gradients."""
-        if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
-            self.module.to(w.device, w.dtype)
+        follow(self.module, w)
         parts = w.detach().split([p.numel() for p in self.own])
         for own, part in zip(self.own, parts, strict=True):
             own.grad, own.data = None, part.view(own.shape)

@@ -135,6 +135,7 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
         [
             "# ---- nets: functions of their flat parameters and their inputs",
             source(flatnet.batched),
+            source(flatnet.follow),
             *map(source, dict.fromkeys(kinds.values())),
             *at_hand,
             *made,

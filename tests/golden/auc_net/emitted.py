@@ -167,6 +167,15 @@ def batched(calls, ranks, whole):
     return along, rows
 
 
+def follow(module, tensor):
+    """Move a module to the device and the precision of a tensor, if its buffers are elsewhere."""
+    if any(
+        b.device != tensor.device or b.is_floating_point() and b.dtype != tensor.dtype
+        for b in module.buffers()
+    ):
+        module.to(tensor.device, tensor.dtype)
+
+
 class LayeredNet:
     """A torch module of layers one after the other, evaluated at a flat parameter vector, in the order
     of ``named_parameters``.
@@ -327,8 +336,7 @@ class HookedNet:
 
     def place(self, w):
         """The module's own parameters become views of w; 0 for their gradients."""
-        if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
-            self.module.to(w.device, w.dtype)
+        follow(self.module, w)
         parts = w.detach().split([p.numel() for p in self.own])
         for own, part in zip(self.own, parts, strict=True):
             own.grad, own.data = None, part.view(own.shape)
