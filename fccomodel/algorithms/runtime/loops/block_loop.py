@@ -270,9 +270,10 @@ def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, rea
 
 
 def keep_the_better(run, solver: BlockSolver, data):
-    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on
-    from it (where they fall once, from the last); else they go back. Returns its violation, whether
-    its value is finite, and whether it gains enough."""
+    """Compare the last iterate and the average with the best point so far. If the better of the two
+    gains, it becomes the best point and steps go on from it (where they fall once, from the last
+    iterate); else steps go back. Returns its violation, whether its value is finite, and whether it
+    gains enough."""
     h, schedule = run.h, solver.schedule
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain = merit(run.value, h.weight) - merit(value, h.weight)

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What a run is asked for. ``solve``, and what comes after it, take these by name.
+    """The options of a run, which ``solve`` and the stages after it take by name.
 
     seed        seed of the random numbers
     device      where it runs

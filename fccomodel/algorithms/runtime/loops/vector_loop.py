@@ -207,8 +207,9 @@ def take_steps(run, solver: VectorSolver, F, asked: RunOptions, ended, reason=""
 
 
 def keep_the_better(run, solver: VectorSolver, data):
-    """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit, or
-    as the schedule says the last. Returns the value of the last, and whether it is finite."""
+    """Make the better of the last iterate and the epoch's average the best point so far, if its merit
+    is smaller; if the schedule says so, always the last iterate. Returns the value of the last, and
+    whether it is finite."""
     w, h, last = run.state.w, run.h, solver.schedule.keeps_last
     value, chosen = least(solver, data, [w] if last else [w, run.average], h.weight)
     if merit(value, h.weight) < merit(run.value, h.weight) or last:
