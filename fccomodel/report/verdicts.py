@@ -589,6 +589,8 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
         )
     yield from _below_roots(system)
     for name, net in system.problem.nets.items():
+        if net.frozen:
+            continue
         facts = nets.walk(system.bound.nets[name])
         declared = [text for text, _ in net.assume]
         if declared:
@@ -598,7 +600,11 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
                 reason = f" ({facts.reasons[0]})"
             else:
                 reason = ""
-            yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
+            if facts.weakly_convex:
+                known = "weakly convex, not smooth"
+            else:
+                known = "not proved to be smooth"
+            yield f"Net `{name}` is {known}{reason}: at a kink one of its gradients is taken"
 
 
 def _below_roots(system: System) -> Iterator[str]:
