@@ -72,13 +72,16 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
 def _nets(system: System) -> Iterator[str]:
     """Notes on nets that are taken to have a property, or that have kinks."""
     for name, net in system.problem.nets.items():
+        if net.frozen:
+            continue
         facts = nets.walk(system.bound.nets[name])
         declared = [text for text, _ in net.assume]
         if declared:
             yield f"Net `{name}` is taken to be {', '.join(declared)}: your assumption"
         elif not facts.smooth:
             reason = f" ({facts.reasons[0]})" if facts.reasons else ""
-            yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
+            known = "weakly convex, not smooth" if facts.weakly_convex else "not proved to be smooth"
+            yield f"Net `{name}` is {known}{reason}: at a kink one of its gradients is taken"
 
 
 def below_roots(system: System) -> Iterator[str]:
