@@ -43,6 +43,8 @@ REPORT_BEYOND_SHARE = 0.3
 #: ... and so many counted seconds. With the start of a command (some 3 s) and the budget itself this
 #: is the promise of at most 1.3 times the budget and 5 s.
 REPORT_BEYOND_SECONDS = 1.0
+#: Least share of these seconds that a report gets on a machine that is slower than counted seconds.
+LEAST_PACE = 0.25
 #: Counted seconds for intervals on rows held out, if the budget is not in seconds.
 HELD_OUT_SECONDS = 120.0
 #: The least share of a budget in seconds for these intervals.
@@ -110,7 +112,17 @@ def run_seconds(planned: Planned, until: float) -> float | None:
 
 def search_meter(solution: Solution, until: float, stop: Callable[[], bool]) -> Meter:
     """The work that the report's search may do: half the run's, or ``REPORT_SECONDS``."""
-    return Meter(max(REPORT_SECONDS, solution.worked * SEARCH_SHARE), until, stop)
+    return Meter(pace(solution) * max(REPORT_SECONDS, solution.worked * SEARCH_SHARE), until, stop)
+
+
+def pace(solution: Solution) -> float:
+    """Counted seconds that this machine does in a second, as a run that the clock ended has shown.
+
+    It is 1 for other runs, so that their reports are the same on every machine.
+    """
+    if not solution.timed or not solution.wall_s:
+        return 1.0
+    return min(max(solution.worked / solution.wall_s, LEAST_PACE), 1.0)
 
 
 def report_passes_seconds(planned: Planned) -> float:
