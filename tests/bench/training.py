@@ -77,7 +77,9 @@ def by_criterion(problem: Problem, seconds: float) -> Trained:
         outputs = net(torch.cat([column[rows] for column in columns])).chunk(len(columns))
         return criterion(rows, **{problem.net: dict(zip(problem.inputs, outputs, strict=True))})
 
-    return net, trained([*net.parameters(), *criterion.parameters()], batches(), loss, seconds, criterion.step)
+    return net, trained(
+        [*net.parameters(), *criterion.parameters()], batches(), loss, seconds, criterion.step
+    )
 
 
 def by_hand(problem: Problem, seconds: float) -> Trained:

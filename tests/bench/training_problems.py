@@ -297,7 +297,9 @@ def texts() -> tuple[Columns, Columns, torch.nn.Module]:
             "ref_chosen": reference(good).double().numpy(),
             "ref_rejected": reference(bad).double().numpy(),
         }
-    train, held = ({name: v[part] for name, v in columns.items()} for part in (slice(1000), slice(1000, None)))
+    train, held = (
+        {name: v[part] for name, v in columns.items()} for part in (slice(1000), slice(1000, None))
+    )
     return train, held, reference
 
 
