@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fccomodel.report import verdicts
+from fccomodel.report.verdicts import grades
 
 #: Violation, relative to its constraint's scale, up to which constraints count as met.
-FEASIBLE = verdicts.FEASIBLE
+FEASIBLE = grades.FEASIBLE
 #: Words by the grade that a verdict begins with.
 WORDS = {
     "Solved to high accuracy": "solved",
@@ -14,9 +14,9 @@ WORDS = {
     "Stationary to high accuracy": "stationary",
     "Stationary": "stationary",
     "Roughly stationary": "roughly_stationary",
-    verdicts.OPEN: "loose_bound",
-    verdicts.BEATEN: "not_best",
-    verdicts.SADDLE: "saddle",
+    grades.OPEN: "loose_bound",
+    grades.BEATEN: "not_best",
+    grades.SADDLE: "saddle",
 }
 
 
