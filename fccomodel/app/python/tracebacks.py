@@ -23,6 +23,7 @@ def public(function: Callable[P, Returned]) -> Callable[P, Returned]:
 
     @wraps(function)
     def called(*arguments: P.args, **named: P.kwargs) -> Returned:
+        """Call the function, and shorten the traceback of its error."""
         try:
             return function(*arguments, **named)
         except FccoError as error:
