@@ -309,7 +309,7 @@ def report(
         limits=solution.limits,
         ended=endings.ending(planned, solution),
         work=budget.search_meter(solution, until, stop),
-        afford=pace * budget.report_passes_seconds(planned),
+        afford=pace * budget.report_passes_seconds(planned, solution),
         most=pace * budget.report_beyond_seconds(planned.budget),
         seed=planned.seed,
         analysis=planned.analysis,
