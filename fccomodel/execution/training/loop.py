@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from fccomodel.core import process
+from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
@@ -32,7 +32,7 @@ from fccomodel.execution.training.looks import Looks
 from fccomodel.execution.training.recipe import Parameters, Recipe, State
 from fccomodel.execution.training.samplers import Stream
 from fccomodel.plan import Plan
-from fccomodel.program.lower.given import ScoreInput
+from fccomodel.program.lower.given import applied_to
 
 #: share of the work that looks take
 LOOKS_SHARE = 0.1
@@ -143,6 +143,20 @@ class _Course:
     looked_at: int = -1
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Batch:
+    """The places of a batch's rows by table, and the outputs of nets that are known for them."""
+
+    rows: Mapping[str, np.ndarray]
+    outputs: dict[tuple[str, str, tuple[str, ...]], torch.Tensor] = field(default_factory=dict)
+
+
+def _table(binder: ir.Binder) -> str:
+    """The table of a row's binder."""
+    assert isinstance(binder.domain, ir.RowSet)
+    return binder.domain.table
+
+
 class Live(torch.nn.Module):
     """Nets and other variables as one module."""
 
@@ -175,7 +189,8 @@ class Loop:
         self.bound, self.recipe, self.limits, self.seed = bound, recipe, limits, seed
         self.device, self.dtype = torch.device(device), dtype
         self.criterion = Criterion(bound, plan, batch=recipe.batch).to(self.device)
-        self.modules = {name: self._own(name) for name in self.criterion.inputs}
+        self.modules = {name: self._own(name) for name in self._trained()}
+        self.frozen = {name: self._own(name) for name, net in bound.problem.nets.items() if net.frozen}
         self.variables = self.criterion.variables
         self._begin(plan)
         self.live = Live(self.modules, self.variables)
@@ -204,6 +219,11 @@ class Loop:
         net = copy.deepcopy(self.bound.nets[name])
         random = bool(vars(net).pop(IN_TRAIN_MODE, ()))
         return net.to(self.device, self.dtype).train(random)
+
+    def _trained(self) -> list[str]:
+        """The nets that have weights, those whose scores the criterion takes first."""
+        variables = self.bound.problem.variables.values()
+        return list(dict.fromkeys([*self.criterion.inputs, *(v.net for v in variables if v.net is not None)]))
 
     def _begin(self, plan: Plan) -> None:
         """The first values of variables, where the plan has a start."""
@@ -304,28 +324,45 @@ class Loop:
     def _scores(self, rows: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs of the nets for a batch, as the criterion takes them."""
         found: dict[str, Any] = {}
+        batch = _Batch(rows={name: self._places(name, part) for name, part in rows.items()})
         for net, asked in self.criterion.inputs.items():
-            module = self.modules[net]
-            scores = {self.criterion.key(one): module(*self._net_inputs(one, rows)) for one in asked}
+            scores = {self.criterion.key(one): self._outputs(one.call, batch) for one in asked}
             if len(scores) == 1:
                 found[net] = next(iter(scores.values()))
             else:
                 found[net] = scores
         return found
 
-    def _net_inputs(self, asked: ScoreInput, rows: Mapping[str, Any]) -> list[torch.Tensor]:
-        """The inputs of a net at the rows of a batch: one tensor for each column, whole numbers as int64."""
-        places = self.criterion.places[asked.table][torch.as_tensor(rows[asked.table])]
-        columns = self.bound.tables[asked.table].columns
-        wanted = self.bound.problem.nets[asked.net].inputs
-        found = []
-        for name, one in zip(asked.columns, wanted, strict=True):
-            values = self._fetched(columns[name], places.numpy())
-            if one.whole:
-                found.append(values.round().to(self.device, torch.int64))
-            else:
-                found.append(values.to(self.device, self.dtype))
-        return found
+    def _places(self, table: str, rows: Any) -> np.ndarray:
+        """The places of rows in the bound table."""
+        return self.criterion.places[table][torch.as_tensor(rows)].numpy()
+
+    def _outputs(self, call: ir.NetCall, batch: _Batch) -> torch.Tensor:
+        """The outputs of a net at the rows of a batch, computed once for each batch."""
+        applied = applied_to(call)
+        assert applied is not None
+        key = call.net, _table(applied.binder), applied.names
+        if key not in batch.outputs:
+            wanted = self.bound.problem.nets[call.net].inputs
+            inputs = [
+                self._net_input(given, declared.whole, batch)
+                for given, declared in zip(call.inputs, wanted, strict=True)
+            ]
+            module = self.frozen[call.net] if call.net in self.frozen else self.modules[call.net]
+            batch.outputs[key] = module(*inputs)
+        return batch.outputs[key]
+
+    def _net_input(self, given: ir.Expr, whole: bool, batch: _Batch) -> torch.Tensor:
+        """An input of a net at the rows of a batch: outputs of another net, or a column; whole numbers as
+        int64."""
+        if isinstance(given, ir.NetCall):
+            return self._outputs(given, batch)
+        assert isinstance(given, ir.Column) and given.name is not None
+        table = _table(given.binder)
+        values = self._fetched(self.bound.tables[table].columns[given.name], batch.rows[table])
+        if whole:
+            return values.round().to(self.device, torch.int64)
+        return values.to(self.device, self.dtype)
 
     def _fetched(self, column: Any, places: np.ndarray) -> torch.Tensor:
         """Some rows of a column; of one whose rows are drawn, as steps draw them."""
