@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.optim.swa_utils import AveragedModel
 
-from fccomodel.core import ir, process
+from fccomodel.core import ir, options, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
@@ -183,11 +183,12 @@ class Loop:
         *,
         seed: int,
         device: str,
-        dtype: torch.dtype,
+        precision: str,
         limits: Limits,
     ):
         self.bound, self.recipe, self.limits, self.seed = bound, recipe, limits, seed
-        self.device, self.dtype = torch.device(device), dtype
+        self.device, self.dtype = torch.device(device), getattr(torch, options.working(precision))
+        self.half = precision == options.HALF
         self.criterion = Criterion(bound, plan, batch=recipe.batch).to(self.device)
         self.modules = {name: self._own(name) for name in self._trained()}
         self.frozen = {name: self._own(name) for name, net in bound.problem.nets.items() if net.frozen}
@@ -349,7 +350,8 @@ class Loop:
                 for given, declared in zip(call.inputs, wanted, strict=True)
             ]
             module = self.frozen[call.net] if call.net in self.frozen else self.modules[call.net]
-            batch.outputs[key] = module(*inputs)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
+                batch.outputs[key] = module(*inputs)
         return batch.outputs[key]
 
     def _net_input(self, given: ir.Expr, whole: bool, batch: _Batch) -> torch.Tensor:
