@@ -18,7 +18,7 @@ class Kept:
     estimates   u of inner expectations
     settings    that the run found, such as step sizes
     pairs       changes of w and of the residual, (2, m, entries of w): the curvature that a finish knew
-    training    the end of a run by somebody's optimizer (``execution.training.loop.Carried``), or None
+    training    the end of a run by somebody's optimizer (``execution.training.carried.Carried``), or None
     """
 
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)

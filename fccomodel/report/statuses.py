@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fccomodel.report import verdicts
+from fccomodel.report.verdicts import grades
 
 if TYPE_CHECKING:
     from fccomodel.report import KKTReport
 
 #: Violation, relative to its constraint's scale, up to which constraints count as met.
-FEASIBLE = verdicts.FEASIBLE
+FEASIBLE = grades.FEASIBLE
 #: Words by the grade that a verdict begins with.
 WORDS = {
     "Solved to high accuracy": "solved",
@@ -19,9 +19,9 @@ WORDS = {
     "Stationary to high accuracy": "stationary",
     "Stationary": "stationary",
     "Roughly stationary": "roughly_stationary",
-    verdicts.OPEN: "loose_bound",
-    verdicts.BEATEN: "not_best",
-    verdicts.SADDLE: "saddle",
+    grades.OPEN: "loose_bound",
+    grades.BEATEN: "not_best",
+    grades.SADDLE: "saddle",
 }
 
 
