@@ -97,13 +97,15 @@ def row_blocks(rows, size):
 def net_in_parts(net, w, rows):
     """The net's output for every row, without a gradient, in parts that fit the cache."""
     with torch.no_grad():
-        return torch.cat([net(w, part) for part in row_blocks(rows, 8192)])
+        call = getattr(net, "exact", net)
+        return torch.cat([call(w, part) for part in row_blocks(rows, 8192)])
 
 
 def net_in_slices(net, w, rows):
     """The net's output for every row, slices of it computed again when autograd comes back."""
     checkpoint = torch.utils.checkpoint.checkpoint
-    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
+    call = getattr(net, "exact", net)
+    return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
 
 
 # ---- constants of a run, unless its command line says otherwise
