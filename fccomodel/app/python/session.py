@@ -102,7 +102,8 @@ def evaluate(
     )
 
 
-def compare(
+# Users give these keywords one by one: a record would be a second name for each.
+def compare(  # noqa: PLR0913
     model: BoundModel,
     *,
     algorithms: Sequence[str],
@@ -142,19 +143,22 @@ def compare(
     chosen = options.resolve(
         given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
     )
+    contest = comparison.Contest(
+        algorithms=algorithms,
+        seeds=seeds,
+        tuning=tune,
+        validation=validation,
+        test=test,
+        show=show,
+        reference=reference,
+        tolerance=tolerance,
+    )
     with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
-            algorithms=algorithms,
-            seeds=seeds,
+            contest,
             chosen=chosen,
-            tuning=tune,
-            validation=validation,
-            test=test,
-            show=show,
-            reference=reference,
-            tolerance=tolerance,
             jobs=jobs,
             bound=model.bound,
             checkpoints=checkpoints,
@@ -238,7 +242,8 @@ class CompiledModel(latex.Typeset):
         """Notes on statements that are allowed but may be mistakes."""
         return self.compiled.problem.warnings
 
-    def bind(
+    # Users give these keywords one by one.
+    def bind(  # noqa: PLR0913
         self,
         *,
         spec: Mapping[str, Any] | str | Path | None = None,
@@ -281,7 +286,8 @@ class CompiledModel(latex.Typeset):
         drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
         return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
 
-    def prepare(
+    # The keywords are those of ``bind``.
+    def prepare(  # noqa: PLR0913
         self,
         folder: str | Path,
         *,
@@ -434,7 +440,8 @@ class BoundModel(latex.Typeset):
             self, batch=batch, algorithm=algorithm, together=together, track=track, **given
         )
 
-    def solve(
+    # Every option has a keyword, so that editors complete it and ``help`` explains it.
+    def solve(  # noqa: PLR0913
         self,
         *,
         seed: int | None = None,
