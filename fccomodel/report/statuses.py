@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fccomodel.report.verdicts import grades
-
-if TYPE_CHECKING:
-    from fccomodel.report import KKTReport
 
 #: Violation, relative to its constraint's scale, up to which constraints count as met.
 FEASIBLE = grades.FEASIBLE
@@ -25,19 +20,25 @@ WORDS = {
 }
 
 
-def word(report: KKTReport) -> str:
+#: Statuses of a run whose problem has no solution. They are words themselves.
+FAILURES = ("infeasible", "infeasible_nearby", "unbounded", "unattained")
+
+
+def word(verdict: str, status: str, violation: float) -> str:
     """The verdict in one word.
 
-    One of ``solved``, ``roughly``, ``stationary``, ``roughly_stationary``, ``loose_bound``,
-    ``not_best``, ``saddle``, ``infeasible``, ``infeasible_nearby``, ``unbounded``, ``unattained``,
-    ``stopped_feasible`` or ``stopped_infeasible``.
+    verdict     the report's text
+    status      the status of the run
+    violation   the largest one, relative to its constraint's scale
+
+    The word is one of those in ``WORDS`` and ``FAILURES``, or ``stopped_feasible``, or
+    ``stopped_infeasible``.
     """
-    if report.failure:
-        return report.failure
+    if status in FAILURES:
+        return status
     for grade in sorted(WORDS, key=len, reverse=True):
-        if report.verdict.startswith(grade):
+        if verdict.startswith(grade):
             return WORDS[grade]
-    violation = report.relative.get("feasibility", report.feasibility)
     if violation <= FEASIBLE:
         return "stopped_feasible"
     return "stopped_infeasible"

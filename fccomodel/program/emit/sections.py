@@ -340,6 +340,7 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
     around = {
         "ending": "agreed(ending)",
         "priced": "by_rank_0(priced)",
+        "to_the_end": "unhurried(to_the_end)",
         "finish": "led(finish)",
         "restore": "led(restore)",
     }
