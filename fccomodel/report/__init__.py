@@ -252,7 +252,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
             asked = dataclasses.replace(asked, analysis=None)
         seed, afford, most = asked.seed, asked.afford, asked.most
         parts = Parts(bound=bound, seed=seed)
-        part = subsample.part_for(parts, point, afford=afford, most=most)
+        part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
         try:
             if part is None:
                 made = _on(bound, point, asked)

@@ -331,7 +331,7 @@ class CompiledModel(latex.Typeset):
         The other arguments are those of ``bind``; files and queries are read in parts.
         Raises F0806 if the folder cannot be written.
         """
-        options.check_value("precision", dtype, options.KEYWORD)
+        options.check_stored(dtype)
         binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
         made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
         return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
@@ -508,7 +508,8 @@ class BoundModel(latex.Typeset):
 
         seed         whole number; the same seed gives the same answer on the same machine
         device       ``auto``, ``cpu``, ``cuda``
-        precision    ``float32`` or ``float64`` of the steps; reports are always float64
+        precision    ``float32`` or ``float64`` of the steps; reports are always float64. With
+                     ``bfloat16`` steps run nets by autocast, and all else is float32
         backend      what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``, ``cuda-graph``;
                      F0818 if it cannot
         budget       ``60s``, ``5m``, ``5000it`` or ``1e6oracles``

@@ -13,6 +13,7 @@ from fccomodel.algorithms.runtime import ranks as over
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.options import working
 from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
@@ -82,7 +83,7 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
     seconds, iterations, calls = plan.budget
     run = {
         "SEED": options.get("seed", (0, ""))[0],
-        "PRECISION": options.get("precision", ("float32", ""))[0],
+        "PRECISION": working(options.get("precision", ("float32", ""))[0]),
         "SECONDS": seconds,
         "ITERATIONS": iterations,
         "CALLS": calls,
@@ -140,7 +141,9 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
             "# ---- nets: functions of their flat parameters and their inputs",
             source(flatnet.batched),
             source(flatnet.follow),
-            *map(source, dict.fromkeys(kinds.values())),
+            *map(
+                source, dict.fromkeys(base for kind in kinds.values() for base in reversed(kind.__mro__[:-1]))
+            ),
             *at_hand,
             *made,
             *hooks(kinds),
@@ -185,6 +188,8 @@ def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
         return flatnet.FrozenNet
     if isinstance(lowered.steps, VectorSteps):
         return flatnet.FunctionalNet
+    if lowered.plan.half:
+        return flatnet.HalfNet
     plain = len(declared.inputs) == 1 and not declared.inputs[0].whole and name not in moved(lowered)
     if text and plain and layers.layered(lowered.bound.nets[name], input_shapes(lowered.bound, name)[0]):
         return layers.LayeredNet
@@ -230,6 +235,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     kept |= {
         f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()
     }
+    kept |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
     if (pairs := starts.pairs(lowered)) is not None:
         kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
@@ -246,7 +252,7 @@ def variables(lowered: Lowered) -> str:
         estimates = [buffers(lowered)]
     else:
         estimates = []
-    parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
+    parts = [start(lowered), *paired(lowered), *moments(lowered), *estimates, centres(lowered)]
     return "\n".join(
         ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]
     )
@@ -302,6 +308,16 @@ def paired(lowered: Lowered) -> list[str]:
             "device",
         )
     ]
+
+
+def moments(lowered: Lowered) -> list[str]:
+    """The function that gives the running means of gradients that another run kept, if there are any."""
+    names = starts.moments(lowered)
+    if not names:
+        return []
+    about = "Running means of gradients (v) and of their squares (s) that another run ended with."
+    entries = ", ".join(f"{literal(name)}: {initial(f'{START}_{name}')}" for name in names)
+    return [function("moments", about, [f"return {{{entries}}}"], "device, dtype")]
 
 
 def buffers(lowered: Lowered) -> str:
