@@ -52,7 +52,8 @@ def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tupl
         values.update(module.evaluate(final.exact, w)[1])
 
     with module.no_grad():
-        to_the_end(once, lambda: time.perf_counter() > until, dear=final.timed and not failed)
+        timed = getattr(final, "timed", False)
+        to_the_end(once, lambda: time.perf_counter() > until, dear=timed and not failed)
     return values
 
 
