@@ -130,7 +130,7 @@ def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
     after, once = replaced(setting, g.expr), f"once {kink} is replaced by its Moreau envelope"
     text = setting.reformed.text(g.expr)
     if not after.smooth:
-        words, span, fix = lost(after.see, derivation.kinks(after.see, after.rough[0]))
+        words, span, fix = lost(after.analysis, derivation.kinks(after.analysis, after.rough[0]))
         return lacks(f"not smooth, not even {once}: {words}", text, span, fix)
     return lacks(f"{short(text)} has a kink: {kink}", text, g.expr.span, practice=ENVELOPES)
 
