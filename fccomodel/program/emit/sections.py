@@ -227,6 +227,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     kept |= {
         f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()
     }
+    kept |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
     if (pairs := starts.pairs(lowered)) is not None:
         kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
@@ -243,7 +244,7 @@ def variables(lowered: Lowered) -> str:
         estimates = [buffers(lowered)]
     else:
         estimates = []
-    parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
+    parts = [start(lowered), *paired(lowered), *moments(lowered), *estimates, centres(lowered)]
     return "\n".join(
         ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]
     )
@@ -299,6 +300,16 @@ def paired(lowered: Lowered) -> list[str]:
             "device",
         )
     ]
+
+
+def moments(lowered: Lowered) -> list[str]:
+    """The function that gives the running means of gradients that another run kept, if there are any."""
+    names = starts.moments(lowered)
+    if not names:
+        return []
+    about = "Running means of gradients (v) and of their squares (s) that another run ended with."
+    entries = ", ".join(f"{literal(name)}: {initial(f'{START}_{name}')}" for name in names)
+    return [function("moments", about, [f"return {{{entries}}}"], "device, dtype")]
 
 
 def buffers(lowered: Lowered) -> str:

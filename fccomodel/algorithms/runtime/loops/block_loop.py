@@ -27,6 +27,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
     Work,
     centre_at,
     ending,
+    hearing,
     least,
     merit,
     move_centres,
@@ -34,6 +35,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
     passes_first,
     passes_over,
     record,
+    running_means,
     scale_smoothing,
     smoothness,
     spare,
@@ -203,6 +205,9 @@ def set_out(run, solver: BlockSolver, data, G):
     solver.step_sizes(h, inverse)
     h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
     solver.begin(run.state, h)
+    if solver.moments is not None:
+        own, kept = running_means(run.state), solver.moments(w.device, w.dtype)
+        vars(run.state).update({name: value for name, value in kept.items() if name in own})
     run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
 
@@ -249,10 +254,10 @@ def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSetting
     run.done, run.count = run.done + 1, run.count + 1
 
 
-def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, reason=""):
+def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, reason="", heard=None):
     """To the end of the stage, unless there is a ``reason`` to end before; the average of the second
     half's iterates, by a theorem's constants of all. Why the run ends, or "". ``keep`` has the
-    state after each step, or after those that a backend takes in one call."""
+    state after each step, or after those that a backend takes in one call; ``heard`` hears of it then."""
     h, schedule, step = run.h, solver.schedule, solver.leap or one_step
     while run.done < run.length and not reason:
         if not run.ahead:
@@ -266,6 +271,8 @@ def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, rea
             reason = ended(run.count)
             if keep is not None:
                 keep("steps", run, reason)
+            if heard is not None:
+                heard(run)
         if run.broken is None and not math.isfinite(float(run.state.w.sum())):
             run.broken = run.count
     return reason
@@ -394,6 +401,7 @@ def solve(solver: BlockSolver, data, dear=0.05, **given):
         solver, iterations = paced(run, solver, asked, iterations, G)
     ended = ending(began, asked.stop, asked.seconds, iterations, work=work)
     planned, inside = asked.planned or iterations, not early and keep is not None and keep.again("steps", run)
+    heard = hearing(asked.progress)
 
     def look():
         """The end of a stage."""
@@ -405,7 +413,7 @@ def solve(solver: BlockSolver, data, dear=0.05, **given):
             open_stage(run, solver, planned)
         if inside or iterations == 0:
             reason = ended(run.count)
-        inside, reason = False, take_steps(run, solver, data, planned, ended, keep, reason)
+        inside, reason = False, take_steps(run, solver, data, planned, ended, keep, reason, heard)
         if not to_the_end(look, over, work.look > dear):
             reason = left_early(run, solver, asked, began)
         if not reason and schedule.adapts:
@@ -419,6 +427,7 @@ def solve(solver: BlockSolver, data, dear=0.05, **given):
         w=w,
         c=run.c,
         u=run.u,
+        moments=running_means(run.best),
         h=h,
         eta=run.eta,
         history=run.history,

@@ -41,6 +41,7 @@ class Outcome:
 
     w           the point, in float64
     c, u, h     the centres, the estimates (None of a loop without) and the settings at the end
+    moments     running means of gradients at the answer, by name
     eta         the first step size
     history     one entry a stage: steps, oracle calls, step size, objective, violation, merit, seconds
     iterations  the steps made
@@ -75,6 +76,7 @@ class Outcome:
     planned: float | None
     epsilon: float | None = None
     scarce: bool = False
+    moments: Any = None
 
 
 def opened(solver: Solver, data, device, dtype, exact=None):
@@ -195,6 +197,31 @@ def record(history, progress, began, value, weight, **entry):
     history.append({"stage": len(history) + 1, **entry, **point})
     if progress is not None:
         progress(history[-1])
+
+
+def hearing(progress, every=1.0):
+    """``heard(run)``: ``progress`` hears of the steps since the last stage, once in so many seconds; None
+    where nobody listens."""
+    if progress is None:
+        return None
+    last = [time.perf_counter()]
+
+    def heard(run):
+        """The best point so far, with the number of steps now."""
+        now = time.perf_counter()
+        if now - last[0] >= every:
+            last[0] = now
+            before = run.history[-1] if run.history else {"stage": 0}
+            known = {"objective": run.value[0], "violation": run.value[2]}
+            progress({**before, **known, "iteration": run.count})
+
+    return heard
+
+
+def running_means(state):
+    """The running means of gradients (v) and of their squares (s), by name, of an update that keeps them."""
+    known = {name: getattr(state, name, None) for name in ("v", "s")}
+    return {name: value for name, value in known.items() if torch.is_tensor(value)}
 
 
 def status(stop, converged):
