@@ -171,7 +171,8 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
         return _about(
             setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED
         )
-    if _smooth(setting, block, g).met:
+    smoothness = _smooth(setting, block, g)
+    if smoothness.met and smoothness.practice != NETS:
         return _about(
             setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED
         )
