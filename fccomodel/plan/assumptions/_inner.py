@@ -172,7 +172,7 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
             setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED
         )
     smoothness = _smooth(setting, block, g)
-    if smoothness.met and smoothness.practice != NETS:
+    if smoothness.holds or smoothness.practice == ENVELOPES:
         return _about(
             setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED
         )
