@@ -13,7 +13,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Product, lengths_of
-from fccomodel.evaluation.sets import draws, selections
+from fccomodel.evaluation.sets import draws, realising, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread, union
 from fccomodel.evaluation.sets.elements import ids
 from fccomodel.library import reductions
@@ -97,7 +97,7 @@ class Minibatch(Evaluator):
             seed = int(torch.randint(1 << 31, (), generator=rng))
             sample = draws.sample(self.bound, part.binder, args, self.batch, seed)
             return Named(sample.data, (*sample.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
-        index = selections.index(self.bound, part)
+        index = realising.index(self.bound, part)
         start, size, skip = index.locate(env)
         if skip is None:
             room = size
