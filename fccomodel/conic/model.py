@@ -401,7 +401,7 @@ class Walk(Evaluator):
         for place in places:
             of_group: list[Any] = []
             for arg, is_own in zip(flat, differs, strict=True):
-                own = arg if isinstance(arg, float) else arg[torch.from_numpy(place)]
+                own: Any = arg if isinstance(arg, float) else arg[torch.from_numpy(place)]
                 of_group.append(float(own[0]) if is_own else own)
             parts.append(self.estimate(node, atom, of_group))
         whole = joined(parts)
