@@ -43,7 +43,7 @@ def at_some_rows(bound: Bound, net: str, count: int) -> list[torch.Tensor] | Non
 
 
 def _binders(call: ir.NetCall) -> list[ir.Binder]:
-    """The binders that the inputs of a call depend on; draws come after what their distribution depends on."""
+    """The binders that the inputs of a call depend on; draws come after the binders of their parameters."""
     binders: dict[ir.Binder, None] = {}
     for expr in call.inputs:
         binders |= dict.fromkeys(ir.free_binders(expr))
