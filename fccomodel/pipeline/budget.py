@@ -35,6 +35,8 @@ SEARCH_SHARE = 0.5
 REPORT_PASSES_SHARE = 0.25
 #: The same share if passes of nets are expensive: of a part of the rows, where all take more.
 EXPENSIVE_NETS_SHARE = 0.07
+#: The least number of counted seconds in a second of the clock that a report reckons with.
+SLOWEST_PACE = 0.2
 #: The share of the budget that a run then leaves for its last look. (The report may end after the
 #: budget, as others do.)
 LEFT_BY_EXPENSIVE_NETS = 0.06
@@ -113,16 +115,27 @@ def search_meter(solution: Solution, until: float, stop: Callable[[], bool]) -> 
     return Meter(max(REPORT_SECONDS, solution.worked * SEARCH_SHARE), until, stop)
 
 
-def report_passes_seconds(planned: Planned) -> float:
-    """Counted seconds that the report's passes over all rows may take."""
+def report_passes_seconds(planned: Planned, solution: Solution) -> float:
+    """Counted seconds that the report's passes over all rows may take.
+
+    If passes of nets are expensive: fewer on a machine where the run's counted seconds took longer by
+    the clock.
+    """
     seconds = planned.budget.seconds
     if seconds is None:
         return math.inf
     if planned.plan.thrifty:
-        share = EXPENSIVE_NETS_SHARE
+        share = EXPENSIVE_NETS_SHARE * _pace(solution)
     else:
         share = REPORT_PASSES_SHARE
     return share * seconds
+
+
+def _pace(solution: Solution) -> float:
+    """Counted seconds in a second of the clock, at most 1: of a run that the clock ended."""
+    if not solution.timed or not solution.worked:
+        return 1.0
+    return min(1.0, max(solution.worked / solution.wall_s, SLOWEST_PACE))
 
 
 def report_beyond_seconds(budget: Budget) -> float:

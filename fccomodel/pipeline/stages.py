@@ -308,7 +308,7 @@ def report(
         limits=solution.limits,
         ended=endings.ending(planned, solution),
         work=budget.search_meter(solution, until, stop),
-        afford=budget.report_passes_seconds(planned),
+        afford=budget.report_passes_seconds(planned, solution),
         most=budget.report_beyond_seconds(planned.budget),
         seed=planned.seed,
         analysis=planned.analysis,

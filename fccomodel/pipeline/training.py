@@ -59,7 +59,7 @@ def trained(
             f"the callback raised {type(found.error).__name__}: {found.error}; the answer is the best point "
             f"of {found.steps:,} steps",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return Outcome(
         planned=planned,

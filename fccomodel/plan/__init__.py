@@ -14,7 +14,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, looked_at
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import interior, practice, rates, settings, sizes, used
-from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
+from fccomodel.plan.assumptions import NETS, Finding, Setting, coercive, modulus
 from fccomodel.plan.candidates import GIVEN, GUARANTEES, Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
@@ -243,6 +243,11 @@ class Plan:
         )
 
     @property
+    def of_nets(self) -> list[str]:
+        """The sentences on nets that are not proved to be smooth, of which no theorem is claimed."""
+        return [said for said in self.practice if NETS in said]
+
+    @property
     def whole(self) -> bool:
         """Whether passes over all rows can finish the run: the smoothed problem, with centres that may
         move, has a gradient on all rows."""
@@ -270,7 +275,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         sizes.crowded(normal, bound, batch),
     )
     settings.settle(settled, sample_sizes)
-    shared = settings.shared(settled, normal, bound, batch)
+    shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
     counts = None
     if bound is not None:
@@ -426,6 +431,8 @@ def summarise(
     record, promise = chosen.record, chosen.promise
     if unverified:
         lines = [f"{record.title}, {how}; no theorem covers the run"]
+    elif any(finding.practice == NETS for finding in chosen.broken.values()):
+        lines = [f"{record.title}, {how}; no theorem covers the run: see practice"]
     elif not chosen.covered:
         lines = [f"{record.title}, {how}; beyond {promise.name}: see practice"]
     else:

@@ -80,12 +80,27 @@ def no_algorithm(
 
 
 # ------------------------------------------------------------------------------------------ options
+#: Keywords of other libraries, by what to write here.
+ELSEWHERE = {
+    **dict.fromkeys(("random_state", "rng", "random_seed"), "seed=0"),
+    **dict.fromkeys(("max_iter", "max_iters", "maxiter", "n_iter", "iterations", "steps"), 'budget="5000it"'),
+    **dict.fromkeys(("time_limit", "timeout", "max_time", "timelimit"), 'budget="60s"'),
+    **dict.fromkeys(("lr", "learning_rate", "step_size"), "eta=0.1"),
+    **dict.fromkeys(("solver", "method"), 'algorithm="sonex"'),
+    **dict.fromkeys(("x0", "init", "initial", "warm_start"), "start=result"),
+    **dict.fromkeys(("batch_size", "minibatch"), "outer_batch=64"),
+    "dtype": 'precision="float64"',
+}
+
+
 def unknown_option(name: str, given: Any, known: Sequence[str], params: Collection[str] = ()) -> Diagnostic:
     """An option is one that `fccomodel options` lists; values of the model's params are not options."""
     if name in params:
         return OPTION.error(
             f"`{name}` is a param of this model, not an option", fix=f"{_as_param(name, given)}."
         )
+    if name in ELSEWHERE:
+        return OPTION.error(f"there is no option `{name}`", fix=f"Write `{ELSEWHERE[name]}`.")
     return OPTION.error(
         f"there is no option `{name}`",
         reason=f"Options are {', '.join(known)}.",

@@ -21,7 +21,7 @@ from fccomodel.execution.checkpoints.keeper import Keeper
 from fccomodel.execution.run import answers
 from fccomodel.execution.run.answers import exact_values, multipliers
 from fccomodel.execution.run.loading import loaded
-from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved
+from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved, unjudged
 from fccomodel.execution.run.microscope import Microscope, Trace
 from fccomodel.plan.starts import Kept, Start
 from fccomodel.program import starts
@@ -245,11 +245,8 @@ def run(
     final = solved(module, program, bound, settings.polish, keeper, **asked)
     if program.shares is not None:
         ranks.done()
-    if (
-        not bool(torch.isfinite(final.w).all())
-        or not final.history
-        or not np.isfinite(final.history[-1]["merit"])
-    ):
+    judged = bool(final.history) and np.isfinite(final.history[-1]["merit"])
+    if not bool(torch.isfinite(final.w).all()) or not (judged or unjudged(final)):
         raise nothing_finite(bound, module, final)
     values, ended = exact_values(module, program, final), answers.notes(program, module, final)
     return Solution(

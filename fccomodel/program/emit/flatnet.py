@@ -130,10 +130,11 @@ class FrozenNet:
         self.ranks = rank if isinstance(rank, tuple) else (rank,)
 
     def __call__(self, x):
-        """The outputs for some rows, without a gradient."""
+        """The outputs for some rows, with a gradient in rows that ask for one."""
         first = x[0] if isinstance(x, tuple) else x
         follow(self.module, first)
         (along,), rows = batched([x], self.ranks, self.whole)
-        with torch.no_grad():
+        asked = any(one.requires_grad for one in rows)
+        with torch.set_grad_enabled(asked and torch.is_grad_enabled()):
             out = self.module(*rows)
         return out.view(along + out.shape[1:])

@@ -181,7 +181,7 @@ class Printer:
         self.names.counters.setdefault(axis.name, 1)
         needed = of_slice(body)
         here = [v for v in inside if v.id in needed]
-        if val.op is swept and self.autograd:
+        if self.autograd:
             given = self.given(here)
         else:
             given = []
@@ -226,12 +226,11 @@ class Printer:
         parts = f"torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
         if val.op is swept:
             return f"swept({', '.join([function, parts, *given])}) / {length}"
-        again = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
-        if self.autograd:
-            call = again
+        place = body.axes.index(axis)
+        if given:
+            whole = f"sliced({', '.join([function, parts, str(place), *given])})"
         else:
-            call = f"{function}(part)"
-        whole = f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
+            whole = f"torch.cat([{function}(part) for part in {parts}], {place})"
         layout = [val.attrs["onto"] if other is axis else other for other in body.axes]
         if tuple(layout) == val.axes:
             return whole

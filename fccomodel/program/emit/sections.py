@@ -11,6 +11,7 @@ import torch
 
 from fccomodel.algorithms.runtime import ranks as over
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
@@ -91,7 +92,7 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
         "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
-    by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet}
+    by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet} or moved(lowered)
     taped = by_autograd or isinstance(lowered.steps, VectorSteps)
     head = "# ---- constants of a run, unless its command line says otherwise"
     return f"{head}\n{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
@@ -165,6 +166,15 @@ def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
     return {name: _wrapper(lowered, name, text) for name, text in texts.items()}
 
 
+def moved(lowered: Lowered) -> set[str]:
+    """The nets that some formula applies to inputs that depend on variables."""
+    return {
+        node.net
+        for node in lowered.normal.problem.expressions(ir.NetCall)
+        if any(ir.variables_of(one) for one in node.inputs)
+    }
+
+
 def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
     """The class by which steps call one net."""
     declared = lowered.problem.nets[name]
@@ -172,7 +182,7 @@ def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
         return flatnet.FrozenNet
     if isinstance(lowered.steps, VectorSteps):
         return flatnet.FunctionalNet
-    plain = len(declared.inputs) == 1 and not declared.inputs[0].whole
+    plain = len(declared.inputs) == 1 and not declared.inputs[0].whole and name not in moved(lowered)
     if text and plain and layers.layered(lowered.bound.nets[name], input_shapes(lowered.bound, name)[0]):
         return layers.LayeredNet
     return flatnet.FlatNet
@@ -217,6 +227,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     kept |= {
         f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()
     }
+    kept |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
     if (pairs := starts.pairs(lowered)) is not None:
         kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
@@ -233,7 +244,7 @@ def variables(lowered: Lowered) -> str:
         estimates = [buffers(lowered)]
     else:
         estimates = []
-    parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
+    parts = [start(lowered), *paired(lowered), *moments(lowered), *estimates, centres(lowered)]
     return "\n".join(
         ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]
     )
@@ -291,6 +302,16 @@ def paired(lowered: Lowered) -> list[str]:
     ]
 
 
+def moments(lowered: Lowered) -> list[str]:
+    """The function that gives the running means of gradients that another run kept, if there are any."""
+    names = starts.moments(lowered)
+    if not names:
+        return []
+    about = "Running means of gradients (v) and of their squares (s) that another run ended with."
+    entries = ", ".join(f"{literal(name)}: {initial(f'{START}_{name}')}" for name in names)
+    return [function("moments", about, [f"return {{{entries}}}"], "device, dtype")]
+
+
 def buffers(lowered: Lowered) -> str:
     """The function that gives the estimates that steps keep."""
     full, state = "torch.full({}, math.nan, device=device, dtype=dtype)", lowered.steps.state
@@ -327,6 +348,7 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
     around = {
         "ending": "agreed(ending)",
         "priced": "by_rank_0(priced)",
+        "to_the_end": "unhurried(to_the_end)",
         "finish": "led(finish)",
         "restore": "led(restore)",
     }

@@ -46,6 +46,9 @@ ATOM_ROUNDINGS = 4.0
 SUM_ROUNDINGS = 64.0
 #: Evaluations that the bounds take.
 PASSES = 8
+#: Counted seconds of an evaluation of a bound for each element: it forms all pairs of rows, also where
+#: the value itself is found without them.
+ELEMENT_SECONDS = 2e-8
 #: Start of the names of the variables' own errors; no name of a model starts so.
 MARK = "rounding of "
 #: Least value of arguments of roots and logarithms, and of denominators, whose error reaches down to 0.
@@ -85,10 +88,12 @@ class Rounding:
 
 def rounding(system: System, meter: Meter) -> Rounding | None:
     """The bounds at the system's point, or None if none are known, if they are not finite, or if they
-    take more work than is left."""
-    if PASSES * system.forward_s > meter.left:
+    take more work than is left (``system.unrounded``)."""
+    price = PASSES * max(system.forward_s, ELEMENT_SECONDS * amount(system.bound))
+    if price > meter.left:
+        system.unrounded = True
         return None
-    meter.spend(PASSES * system.forward_s)
+    meter.spend(price)
     errors = _Errors(system.evaluator)
     own = {MARK + name: torch.zeros_like(value).requires_grad_(True) for name, value in system.point.items()}
     try:

@@ -285,6 +285,24 @@ def net_in_slices(net, w, rows):
     return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
 
 
+def net_adjoints(net, w, rows, adjoint):
+    """The gradients of <adjoint, output> in the parameters of a net and in each of its inputs; the output
+    is computed again."""
+    with torch.enable_grad():
+        inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
+        w = w.detach().requires_grad_()
+        out = net(w, tuple(inputs) if isinstance(rows, tuple) else inputs[0])
+    return torch.autograd.grad(out, [w, *inputs], adjoint, materialize_grads=True)
+
+
+def frozen_adjoints(net, rows, adjoint):
+    """The gradients of <adjoint, output> in each input of a frozen net; the output is computed again."""
+    with torch.enable_grad():
+        inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
+        out = net(tuple(inputs) if isinstance(rows, tuple) else inputs[0])
+    return torch.autograd.grad(out, inputs, adjoint, materialize_grads=True)
+
+
 def fixed_noise(family, shape, seed, data):
     """The same draws at every call: common random numbers for a distribution that is sampled in a full
     pass."""
