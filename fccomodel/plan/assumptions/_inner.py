@@ -171,7 +171,8 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
         return _about(
             setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED
         )
-    if _smooth(setting, block, g).met:
+    found = _smooth(setting, block, g)
+    if found.holds or found.practice == ENVELOPES:
         return _about(
             setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED
         )

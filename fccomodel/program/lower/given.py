@@ -45,13 +45,14 @@ MOST_GROUPS = 256
 @dataclass(frozen=True, kw_only=True)
 class ScoreInput:
     """Outputs of ``net`` on a ``column`` of a ``table`` that a step asks for, under ``name``; of a net of
-    several inputs ``column`` has the names of all."""
+    several inputs ``column`` has the names of all. ``call`` is the first place where they are used."""
 
     name: str
     net: str
     table: str
     column: str
     event: Event
+    call: ir.NetCall
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -274,7 +275,9 @@ class GivenOutputs(Scores):
         if key not in state.scores:
             name = f"scores_{len(state.scores) + 1}"
             event = state.shape(node.shape)
-            state.scores[key] = ScoreInput(name=name, net=key[0], table=key[1], column=key[2], event=event)
+            state.scores[key] = ScoreInput(
+                name=name, net=key[0], table=key[1], column=key[2], event=event, call=node
+            )
         asked = state.scores[key]
         return state.graph.make(given_scores, name=asked.name, axes=slot.ids.axes, event=asked.event)
 
