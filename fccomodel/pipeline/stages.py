@@ -309,7 +309,7 @@ def report(
         ended=endings.ending(planned, solution),
         work=budget.search_meter(solution, until, stop),
         afford=budget.report_passes_seconds(planned, solution),
-        most=budget.report_beyond_seconds(planned.budget),
+        most=budget.pace(solution) * budget.report_beyond_seconds(planned.budget),
         seed=planned.seed,
         analysis=planned.analysis,
         sensitive=sensitive,

@@ -108,6 +108,17 @@ def unknown_option(name: str, given: Any, known: Sequence[str], params: Collecti
     )
 
 
+def half_without_nets(record: Algorithm, trained: bool) -> Diagnostic:
+    """Only nets run in bfloat16, in steps that take some rows."""
+    if trained:
+        why = f"Steps of {record.title} take all rows at once, in float32 or float64."
+    else:
+        why = "It is for the layers of nets, and this model trains none."
+    return OPTION.error(
+        "`precision = bfloat16` is not used by this run", reason=why, fix="Use precision = float32."
+    )
+
+
 def unused_option(
     one: Unused, record: Algorithm, having: Sequence[str], is_param: bool, compared: bool
 ) -> Diagnostic:

@@ -368,6 +368,7 @@ def test_a_net_over_a_net_in_ones_own_loop() -> None:
     exact.backward()
     torch.testing.assert_close(found, gradient_of(both), rtol=1e-9, atol=1e-12)
     loader = torch.utils.data.DataLoader(fccomodel.numbered(inputs), batch_size=50)
+    exact = exact.detach()
     seen = criterion.evaluate(loader, dec=lambda rows: dec(enc(rows)))
     assert seen.objective == pytest.approx(float(exact), rel=1e-9)
     assert criterion.report(enc=enc, dec=dec).objective == pytest.approx(float(exact), rel=1e-6)

@@ -519,3 +519,18 @@ def test_a_net_with_kinks_is_solved_as_a_smooth_one_without_a_theorem(objective:
     (said,) = kinked.of_nets
     assert "ReLU" in said and "no theorem is claimed" in said
     assert "no theorem covers the run" in kinked.summary[0]
+
+
+def test_a_model_that_trains_nets_runs_where_no_theorem_holds() -> None:
+    """Outputs of length 1: nothing is known of u / |u| near u = 0. Its estimates are kept."""
+    text = (
+        f"{HEAD}dim k; net s : real[d] -> real[k]; var v = params(s); def unit(x) = s(v; x) / norm2(s(v; x));"
+        "minimize log(E[p ~ D, q ~ D] exp(dot(unit(p.x), unit(q.x))));"
+    )
+    compiled = pipeline.compile_model(Source(text=text, name="m"))
+    nets = {"s": "mlp(4)"}
+    binding = pipeline.Binding(data={"D": data()}, nets=nets, params={"k": 2})
+    bound = pipeline.bind(compiled, binding)
+    found = pipeline.decide(pipeline.analyse(compiled.problem, bound))
+    assert found.unverified and found.guarantee == "nothing"
+    assert found.algorithm_record.oracle == "blocks" and found.algorithm != "bsgd"

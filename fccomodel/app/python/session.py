@@ -106,8 +106,9 @@ def evaluate(
     )
 
 
+# Users give these keywords one by one: a record would be a second name for each.
 @public
-def compare(
+def compare(  # noqa: PLR0913
     model: BoundModel,
     *,
     algorithms: Sequence[str],
@@ -147,19 +148,22 @@ def compare(
     chosen = options.resolve(
         given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
     )
+    contest = comparison.Contest(
+        algorithms=algorithms,
+        seeds=seeds,
+        tuning=tune,
+        validation=validation,
+        test=test,
+        show=show,
+        reference=reference,
+        tolerance=tolerance,
+    )
     with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
-            algorithms=algorithms,
-            seeds=seeds,
+            contest,
             chosen=chosen,
-            tuning=tune,
-            validation=validation,
-            test=test,
-            show=show,
-            reference=reference,
-            tolerance=tolerance,
             jobs=jobs,
             bound=model.bound,
             checkpoints=checkpoints,
@@ -253,8 +257,9 @@ class CompiledModel(latex.Typeset):
         """Notes on statements that are allowed but may be mistakes."""
         return self.compiled.problem.warnings
 
+    # Users give these keywords one by one.
     @public
-    def bind(
+    def bind(  # noqa: PLR0913
         self,
         rows: Any = None,
         /,
@@ -301,8 +306,9 @@ class CompiledModel(latex.Typeset):
         drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
         return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
 
+    # The keywords are those of ``bind``.
     @public
-    def prepare(
+    def prepare(  # noqa: PLR0913
         self,
         folder: str | Path,
         *,
@@ -325,7 +331,7 @@ class CompiledModel(latex.Typeset):
         The other arguments are those of ``bind``; files and queries are read in parts.
         Raises F0806 if the folder cannot be written.
         """
-        options.check_value("precision", dtype, options.KEYWORD)
+        options.check_stored(dtype)
         binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
         made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
         return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
@@ -462,8 +468,9 @@ class BoundModel(latex.Typeset):
             self, batch=batch, algorithm=algorithm, together=together, track=track, **given
         )
 
+    # Every option has a keyword, so that editors complete it and ``help`` explains it.
     @public
-    def solve(
+    def solve(  # noqa: PLR0913
         self,
         *,
         seed: int | None = None,
@@ -501,7 +508,8 @@ class BoundModel(latex.Typeset):
 
         seed         whole number; the same seed gives the same answer on the same machine
         device       ``auto``, ``cpu``, ``cuda``
-        precision    ``float32`` or ``float64`` of the steps; reports are always float64
+        precision    ``float32`` or ``float64`` of the steps; reports are always float64. With
+                     ``bfloat16`` steps run nets by autocast, and all else is float32
         backend      what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``, ``cuda-graph``;
                      F0818 if it cannot
         budget       ``60s``, ``5m``, ``5000it`` or ``1e6oracles``

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.core import process
+from fccomodel.core import options, process
 from fccomodel.core.diagnostics import quoting, refuse
 from fccomodel.core.failure import Failure
 from fccomodel.core.options import KEYWORD
@@ -202,7 +202,7 @@ def run(
     backend, F0818 if it cannot take the steps, F0713 if another rank is lost, F0711 if nothing finite
     was found, and F0704 if the variables or the arrays exceed the memory.
     """
-    device, precision = settings.device, settings.precision
+    device, precision = settings.device, options.working(settings.precision)
     wanted = backends.check(*settings.backend)
     refuse_size(program, bound, precision)
     if program.shares is not None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.core import process
+from fccomodel.core import options, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
@@ -128,14 +128,15 @@ class Loop:
         *,
         seed: int,
         device: str,
-        dtype: torch.dtype,
+        precision: str,
         limits: Limits,
     ):
-        place = torch.device(device)
+        place, dtype = torch.device(device), getattr(torch, options.working(precision))
         self.bound, self.recipe, self.limits, self.seed = bound, recipe, limits, seed
         self.criterion = Criterion(bound, plan, batch=recipe.batch).to(place)
         self.moved = Moved(bound, plan, recipe, self.criterion, place, dtype)
-        self.batches = Batches(bound, self.criterion, seed, device=place, dtype=dtype)
+        half = precision == options.HALF
+        self.batches = Batches(bound, self.criterion, seed, device=place, dtype=dtype, half=half)
         self.best = BestPoint(bound, recipe, self.criterion, seed)
         self.running = Running(moved=self.moved, criterion=self.criterion, batches=self.batches)
         self.course, self.step_cost = _Course(), 0.0

@@ -53,7 +53,7 @@ class Moved:
         device: torch.device,
         dtype: torch.dtype,
     ):
-        self.modules = {name: _copied(bound.nets[name], device, dtype) for name in criterion.inputs}
+        self.modules = {name: copied(bound.nets[name], device, dtype) for name in _trained(bound, criterion)}
         self.variables = criterion.variables
         self._begin(bound, plan)
         self.live = Live(self.modules, self.variables)
@@ -137,7 +137,13 @@ class Moved:
         return modules, {name: point.state[f"variable_{name}"] for name in self.variables}
 
 
-def _copied(net: torch.nn.Module, device: torch.device, dtype: torch.dtype) -> torch.nn.Module:
+def _trained(bound: Bound, criterion: Criterion) -> list[str]:
+    """The nets that have weights; those whose scores the criterion takes come first."""
+    with_weights = [one.net for one in bound.problem.variables.values() if one.net is not None]
+    return list(dict.fromkeys([*(name for name in criterion.inputs if name in with_weights), *with_weights]))
+
+
+def copied(net: torch.nn.Module, device: torch.device, dtype: torch.dtype) -> torch.nn.Module:
     """A copy of a bound net for steps, in the mode in which it was bound."""
     net = copy.deepcopy(net)
     random = bool(vars(net).pop(IN_TRAIN_MODE, ()))

@@ -56,7 +56,7 @@ class FlatNet:
         along, rows = batched(inputs, self.ranks, self.whole)
         try:
             self.hold(parameters)
-            out = self.module(*rows)
+            out = self.run(rows, w.dtype)
         finally:
             self.hold(self.own)
         outs = out.split([shape.numel() for shape in along])
@@ -65,6 +65,10 @@ class FlatNet:
             out,
             parameters,
         )
+
+    def run(self, rows, dtype):
+        """The module's outputs with the parameters that it holds, in the precision ``dtype``."""
+        return self.module(*rows)
 
     def hold(self, parameters):
         """Put parameters in their places in the module."""
@@ -98,6 +102,26 @@ class FlatNet:
             total = (whole * adjoint).sum()
         gradients = torch.autograd.grad(total, parameters, materialize_grads=True)  # 0 for those not used
         return torch.cat([g.reshape(-1) for g in gradients])
+
+
+class HalfNet(FlatNet):
+    """A ``FlatNet`` that steps run in bfloat16, by autocast; its weights and outputs stay in the precision
+    of w, and so do passes over all rows."""
+
+    half = True
+
+    def run(self, rows, dtype):
+        """The module's outputs, by autocast in steps."""
+        with torch.autocast(rows[0].device.type, torch.bfloat16, enabled=self.half):
+            return self.module(*rows).to(dtype)
+
+    def exact(self, w, *inputs):
+        """Outputs in the precision of w."""
+        self.half = False
+        try:
+            return self(w, *inputs)
+        finally:
+            self.half = True
 
 
 class FunctionalNet:

@@ -13,6 +13,7 @@ from fccomodel.algorithms.runtime import ranks as over
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.options import working
 from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
@@ -26,6 +27,7 @@ from fccomodel.program.emit.hooked import HookedNet
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
+from fccomodel.program.operations.sources import variable
 from fccomodel.structure.exchange import exchangeable
 
 #: the share of the steps' work that looks at all rows take at most, where these are dear; and where
@@ -54,6 +56,8 @@ def names(lowered: Lowered) -> list[str]:
     rows += [("h", "the settings of a step"), ("G", "the stochastic gradient at w")]
     blocks = isinstance(lowered.steps, BlockSteps)
     if blocks:
+        if any(v.op is variable and v.attrs["previous"] for v in lowered.steps.state.graph.vals):
+            rows.append(("..._prev", "a value at w_prev, on the batch of this step"))
         rows += [
             (f"u.{b.name}", f"the estimate of {comment(b.text, 90)}")
             for b in lowered.steps.state.buffers.values()
@@ -79,7 +83,7 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
     seconds, iterations, calls = plan.budget
     run = {
         "SEED": options.get("seed", (0, ""))[0],
-        "PRECISION": options.get("precision", ("float32", ""))[0],
+        "PRECISION": working(options.get("precision", ("float32", ""))[0]),
         "SECONDS": seconds,
         "ITERATIONS": iterations,
         "CALLS": calls,
@@ -137,7 +141,9 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
             "# ---- nets: functions of their flat parameters and their inputs",
             source(flatnet.batched),
             source(flatnet.follow),
-            *map(source, dict.fromkeys(kinds.values())),
+            *map(
+                source, dict.fromkeys(base for kind in kinds.values() for base in reversed(kind.__mro__[:-1]))
+            ),
             *at_hand,
             *made,
             *hooks(kinds),
@@ -182,6 +188,8 @@ def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
         return flatnet.FrozenNet
     if isinstance(lowered.steps, VectorSteps):
         return flatnet.FunctionalNet
+    if lowered.plan.half:
+        return flatnet.HalfNet
     plain = len(declared.inputs) == 1 and not declared.inputs[0].whole and name not in moved(lowered)
     if text and plain and layers.layered(lowered.bound.nets[name], input_shapes(lowered.bound, name)[0]):
         return layers.LayeredNet

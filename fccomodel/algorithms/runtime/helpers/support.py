@@ -270,19 +270,22 @@ def net_in_blocks(net, w, rows, precision):
     with torch.no_grad():
         weights = w.to(working)
         several = tuple(one.to(working) for one in rows) if isinstance(rows, tuple) else rows.to(working)
-        return torch.cat([net(weights, part) for part in row_blocks(several, 256)]).to(w.dtype)
+        call = getattr(net, "exact", net)
+        return torch.cat([call(weights, part) for part in row_blocks(several, 256)]).to(w.dtype)
 
 
 def net_in_parts(net, w, rows):
     """The net's output for every row, without a gradient, in parts that fit the cache."""
     with torch.no_grad():
-        return torch.cat([net(w, part) for part in row_blocks(rows, 8192)])
+        call = getattr(net, "exact", net)
+        return torch.cat([call(w, part) for part in row_blocks(rows, 8192)])
 
 
 def net_in_slices(net, w, rows):
     """The net's output for every row, slices of it computed again when autograd comes back."""
     checkpoint = torch.utils.checkpoint.checkpoint
-    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
+    call = getattr(net, "exact", net)
+    return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
 
 
 def net_adjoints(net, w, rows, adjoint):
