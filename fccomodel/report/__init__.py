@@ -161,7 +161,8 @@ class KKTReport:
         return written
 
 
-def report(
+# Each keyword is a wish of its own, with a default; few callers have two of the same.
+def report(  # noqa: PLR0913
     bound: Bound,
     point: Mapping[str, np.ndarray],
     *,
@@ -200,7 +201,6 @@ def report(
     Raises F0701 if the objective, a constraint or a gradient is not finite, and F0702 for a point
     that does not fit.
     """
-
     asked = _Asked(
         multipliers=multipliers,
         limits=limits or {},
@@ -252,7 +252,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
             asked = dataclasses.replace(asked, analysis=None)
         seed, afford, most = asked.seed, asked.afford, asked.most
         parts = Parts(bound=bound, seed=seed)
-        part = subsample.part_for(parts, point, afford=afford, most=most)
+        part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
         try:
             if part is None:
                 made = _on(bound, point, asked)

@@ -106,8 +106,9 @@ def evaluate(
     )
 
 
+# Users give these keywords one by one: a record would be a second name for each.
 @public
-def compare(
+def compare(  # noqa: PLR0913
     model: BoundModel,
     *,
     algorithms: Sequence[str],
@@ -147,19 +148,22 @@ def compare(
     chosen = options.resolve(
         given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
     )
+    contest = comparison.Contest(
+        algorithms=algorithms,
+        seeds=seeds,
+        tuning=tune,
+        validation=validation,
+        test=test,
+        show=show,
+        reference=reference,
+        tolerance=tolerance,
+    )
     with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
-            algorithms=algorithms,
-            seeds=seeds,
+            contest,
             chosen=chosen,
-            tuning=tune,
-            validation=validation,
-            test=test,
-            show=show,
-            reference=reference,
-            tolerance=tolerance,
             jobs=jobs,
             bound=model.bound,
             checkpoints=checkpoints,
@@ -253,8 +257,9 @@ class CompiledModel(latex.Typeset):
         """Notes on statements that are allowed but may be mistakes."""
         return self.compiled.problem.warnings
 
+    # Users give these keywords one by one.
     @public
-    def bind(
+    def bind(  # noqa: PLR0913
         self,
         rows: Any = None,
         /,
@@ -301,8 +306,9 @@ class CompiledModel(latex.Typeset):
         drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
         return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
 
+    # The keywords are those of ``bind``.
     @public
-    def prepare(
+    def prepare(  # noqa: PLR0913
         self,
         folder: str | Path,
         *,
@@ -462,8 +468,9 @@ class BoundModel(latex.Typeset):
             self, batch=batch, algorithm=algorithm, together=together, track=track, **given
         )
 
+    # Every option has a keyword, so that editors complete it and ``help`` explains it.
     @public
-    def solve(
+    def solve(  # noqa: PLR0913
         self,
         *,
         seed: int | None = None,

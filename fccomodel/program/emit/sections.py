@@ -27,6 +27,7 @@ from fccomodel.program.emit.hooked import HookedNet
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
+from fccomodel.program.operations.sources import variable
 from fccomodel.structure.exchange import exchangeable
 
 #: the share of the steps' work that looks at all rows take at most, where these are dear; and where
@@ -55,6 +56,8 @@ def names(lowered: Lowered) -> list[str]:
     rows += [("h", "the settings of a step"), ("G", "the stochastic gradient at w")]
     blocks = isinstance(lowered.steps, BlockSteps)
     if blocks:
+        if any(v.op is variable and v.attrs["previous"] for v in lowered.steps.state.graph.vals):
+            rows.append(("..._prev", "a value at w_prev, on the batch of this step"))
         rows += [
             (f"u.{b.name}", f"the estimate of {comment(b.text, 90)}")
             for b in lowered.steps.state.buffers.values()

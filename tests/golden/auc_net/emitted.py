@@ -29,6 +29,7 @@ Names in this file
   w, w_prev  all variables in one flat vector, and the same one step before
   h          the settings of a step
   G          the stochastic gradient at w
+  ..._prev   a value at w_prev, on the batch of this step
   u.u1       the estimate of E[z ~ D] s(w; z.x)
   y1         centred: abs(E[z ~ D] s(w; z.x)) <= centre
              envelope_y1 in its place, slope_y1 the gradient of that
@@ -576,7 +577,7 @@ def project(w, step):
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre (kinks at -0.05, 0.05)."""
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
@@ -584,7 +585,7 @@ def slope_y1(t, c, h):
 
 
 def envelope_y1(t, c, h):
-    """The envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    """The envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre (kinks at -0.05, 0.05)."""
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
@@ -601,11 +602,10 @@ def gradient(data, w, w_prev, u, c, batch, h):
     # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
     s_p, s_n, s_z = net_s.taped(w, data.x_p, x_n, x_z)
     t1 = (s_p[:, None] - s_n).sigmoid()  # line 13: sigmoid(s(w; p.x) - s(w; n.x))
-    s_z_2 = net_s(w_prev, x_z)
-    g1 = s_z_2.mean()
-    u1 = track(u.u1, (), s_z.mean(), g1, h)  # line 15: E[z ~ D] s(w; z.x)
-    c_y1 = c.y1
-    y1 = slope_y1(u1, c_y1, h)
+    s_z_prev = net_s(w_prev, x_z)
+    g_prev1 = s_z_prev.mean()
+    u1 = track(u.u1, (), s_z.mean(), g_prev1, h)  # line 15: E[z ~ D] s(w; z.x)
+    y1 = slope_y1(u1, c.y1, h)
     t2 = y1 / 128
     t3 = t1 * (1 - t1)
     t4 = (-1 / 174 / 128) * t3.sum(1)
@@ -638,8 +638,7 @@ def whole(data, w, c, h):
     scores = net_in_slices(net_s, w, data.D_x)
     s_p = scores[data.P]  # line 13: s(w; p.x)
     s_n = scores[data.N]  # line 13: s(w; n.x)
-    c_y1 = c.y1
-    t1 = envelope_y1(scores.mean(), c_y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
+    t1 = envelope_y1(scores.mean(), c.y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     t2 = (-(s_p[:, None] - s_n).sigmoid().mean(1).mean()) + t1
     return torch.as_tensor(t2)

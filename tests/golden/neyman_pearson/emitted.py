@@ -313,9 +313,8 @@ def gradient(data, w, w_prev, u, c, batch, h):
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
-    c_y1 = c.y1
     t2 = torch.nn.functional.softplus(t1, threshold=40).mean() - data.tau
-    y1 = slope_y1(t2, c_y1, h)
+    y1 = slope_y1(t2, c.y1, h)
     t3 = -((y1 / 212) * t1.sigmoid())
     t4 = w.new_zeros(569).index_add_(0, data.D_z, ((1 / 357) * s_z.sigmoid()))
     u.y1[...] = t2
@@ -349,9 +348,8 @@ def whole(data, w, c, h):
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
-    c_y1 = c.y1
     t1 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
-    t2 = envelope_y1(t1, c_y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
+    t2 = envelope_y1(t1, c.y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     t3 = torch.nn.functional.softplus(s_z, threshold=40).mean() + t2
     return torch.as_tensor(t3)

@@ -33,6 +33,7 @@ Names in this file
   w, w_prev  all variables in one flat vector, and the same one step before
   h          the settings of a step
   G          the stochastic gradient at w
+  ..._prev   a value at w_prev, on the batch of this step
   u.u1       the estimate of E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
   y1         cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
              envelope_y1 in its place, slope_y1 the gradient of that

@@ -307,8 +307,7 @@ def envelope_y1(t, c, h):
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for portfolio: estimates updated, then the chain rule through them."""
     scores = data.R_r @ w
-    c_y1 = c.y1
-    y1 = slope_y1(data.target - scores.mean(), c_y1, h)
+    y1 = slope_y1(data.target - scores.mean(), c.y1, h)
     t1 = ((-y1) / 1000).expand((1000,))
     t2 = ((-2 / 1000) * scores.mean()) + ((2 / 1000) * scores)
     t3 = t1 + t2
@@ -336,8 +335,7 @@ def blocks(data, w):
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     scores = data.R_r @ w
-    c_y1 = c.y1
-    t1 = envelope_y1(data.target - scores.mean(), c_y1, h)  # line 12: income: E[z ~ R] dot(z.r, x) >= target
+    t1 = envelope_y1(data.target - scores.mean(), c.y1, h)  # line 12: income: E[z ~ R] dot(z.r, x) >= target
     # line 12: income: E[z ~ R] dot(z.r, x) >= target
     t2 = (scores.square().mean() + (-scores.mean().square())) + t1
     return torch.as_tensor(t2)
