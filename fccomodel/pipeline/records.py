@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 #: What is said if the clock ended a run, or one of its stages.
 CLOCK = (
-    "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives "
-    "the same answer"
+    "a repeat may differ slightly, since the time limit ended it; a longer budget{counted} gives the same "
+    "answer each time"
 )
 #: Oracle calls from which on a counted budget is advised to repeat a run.
 REPEATABLE_ORACLE_CALLS = 10_000
@@ -265,5 +265,5 @@ class Outcome:
             return words
         calls, counted = self.solution.oracles, ""
         if calls >= REPEATABLE_ORACLE_CALLS:
-            counted = f", or a counted one (--budget {calls:.0e}oracles),"
+            counted = f", or one in oracle calls (--budget {calls:.0e}oracles),"
         return f"{words}; {CLOCK.format(counted=counted)}"

@@ -32,7 +32,7 @@ from fccomodel.execution.training.recipe import Recipe, State
 from fccomodel.plan import Plan
 
 #: share of the work that looks take
-LOOKS_SHARE = 0.1
+LOOKS_SHARE = 0.05
 #: looks of a run that there is time for, at least: of fewer rows where a pass over all is too dear
 LOOKS = 10
 #: looks of a run, at most
