@@ -32,7 +32,7 @@ class Slots:
         self.thinned: dict[ir.Binder, tuple[str, int]] = {}
 
     def shares(self, binders: Iterable[ir.Binder]) -> list[Val]:
-        """For each binder whose rows may be thinned, the share of its rows that a pass takes."""
+        """The share of its rows that a pass takes, for each binder whose rows may be thinned."""
         shares = []
         for binder in binders:
             if binder in self.thinned:
