@@ -51,10 +51,10 @@ class BestPoint:
 
     def state(self) -> dict[str, Any]:
         """What a run that goes on needs of the looks so far."""
-        best = None
+        best: dict[str, Any] | None = None
         if self.best is not None:
-            best = {"state": dict(self.best.state), "level": dict(vars(self.best.level))}
-            best["watched"] = self.best.watched
+            point = self.best
+            best = {"state": dict(point.state), "level": dict(vars(point.level)), "watched": point.watched}
         names = ("history", "since_gain", "watched", "merit", "unseen")
         return {"best": best, **{name: getattr(self, name) for name in names}}
 
