@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from lark import Token
 
@@ -260,13 +259,6 @@ def _bounds_first(s: Slip, var: Token, number: Token) -> Diagnostic:
     return errors.syntax.bounds_before_the_name(var, s.at)
 
 
-def _entries(s: Slip, *_: Token) -> Diagnostic | None:
-    """``[1, 2, 3]``, a vector written out."""
-    if not {"NUMBER", "NAME"} <= s.expected:
-        return None
-    return errors.syntax.vector_written_out(s.at)
-
-
 def _reduction_as_name(s: Slip, reduction: Token, word: Token) -> Diagnostic | None:
     """The name of a reduction as that of a quantity."""
     if word.type in ("LPAR", "LBRACE", "IN", "TILDE"):
@@ -314,18 +306,6 @@ def _range_type(s: Slip, column: Token, colon: Token, number: Token) -> Diagnost
     if s.words[0] == "data":
         return errors.syntax.number_as_type(number, column, s.at)
     return None
-
-
-def _interval(s: Slip, *_: Token) -> Diagnostic | None:
-    """An interval as the domain of a variable."""
-    if s.words[0].type not in ("VAR", "PARAM"):
-        return None
-    low, _comma, high = "".join(takewhile(lambda word: word != "]", s.words[s.k + 1 :])).partition(",")
-    if low and high:
-        ends = (low, high)
-    else:
-        ends = ("0", "1")
-    return errors.syntax.interval(s.words[1], ends, s.at)
 
 
 def _function_by_let(s: Slip, let: Token, name: Token, bracket: Token) -> Diagnostic | None:
@@ -385,8 +365,6 @@ MISTAKES = (
     Mistake("NAME LSQB any IN|TILDE", _no_reduction, "minimize logsumexp[k in K] u;"),
     Mistake("RED [] LPAR ... COMMA", _two_bodies, "minimize cvar[z ~ D](0.1, u);"),
     Mistake("any COLON NUMBER", _range_type, "data D : table(k: 1 .. 3);"),
-    Mistake("IN LSQB", _interval, "var p in [0, 1];"),
-    Mistake("LSQB", _entries, "minimize dot(w, [1, 2, 3]);"),
     Mistake("LET any LPAR", _function_by_let, "let f(z) = u;"),
     Mistake("RED [] name|NUMBER|LPAR", _body_in_brackets, "minimize E[u] v;"),
     Mistake("NUMBER NAME", _number_or_name, "minimize 2u;"),
@@ -449,7 +427,7 @@ def _reason(before: Token | None, expected: frozenset[str]) -> str:
     rest = set(expected) - {"SUBRED"}
     if rest >= _VALUE:
         parts.append("a value (a name, a number, `(`, or a reduction such as `sum[k in K]`)")
-        rest -= _VALUE | {"RED", "STRING", "LBRACE", "ADD", "NOT"}
+        rest -= _VALUE | {"RED", "STRING", "LBRACE", "LSQB", "ADD", "NOT"}
     if rest >= _OPERATOR:
         parts.append("an operator")
         rest -= _OPERATOR | {"POW", "CMP", "AND", "OR", "_DOTS", "FIELD", "LSQB", "LPAR"}

@@ -179,7 +179,19 @@ class PythonWriter:
                 return self.comprehension(node, "subset")
             case syntax.Reduce():
                 return self._reduce(node)
+            case syntax.Whole() | syntax.Vector() | syntax.Comprehension():
+                return self._array(node)
         raise TypeError(node)
+
+    def _array(self, node: syntax.Whole | syntax.Vector | syntax.Comprehension) -> str:
+        """An array written out or by formula; ``..`` is a colon in Python."""
+        match node:
+            case syntax.Vector():
+                return f"{self.fc('vector')}({self.listed(node.items)})"
+            case syntax.Comprehension():
+                over = self.over(node.indexing, "in", lambda: self.formula(node.body))
+                return f"{self.fc('vector')}({over})"
+        return ":"
 
     def _word(self, node: syntax.Number | syntax.String | syntax.Name) -> str:
         match node:

@@ -79,16 +79,6 @@ def bounds_before_the_name(word: str, span: Span) -> Diagnostic:
     )
 
 
-def vector_written_out(span: Span) -> Diagnostic:
-    """``[1, 2, 3]`` is no value."""
-    return UNEXPECTED.error(
-        "did not expect `[` here",
-        span=span,
-        reason="Square brackets follow a name or a reduction.",
-        fix="write the vector as `concat(1, 2, 3)`, or bind it: `data c : real[d];`",
-    )
-
-
 def _like(form: str) -> str:
     return f"write it like `{form}`"
 

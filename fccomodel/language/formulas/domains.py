@@ -10,9 +10,9 @@ from fccomodel.language.formulas import (
     comparisons,
     distributions,
     expressions,
-    indexing,
     literals,
     names,
+    places,
     shapes,
     vector_sets,
 )
@@ -171,7 +171,7 @@ def _member_of_tables(
     if len(node.items) != 1:
         _wrong_number(ctx, node, symbol.name, 1)
         return None
-    place = indexing.place(ctx, scope, node.items[0], family.domain)
+    place = places.place(ctx, scope, node.items[0], family.domain)
     assert not isinstance(place, ir.Column)
     if isinstance(place, ir.Const) and isinstance(family.domain, ir.ValueSet):
         place = ir.Const(value=shapes.member(family.domain, int(place.value)), span=place.span)

@@ -112,6 +112,8 @@ def node_of(value: Any, at: Span) -> syntax.Expr:
         return syntax.String(value=value, span=at)
     if isinstance(value, set | frozenset):
         return members(value, at)
+    if isinstance(value, slice) and value == slice(None):
+        return syntax.Whole(span=at)
     fail(errors.not_an_operand(described(value)), at)
 
 
@@ -276,8 +278,10 @@ class Formula(Part):
             parts = items
         else:
             parts = (items,)
-        if any(isinstance(part, slice) for part in parts):
-            fail(errors.no_operator("[a:b]", "write the entries over a set: `sum(v[i] for i in grid(1, 3))`"))
+        if any(isinstance(part, slice) and part != slice(None) for part in parts):
+            fail(
+                errors.no_operator("[a:b]", "write the entries from a to b, which count, as `v[grid(a, b)]`")
+            )
         return made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
 
     # ----------------------------------------------------------------------------------- arithmetic

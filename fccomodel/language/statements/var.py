@@ -15,7 +15,7 @@ from fccomodel.language.formulas.shapes import described, show
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
-from fccomodel.language.tree import declared
+from fccomodel.language.tree import bounds_of, declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,9 @@ class VarDecl(syntax.Statement):
 
 
 def _read(c: list, at: Span) -> VarDecl:
-    return VarDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), value=c[3], span=at)
+    name = declared(c[0])
+    bounds = bounds_of(name, c[2])
+    return VarDecl(name=name, shape=c[1] or (), bounds=bounds, value=c[3], span=at)
 
 
 def _check(ctx: Context, node: VarDecl) -> None:
