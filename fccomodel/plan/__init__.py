@@ -270,7 +270,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         sizes.crowded(normal, bound, batch),
     )
     settings.settle(settled, sample_sizes)
-    shared = settings.shared(settled, normal, bound, batch)
+    shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
     counts = None
     if bound is not None:

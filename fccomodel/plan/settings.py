@@ -20,7 +20,7 @@ from fccomodel.library.errors import smoothing_too_large
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Setting
-from fccomodel.plan.sharing import Strata, strata
+from fccomodel.plan.sharing import Strata, Wanted, strata
 from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 
@@ -190,15 +190,34 @@ def by_algorithm(
     return settled
 
 
-def shared(settled: Origins, normal: NormalForm, bound: Bound | None, batch: Batch) -> tuple[Strata, ...]:
-    """The rows that expectations share in a step; none unless the option ``draws`` is ``shared``."""
+def shared(
+    settled: Origins,
+    normal: NormalForm,
+    bound: Bound | None,
+    batch: Batch,
+    record: Algorithm,
+    *,
+    thrifty: bool = False,
+) -> tuple[Strata, ...]:
+    """The rows that expectations share in a step; none unless the option ``draws`` is ``shared``.
+
+    thrifty   whether every row of the nets is expensive
+    """
     if value(settled, "draws") != "shared":
         return ()
     asked = None
     number, origin = settled["inner_batch"]
     if origin != AUTOMATIC:
         asked = int(number)
-    return strata(normal.objective, bound, batch, asked)
+    wanted = Wanted(given=asked, thrifty=thrifty, blocks=thrifty and _any_blocks(record))
+    return strata(normal.objective, bound, batch, wanted)
+
+
+def _any_blocks(record: Algorithm) -> bool:
+    """Whether a step may meet blocks with unequal probabilities: nothing but their mean depends on these."""
+    estimator = record.estimator
+    needs_share = estimator is None or getattr(estimator, "needs_share", False)
+    return not needs_share and record.outer not in ("dual", "conjugate")
 
 
 def hyper_parameters(

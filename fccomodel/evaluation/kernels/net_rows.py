@@ -63,7 +63,9 @@ class _Again:
         for taken, value in self._parts(x, wanted):
             piece = slice(start, start + len(value))
             asked = [one for one in taken if one.requires_grad]
-            slopes = iter(torch.autograd.grad(value, asked, gradient[piece]))
+            with torch.enable_grad():  # a number: grad of a vector's product loads all of sympy
+                product = (value * gradient[piece]).sum()
+            slopes = iter(torch.autograd.grad(product, asked))
             if total is not None:
                 total += next(slopes)
             for part in rows:
