@@ -244,14 +244,16 @@ def _choice(s: Slip, word: Token) -> Diagnostic:
     return errors.syntax.choice_without_brackets(s.at)
 
 
-def _several_variables(s: Slip, var: Token, *_: Token) -> Diagnostic:
-    """``var x, y;``."""
-    return errors.syntax.several_names(var, s.at)
+def _several_names(s: Slip, word: Token, *_: Token) -> Diagnostic:
+    """``param x, y;``, ``var x, y >= 0;``."""
+    return errors.syntax.several_names(word, s.at)
 
 
-def _value_of_a_dim(s: Slip, dim: Token, name: Token, equal: Token) -> Diagnostic:
-    """``dim n = 5;``."""
-    return errors.syntax.value_of_a_dim(name, s.at)
+def _name_after_bounds(s: Slip, *_: Token) -> Diagnostic | None:
+    """``var x >= 0, y;``."""
+    if s.words[0].type not in ("VAR", "PARAM"):
+        return None
+    return errors.syntax.several_names(s.words[0], s.at)
 
 
 def _bounds_first(s: Slip, var: Token, number: Token) -> Diagnostic:
@@ -353,9 +355,11 @@ MISTAKES = (
     Mistake("EQUAL", _equals, "minimize E[z ~ D | z.y = 1] u;"),
     Mistake("CMP", _compares, "let a == 1;"),
     Mistake("IF", _choice, "minimize E[z ~ D] if z.y == 1 then u else v;"),
-    Mistake("VAR|PARAM any COMMA", _several_variables, "var x, y;"),
-    Mistake("VAR|PARAM any [] COMMA", _several_variables, "var x[d], y;"),
-    Mistake("DIM any EQUAL", _value_of_a_dim, "dim n = 5;"),
+    Mistake("PARAM any COMMA", _several_names, "param x, y;"),
+    Mistake("PARAM any [] COMMA", _several_names, "param x[d], y;"),
+    Mistake("VAR any COMMA any CMP|IN", _several_names, "var x, y >= 0;"),
+    Mistake("VAR any [] COMMA any CMP|IN", _several_names, "var x[d], y >= 0;"),
+    Mistake("CMP any COMMA NAME", _name_after_bounds, "var x >= 0, y;"),
     Mistake("VAR|PARAM NUMBER|ADD", _bounds_first, "var 0 <= y <= 1;"),
     Mistake("any", _reserved, "minimize sum[data in K] u;"),
     Mistake("RED any", _reduction_as_name, "minimize mean * u;"),

@@ -47,7 +47,7 @@ def parse(source: Source) -> syntax.Model:
         if piece.broken:
             continue
         try:
-            parsed.append(_statement(piece, constrained, indices))
+            parsed += _statements(piece, constrained, indices)
         except Refusal as refusal:
             diagnostics.append(refusal.diagnostic)
             if refusal.rest is not None:
@@ -82,8 +82,8 @@ def declared_indices(pieces: list[Piece]) -> frozenset[str]:
     )
 
 
-def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> syntax.Statement:
-    """The node of one statement; raises ``Refusal``."""
+def _statements(piece: Piece, constrained: bool, indices: frozenset[str]) -> tuple[syntax.Statement, ...]:
+    """The nodes of one statement, several for ``var x, y;``; raises ``Refusal``."""
     words = piece.words
     if len(words) > MAX_WORDS:
         raise Refusal(errors.text.long_statement(len(words), MAX_WORDS, lexer.span(words[0])))
@@ -106,7 +106,10 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         diagnostic = mistakes.unexpected(words, k, acceptable)
         missing = diagnostic.code == errors.statements.SEMICOLON.id and "$END" in acceptable
         raise Refusal(diagnostic, rest=k if missing else None) from None
-    return build(tree, statements.rules())
+    nodes = build(tree, statements.rules())
+    if isinstance(nodes, tuple):
+        return nodes
+    return (nodes,)
 
 
 def _begins_with_its_word(words: Sequence[Token], constrained: bool) -> bool:

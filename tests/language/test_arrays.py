@@ -179,7 +179,7 @@ def test_a_constraint_of_arrays_is_a_family(data: dict) -> None:
     text = "model t; dim n; data y : real[n]; var x[n]; minimize f: sumsq(x - y);"
     text += " subject to up: diff(x) >= zeros(n - 1); low: x[1 .. 2] >= [0, 0.5];"
     found = fc.compile(text).bind(y=np.array([1.0, -2.0, 3.0, 2.0, 5.0])).solve(seed=0)
-    assert np.asarray(found.variables["x"]) == pytest.approx([0.0, 0.5, 2.5, 2.5, 5.0], abs=1e-5)
+    assert np.asarray(found.variables["x"]) == pytest.approx([0.5, 0.5, 2.5, 2.5, 5.0], abs=1e-5)
 
 
 def test_total_variation_agrees_with_cvxpy() -> None:
@@ -205,3 +205,15 @@ def test_steps_on_an_array_over_rows(data: dict) -> None:
     found = fc.compile(text).bind(**bound).solve(seed=0)
     plain = text.replace("s[z.g, z]", "dot(w[z.g], z.x)")
     assert found.objective == pytest.approx(fc.compile(plain).bind(**bound).solve(seed=0).objective, rel=1e-5)
+
+
+def test_small_habits(data: dict) -> None:
+    """``dim n = 2``, two variables in one statement, ``inf``, an unnamed range as a size."""
+    text = "dim k = 2; var a[k], b; var s[3] in simplex(1 .. 3); var e in box(-inf, 1); var g >= -inf, <= inf;"
+    text += " minimize f: sumsq(a - [1, 2]) + sum[i in k] (b - i)^2 + sumsq(s) + (e - 3)^2 + g^2;"
+    found = fc.compile(text).bind().solve(seed=0)
+    assert found.objective == pytest.approx(0.5 + 1 / 3 + 4, rel=1e-6)
+    model = fc.Model.parse(text + "\n")
+    scope: dict = {}
+    exec(model.to_python(), scope)
+    assert str(scope["m"]) == str(model)

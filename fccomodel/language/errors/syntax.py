@@ -50,22 +50,13 @@ def choice_without_brackets(span: Span) -> Diagnostic:
 
 
 def several_names(word: str, span: Span) -> Diagnostic:
-    """``var`` and ``param`` declare one name."""
+    """A declaration with bounds has one name, and so has every ``param``."""
+    rule = "`param` declares one name" if word == "param" else "a `var` with bounds declares one name"
     return UNEXPECTED.error(
-        f"`{word}` declares one name",
+        rule,
         span=span,
-        reason="Each variable and param has its own shape and bounds.",
-        fix=f"write one statement each, as in `{word} x[d]; {word} y;`",
-    )
-
-
-def value_of_a_dim(name: str, span: Span) -> Diagnostic:
-    """The data decide a dim."""
-    return UNEXPECTED.error(
-        "a `dim` has no value in the model",
-        span=span,
-        reason="The data decide it, or the binding: `[dims]`. A fixed number is a `const`.",
-        fix=f"write `const {name} = ...;`",
+        reason="Each variable and param has its own bounds.",
+        fix=f"write one statement each, as in `{word} x[d]; {word} y >= 0;`",
     )
 
 

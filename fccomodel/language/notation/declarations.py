@@ -38,6 +38,12 @@ class Number(Formula):
     def __init__(self, kind: str, make: Make | None = None, doc: str = "", uses: Iterable[Any] = ()):
         super().__init__(None, declaration=Declaration(kind=kind, make=make, doc=doc, uses=tuple(uses)))
 
+    def __iter__(self) -> Any:
+        if self._kind != "const":
+            return super().__iter__()
+        at = places.here()
+        return Once(Set(node_of(self, at), self._owner), at)
+
 
 class Dim(Formula):
     """A size that the data decide; ``for i in m.d`` goes over 1, 2, ..., d."""
@@ -270,7 +276,7 @@ def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Num
 
 
 def const(value: Any, *, doc: str = "") -> Number:
-    """A number that is baked in: ``m.p = const(4)``."""
+    """A number that is baked in: ``m.p = const(4)``; ``for i in m.p`` goes over 1, ..., 4."""
     node = node_of(value, places.here())
     return Number(
         "const", lambda name, at: ConstDecl(name=name, value=node, span=at), doc, _mentioned((value,))

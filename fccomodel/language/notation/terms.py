@@ -78,6 +78,9 @@ def number(value: Any, at: Span) -> syntax.Expr:
     """A Python or numpy number as a literal."""
     if hasattr(value, "item"):
         value = value.item()
+    if math.isinf(value):
+        endless = syntax.Name(id="inf", span=at)
+        return endless if value > 0 else syntax.Unary(op="-", arg=endless, span=at)
     if not math.isfinite(value):
         fail(errors.unfinished(str(value)), at)
     if isinstance(value, int):

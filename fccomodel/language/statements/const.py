@@ -18,7 +18,7 @@ from fccomodel.language.tree import declared
 
 @dataclass(frozen=True, kw_only=True)
 class ConstDecl(syntax.Statement):
-    """``const name = value;``."""
+    """``const name = value;``, or ``dim name = value;``, which says the same."""
 
     name: str
     value: syntax.Expr
@@ -74,7 +74,7 @@ const = StatementKind(
     elsewhere={"constant": "const"},
     token="CONST",
     follows="NAME",
-    rules={"const": _read},
+    rules={"const": _read, "dim_value": _read},
     check=_check,
     write=_write,
     python=_python,

@@ -102,7 +102,7 @@ def _bounds(ctx: Context, node: ParamDecl) -> Bounds | None:
         if bound.op == "in":
             ctx.report(errors.sets.set_of_a_param(bound.span))
             return None
-        value = expressions.number(ctx, declarations.HERE, bound.value, "a bound")
+        value = literals.bound(ctx, declarations.HERE, bound.value, "a bound", scalar=True)
         if value is None:
             return None
         if not isinstance(value, ir.Const):

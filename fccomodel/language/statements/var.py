@@ -9,7 +9,7 @@ from math import inf
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import declarations, expressions, literals, shapes, signs, vector_sets
+from fccomodel.language.formulas import declarations, literals, shapes, signs, vector_sets
 from fccomodel.language.formulas.context import BrokenSymbol, Context, NetSymbol, NumberSymbol, SetSymbol
 from fccomodel.language.formulas.shapes import described, show
 from fccomodel.language.printing import Writer
@@ -32,6 +32,14 @@ def _read(c: list, at: Span) -> VarDecl:
     name = declared(c[0])
     bounds = bounds_of(name, c[2])
     return VarDecl(name=name, shape=c[1] or (), bounds=bounds, value=c[3], span=at)
+
+
+def _read_several(c: list, at: Span) -> tuple[VarDecl, ...]:
+    """``var x[n], y;``: a statement for each variable."""
+    return tuple(
+        VarDecl(name=declared(name), shape=shape or (), span=at)
+        for name, shape in zip(c[::2], c[1::2], strict=True)
+    )
 
 
 def _check(ctx: Context, node: VarDecl) -> None:
@@ -104,7 +112,7 @@ def _variable_sets(ctx: Context, node: VarDecl, shape: ir.Shape) -> tuple[ir.Vec
         if bound.op not in (">=", "<="):
             ctx.report(errors.values.bound_of_variable(bound.op, bound.span))
             return None
-        value = expressions.number(ctx, declarations.HERE, bound.value, "a bound", scalar=False)
+        value = literals.bound(ctx, declarations.HERE, bound.value, "a bound")
         if value is None or not literals.is_fixed(ctx, value):
             return None
         if value.shape and not shapes.same_shape(ctx, value.shape, shape):
@@ -118,7 +126,7 @@ def _variable_sets(ctx: Context, node: VarDecl, shape: ir.Shape) -> tuple[ir.Vec
     if not spans:
         return tuple(named_sets)
     least, greatest = signs.interval(ctx, low).lo, signs.interval(ctx, high).hi
-    if least > greatest:
+    if least > greatest or least == inf or greatest == -inf:
         whole = spans[0] | spans[-1]
         ctx.report(errors.values.no_value_left("value", node.name, least, greatest, whole))
         return None
@@ -170,7 +178,7 @@ var = StatementKind(
     elsewhere={"variable": "var", "variables": "var"},
     token="VAR",
     follows="NAME",
-    rules={"var": _read},
+    rules={"var": _read, "vars": _read_several},
     check=_check,
     write=_write,
     python=_python,
