@@ -23,6 +23,8 @@ __all__ = ["declared_indices", "grammar_text", "parse"]
 MAX_CHARACTERS = 1_000_000
 #: Words of a statement.
 MAX_WORDS = 50_000
+#: Type of the word `start`, which is a name wherever a name can stand.
+START_WORD = "START_AT"
 #: Errors reported at once.
 MAX_ERRORS = 30
 
@@ -127,6 +129,8 @@ def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -
     if kind == "NAME":
         if "SUBRED" in choices and lexer.subscript(word) in indices:
             return Token("SUBRED", word.value, word.start_pos, word.line, end_pos=word.end_pos)
+    elif kind == START_WORD and kind not in choices and "NAME" in choices:
+        return Token("NAME", word.value, word.start_pos, word.line, end_pos=word.end_pos)
     elif kind not in choices and "NAME" in choices and "NUMBER" not in choices and lexer.is_name(word):
         return Token("NAME", word.value, word.start_pos, word.line, end_pos=word.end_pos)
     return word

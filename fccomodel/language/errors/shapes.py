@@ -72,6 +72,16 @@ def bound(value: Quote, variable: str, shape: str) -> Diagnostic:
     )
 
 
+def start(written: Quote, shape: ir.Shape, variable: ir.Variable) -> Diagnostic:
+    """A start is a scalar, or has the variable's shape."""
+    sizes = ", ".join(map(str, shape))
+    return SHAPE.error(
+        f"{written} has the shape [{sizes}], and `{variable.name}` has another one",
+        span=written.span,
+        fix="Give a scalar, numbers of the variable's shape, or a distribution with scalar parameters.",
+    )
+
+
 def parameter_of_draw(value: Quote, shape: str) -> Diagnostic:
     """A distribution's parameter is a scalar, or has the draw's shape."""
     return SHAPE.error(

@@ -283,21 +283,23 @@ def const(value: Any, *, doc: str = "") -> Number:
     )
 
 
-def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
+def var(*shape: Any, doc: str = "", start: Any = None, **bounds: Any) -> Number:
     """Decision variables: ``m.w = var(m.d)``, ``m.x = var(m.A, domain=simplex(m.A))``.
 
     shape   dims, sets, whole numbers; without any it is a single number
     doc     the comment above the statement
+    start   where runs begin: numbers, an array of the model, or a distribution, ``normal(0, 1)``
     bounds  ``ge`` and ``le``, numbers or arrays; ``domain``, a simple set or a list of them, onto
             which solvers project
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("var", bounds, at)
+    begins = None if start is None else node_of(start, at)
     return Number(
         "var",
-        lambda name, at: VarDecl(name=name, shape=sizes, bounds=limits, span=at),
+        lambda name, at: VarDecl(name=name, shape=sizes, bounds=limits, start=begins, span=at),
         doc,
-        _mentioned((*shape, *bounds.values())),
+        _mentioned((*shape, *bounds.values(), start)),
     )
 
 
