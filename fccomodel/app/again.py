@@ -28,6 +28,7 @@ WITH_VALUE = (
     "backend",
     "budget",
     "tol",
+    "starts",
     "holdout",
     "margin",
     "population",

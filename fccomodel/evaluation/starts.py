@@ -13,8 +13,23 @@ from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.evaluation.sets import draws, elements
 from fccomodel.library import distributions
 
+#: From where variables are drawn whose start the model does not say.
+STANDARD = ir.Distribution(
+    name="normal(0, 1)", family="normal", args=(ir.Const(value=0.0), ir.Const(value=1.0))
+)
 
-def declared(bound: Bound, seed: int) -> dict[str, np.ndarray]:
+
+def drawn(bound: Bound, seed: int | str) -> dict[str, np.ndarray]:
+    """A first value of each variable but parameters of nets: as the model says, or standard normal."""
+    free = {n: v for n, v in bound.problem.variables.items() if v.start is None and v.net is None}
+    normal = {
+        name: _drawn(bound, name, STANDARD, elements.shape(bound, variable.shape), seed)
+        for name, variable in free.items()
+    }
+    return {**normal, **declared(bound, seed)}
+
+
+def declared(bound: Bound, seed: int | str) -> dict[str, np.ndarray]:
     """The first value of each variable that has one in the model; the seed moves those that are drawn."""
     return {
         name: _first(bound, variable, seed)
@@ -23,7 +38,7 @@ def declared(bound: Bound, seed: int) -> dict[str, np.ndarray]:
     }
 
 
-def _first(bound: Bound, variable: ir.Variable, seed: int) -> np.ndarray:
+def _first(bound: Bound, variable: ir.Variable, seed: int | str) -> np.ndarray:
     """The first value of a variable."""
     shape, start = elements.shape(bound, variable.shape), variable.start
     if isinstance(start, ir.Distribution):
@@ -32,7 +47,9 @@ def _first(bound: Bound, variable: ir.Variable, seed: int) -> np.ndarray:
     return np.broadcast_to(_value(bound, start), shape).copy()
 
 
-def _drawn(bound: Bound, name: str, domain: ir.Distribution, shape: tuple[int, ...], seed: int) -> np.ndarray:
+def _drawn(
+    bound: Bound, name: str, domain: ir.Distribution, shape: tuple[int, ...], seed: int | str
+) -> np.ndarray:
     """A draw for each entry of a variable; variables of different names are independent."""
     known = distributions.all()[domain.family]
     generator = torch.Generator().manual_seed(zlib.crc32(f"start {name} {seed}".encode()))

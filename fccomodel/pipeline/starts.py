@@ -54,11 +54,19 @@ def begun(planned: Planned, start: Start) -> Planned:
     return replace(planned, plan=replace(planned.plan, start=replace(start, values=values)))
 
 
-def as_declared(planned: Planned, seed: int | None = None) -> Planned:
-    """The plan with the start that the model says, if it says one; the seed moves drawn ones."""
+def as_declared(planned: Planned) -> Planned:
+    """The plan with the start that the model says, if it says one."""
     if all(variable.start is None for variable in planned.problem.variables.values()):
         return planned
-    values = starts.declared(planned.bound, planned.seed if seed is None else seed)
+    return _declared(planned, starts.declared(planned.bound, planned.seed))
+
+
+def another(planned: Planned, number: int) -> Planned:
+    """The plan with another first point: drawn where the model says so, or says nothing."""
+    return _declared(planned, starts.drawn(planned.bound, f"{planned.seed}.{number}"))
+
+
+def _declared(planned: Planned, values: Mapping[str, np.ndarray]) -> Planned:
     fitting = fitted(planned.bound, values)
     return replace(planned, plan=replace(planned.plan, start=Start(values=fitting, declared=True)))
 

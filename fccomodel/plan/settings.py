@@ -98,6 +98,8 @@ SETTINGS = {
     "backend": "what runs the steps: auto is eager but where the budget has so many steps that another "
     "saves time",
     "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
+    "starts": "runs from different first points, each with an equal part of the budget; the best answer "
+    "is kept",
     "holdout": "rows left out, to judge the answer by: a condition on rows, or a share of them",
     "margin": "confidence with which constraints on expectations over rows shall hold for new rows",
     "population": "an interval of the optimality gap for new rows, and the time it may take: 60s",

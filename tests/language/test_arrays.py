@@ -209,7 +209,9 @@ def test_steps_on_an_array_over_rows(data: dict) -> None:
 
 def test_small_habits(data: dict) -> None:
     """``dim n = 2``, two variables in one statement, ``inf``, an unnamed range as a size."""
-    text = "dim k = 2; var a[k], b; var s[3] in simplex(1 .. 3); var e in box(-inf, 1); var g >= -inf, <= inf;"
+    text = (
+        "dim k = 2; var a[k], b; var s[3] in simplex(1 .. 3); var e in box(-inf, 1); var g >= -inf, <= inf;"
+    )
     text += " minimize f: sumsq(a - [1, 2]) + sum[i in k] (b - i)^2 + sumsq(s) + (e - 3)^2 + g^2;"
     found = fc.compile(text).bind().solve(seed=0)
     assert found.objective == pytest.approx(0.5 + 1 / 3 + 4, rel=1e-6)

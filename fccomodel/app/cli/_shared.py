@@ -21,6 +21,7 @@ NAMED = (
     "polish",
     "tol",
     "seed",
+    "starts",
     "device",
     "precision",
     "backend",
@@ -164,6 +165,16 @@ def starting(to: Into) -> None:
         type=Path,
         metavar="DIR",
         help="begin at the answer in this folder, of this model or one like it",
+    )
+
+
+def several_starts(to: Into) -> None:
+    """Add ``--starts``."""
+    to.add_argument(
+        "--starts",
+        type=options.value_of,
+        metavar="N",
+        help="run from so many first points, with equal parts of the budget, and keep the best answer",
     )
 
 

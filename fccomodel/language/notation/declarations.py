@@ -10,7 +10,16 @@ from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.sets import Once, Set, iterate
-from fccomodel.language.notation.terms import Declaration, Formula, Part, Term, fail, made, node_of
+from fccomodel.language.notation.terms import (
+    Declaration,
+    Formula,
+    Part,
+    Term,
+    bound_of,
+    fail,
+    made,
+    node_of,
+)
 from fccomodel.language.notation.words import Word, call
 from fccomodel.language.statements.const import ConstDecl
 from fccomodel.language.statements.data import DataDecl
@@ -398,7 +407,7 @@ def _bounds(kind: str, bounds: Mapping[str, Any], at: Span) -> tuple[syntax.Boun
             fix = "write `ge=0` for `>= 0`, `domain=simplex(m.A)` for a set"
             fail(errors.argument(f"{kind}(..., {name}=...)", f"Bounds are {allowed}.", fix), at)
         for part in value if isinstance(value, list | tuple) else (value,):
-            limits.append(syntax.Bound(op=_COMPARISONS[name], value=node_of(part, at), span=at))
+            limits.append(syntax.Bound(op=_COMPARISONS[name], value=bound_of(part, at), span=at))
     return tuple(limits)
 
 

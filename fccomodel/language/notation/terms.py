@@ -78,9 +78,6 @@ def number(value: Any, at: Span) -> syntax.Expr:
     """A Python or numpy number as a literal."""
     if hasattr(value, "item"):
         value = value.item()
-    if math.isinf(value):
-        endless = syntax.Name(id="inf", span=at)
-        return endless if value > 0 else syntax.Unary(op="-", arg=endless, span=at)
     if not math.isfinite(value):
         fail(errors.unfinished(str(value)), at)
     if isinstance(value, int):
@@ -91,6 +88,16 @@ def number(value: Any, at: Span) -> syntax.Expr:
     if value < 0 or str(value)[0] == "-":
         return syntax.Unary(op="-", arg=literal, span=at)
     return literal
+
+
+def bound_of(value: Any, at: Span) -> syntax.Expr:
+    """The syntax of a bound, which may be infinite."""
+    if not is_number(value) or not math.isinf(value):
+        return node_of(value, at)
+    endless = syntax.Name(id="inf", span=at)
+    if value > 0:
+        return endless
+    return syntax.Unary(op="-", arg=endless, span=at)
 
 
 def is_number(value: Any) -> bool:

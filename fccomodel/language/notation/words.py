@@ -12,7 +12,7 @@ from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.sets import Set
-from fccomodel.language.notation.terms import Part, Term, fail, node_of, owner, size_of
+from fccomodel.language.notation.terms import Part, Term, bound_of, fail, node_of, owner, size_of
 from fccomodel.library import array_functions, atoms, distributions, reductions, sets
 
 #: A word with two meanings: with one argument the vector of equal weights, else a distribution.
@@ -101,7 +101,8 @@ def call(
 ) -> Term:
     """``name(args, keyword = value)``."""
     parts = (*args, *keywords.values())
-    nodes = tuple(node_of(arg, at) for arg in args)
+    read = bound_of if name == "box" else node_of
+    nodes = tuple(read(arg, at) for arg in args)
     named = keywords_of(keywords, at)
     size = size_of(parts, at)
     node = syntax.Call(func=name, args=nodes, keywords=named, semicolon=semicolon, span=at)

@@ -44,7 +44,9 @@ def _starting(c: list, at: Span) -> syntax.Expr:
     return start
 
 
-def _read(c: list, at: Span) -> VarDecl:
+def _read(c: list, at: Span) -> VarDecl | tuple[VarDecl, ...]:
+    if isinstance(c[0], tuple):
+        return tuple(replace(one, span=at) for one in c[0])
     name = declared(c[0])
     bounds = bounds_of(name, c[2])
     return VarDecl(name=name, shape=c[1] or (), bounds=bounds, value=c[3], start=c[4], span=at)
