@@ -311,6 +311,7 @@ def report(
     """
     from fccomodel import report as judging
 
+    pace = budget.pace(solution)
     kkt = judging.report(
         planned.bound,
         solution.variables,
@@ -318,8 +319,8 @@ def report(
         limits=solution.limits,
         ended=endings.ending(planned, solution),
         work=budget.search_meter(solution, until, stop),
-        afford=budget.report_passes_seconds(planned),
-        most=budget.report_beyond_seconds(planned.budget),
+        afford=pace * budget.report_passes_seconds(planned, solution),
+        most=pace * budget.report_beyond_seconds(planned.budget),
         seed=planned.seed,
         analysis=planned.analysis,
         sensitive=sensitive,

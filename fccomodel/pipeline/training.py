@@ -59,7 +59,7 @@ def trained(
             f"the callback raised {type(found.error).__name__}: {found.error}; the answer is the best point "
             f"of {found.steps:,} steps",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return Outcome(
         planned=planned,
@@ -77,7 +77,6 @@ def _run(
     planned: Planned, recipe: Recipe, progress: Callable[[Progress], None] | None, until: float
 ) -> Trained:
     """The training loop within the budget."""
-    import torch
 
     from fccomodel.execution.run.machine import interruptible
     from fccomodel.execution.training import errors
@@ -93,7 +92,7 @@ def _run(
         recipe,
         seed=planned.seed,
         device=options.pick_device(planned.options["device"][0]),
-        dtype=getattr(torch, planned.options["precision"][0]),
+        precision=planned.options["precision"][0],
         limits=Limits(iterations=planned.budget.iterations, until=end),
     )
     start = planned.plan.start

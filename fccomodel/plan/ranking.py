@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from fccomodel.algorithms.estimators import plug_in
 from fccomodel.plan import measured
 from fccomodel.plan.candidates import GUARANTEES, Candidate, finishable
 
@@ -183,13 +184,24 @@ def direct(considered: Mapping[str, Candidate]) -> list[Candidate]:
 def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidate]:
     """The ``most`` nearest algorithms if no theorem holds: those that can run, the nearest first; any if
     none can run."""
+    running = sorted((c for c in direct(considered) if c.can_run), key=_distance)
+    return (running or list(considered.values()))[:most]
+
+
+def nearest_for_nets(considered: Mapping[str, Candidate]) -> list[Candidate]:
+    """The same of a model that trains nets: algorithms whose steps take some rows come first, and those
+    with estimates that are kept come before others."""
 
     def order(c: Candidate) -> tuple[Any, ...]:
-        """The sort key: missing assumptions, then work left, then the listed order."""
-        return len(c.lacking), c.left, c.order
+        """The sort key: all rows in a step, estimates by one minibatch, then as ever."""
+        return c.record.oracle != "blocks", c.record.estimator in (None, plug_in), *_distance(c)
 
-    running = sorted((c for c in direct(considered) if c.can_run), key=order)
-    return (running or list(considered.values()))[:most]
+    return sorted(nearest(considered, len(considered)), key=order)
+
+
+def _distance(c: Candidate) -> tuple[Any, ...]:
+    """The sort key of the nearest: missing assumptions, then work left, then the listed order."""
+    return len(c.lacking), c.left, c.order
 
 
 def rejected(

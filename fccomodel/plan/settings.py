@@ -12,7 +12,17 @@ from typing import Any
 from fccomodel.algorithms import Algorithm
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.core.options import AUTOMATIC, NUMBERS, USER, WORDS, Budget, Origins, Unused, parse_budget
+from fccomodel.core.options import (
+    AUTOMATIC,
+    HALF,
+    NUMBERS,
+    USER,
+    WORDS,
+    Budget,
+    Origins,
+    Unused,
+    parse_budget,
+)
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import logarithms
 from fccomodel.library import regularisers, sets
@@ -94,7 +104,7 @@ OPTIONS = {
 SETTINGS = {
     "seed": "of every random choice: the same seed gives the same answer on the same machine",
     "device": "where it runs: auto takes an accelerator where there is one",
-    "precision": "of the steps; reports are in float64",
+    "precision": "of the steps; reports are in float64. bfloat16 is for nets alone, by autocast",
     "backend": "what runs the steps: auto is eager but where the budget has so many steps that another "
     "saves time",
     "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
@@ -163,6 +173,14 @@ def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused
         )
     names = {one.name for one in aside}
     return {name: entry for name, entry in given.items() if name not in names}, tuple(aside)
+
+
+def refuse_half(given: Origins, record: Algorithm, problem: ir.Problem) -> None:
+    """Raise F0606 for nets in bfloat16 where steps train none by some rows at a time."""
+    trained = any(variable.net for variable in problem.variables.values())
+    if value(given, "precision") != HALF or trained and record.oracle == "blocks":
+        return
+    refuse(errors.half_without_nets(record, trained), source=problem.source)
 
 
 def by_algorithm(

@@ -16,6 +16,7 @@ from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import interpret
 from fccomodel.evaluation.interpret import pairs
+from fccomodel.evaluation.interpret.spaces import Listing
 from fccomodel.evaluation.kernels import net_rows
 from fccomodel.evaluation.sets import selections
 from fccomodel.language import check, parse
@@ -445,6 +446,20 @@ def test_empty_groups():
     assert value(bound("minimize sum[t in {0, 1, 2}] sum[z in D | z.c == t] dot(w, z.x);")) == pytest.approx(
         S.sum()
     )
+
+
+@pytest.mark.parametrize("side", [">=", "<="])
+def test_sums_over_runs_are_cumulative_though_some_rows_are_in_none(side, monkeypatch):
+    """Rows before the first death, or after the last, are in no risk set."""
+    monkeypatch.setattr(Listing, "distinct", None)  # no run is summed by itself
+    made = bound(
+        f"minimize mean[i in {{z in D | z.t > 2 and z.t < 6}}] log(E[j ~ D | j.t {side} i.t] "
+        "exp(dot(w, j.x) - dot(w, i.x)));"
+    )
+    before = {">=": np.greater_equal, "<=": np.less_equal}[side]
+    outer = np.flatnonzero((T > 2) & (T < 6))
+    terms = [np.log(np.exp(S[before(T, T[i])] - S[i]).mean()) for i in outer]
+    assert value(made) == pytest.approx(np.mean(terms), rel=1e-12)
 
 
 def test_a_point_that_does_not_fit():

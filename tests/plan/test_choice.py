@@ -492,3 +492,45 @@ def test_draws_of_a_distribution_have_no_end():
     assert found["bsgd"].biased and not found["sox"].biased
     order = ranking.rank(found, finishing=True).order
     assert not order[0].biased and order[-1].biased >= order[0].biased
+
+
+# ----------------------------------------------------------------------------------- nets with kinks
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "minimize log(1 + E[z ~ D] exp(-z.y * s(v; z.x)));",
+        "minimize E[z ~ D] log1pexp(-z.y * s(v; z.x)); subject to c: E[z ~ D | z.g == 0] s(v; z.x) <= 0;",
+        "minimize max[k in K] E[z ~ D | z.g == k] square(s(v; z.x) - z.y);",
+    ],
+    ids=["composition", "constraint", "worst group"],
+)
+def test_a_net_with_kinks_is_solved_as_a_smooth_one_without_a_theorem(objective: str) -> None:
+    plans = {}
+    for activation in ("relu", "elu"):
+        text = f"{HEAD}net s : real[d] -> real; var v = params(s); {objective}"
+        compiled = pipeline.compile_model(Source(text=text, name="m"))
+        nets = {"s": f"mlp(4, activation = {activation})"}
+        bound = pipeline.bind(compiled, pipeline.Binding(data={"D": data()}, nets=nets))
+        plans[activation] = pipeline.decide(pipeline.analyse(compiled.problem, bound))
+    kinked, smooth = plans["relu"], plans["elu"]
+    assert kinked.algorithm == smooth.algorithm
+    assert kinked.guarantee == "nothing" != smooth.guarantee
+    assert not kinked.unverified and not smooth.of_nets
+    (said,) = kinked.of_nets
+    assert "ReLU" in said and "no theorem is claimed" in said
+    assert "no theorem covers the run" in kinked.summary[0]
+
+
+def test_a_model_that_trains_nets_runs_where_no_theorem_holds() -> None:
+    """Outputs of length 1: nothing is known of u / |u| near u = 0. Its estimates are kept."""
+    text = (
+        f"{HEAD}dim k; net s : real[d] -> real[k]; var v = params(s); def unit(x) = s(v; x) / norm2(s(v; x));"
+        "minimize log(E[p ~ D, q ~ D] exp(dot(unit(p.x), unit(q.x))));"
+    )
+    compiled = pipeline.compile_model(Source(text=text, name="m"))
+    nets = {"s": "mlp(4)"}
+    binding = pipeline.Binding(data={"D": data()}, nets=nets, params={"k": 2})
+    bound = pipeline.bind(compiled, binding)
+    found = pipeline.decide(pipeline.analyse(compiled.problem, bound))
+    assert found.unverified and found.guarantee == "nothing"
+    assert found.algorithm_record.oracle == "blocks" and found.algorithm != "bsgd"

@@ -73,6 +73,29 @@ class Answer:
         scores = scoring.value(known, wanted, rows)
         return scoring.predicted(known, wanted, scores, threshold=threshold, target=target)
 
+    @property
+    def coef_(self) -> np.ndarray:
+        """The coefficients of a linear score in the units of the data, before any scaling.
+
+        They are (columns,), or (scores, columns) for several scores. Entries have the names of the
+        data's columns: ``result.coef_.sel(column="age")``. F0815 if the score is not linear.
+        """
+        from fccomodel.app.scoring import linear
+        from fccomodel.app.shown import labelled
+
+        found = linear.coefficients(self.fitted())
+        columns = ("column", found.names)
+        if found.coefficients.ndim == 1:
+            return labelled.Labelled(found.coefficients, [columns])
+        return labelled.Labelled(found.coefficients, [("score", None), columns])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The constant of a linear score: a number, or (scores,). F0815 if the score is not linear."""
+        from fccomodel.app.scoring import linear
+
+        return linear.coefficients(self.fitted()).constant
+
     def module(self, name: str) -> torch.nn.Module:
         """Uses of an answer for new rows; the answer is in memory or was read from its folder."""
         from fccomodel.app.scoring import scoring

@@ -24,7 +24,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.evaluation.interpret.reductions import collapse
-from fccomodel.evaluation.interpret.spaces import Listing, Product
+from fccomodel.evaluation.interpret.spaces import Listing, Product, Runs
 from fccomodel.evaluation.sets.axes import Env, Named, align, apply_atom
 from fccomodel.library import atoms, reductions
 from fccomodel.library.reductions import Reduction
@@ -303,18 +303,9 @@ def _over_runs(
     part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: Reduction
 ) -> Named | None:
     """The mean or the log mean exp over every run, of values along the last axis."""
-    runs = space.runs
-    ends = runs.start + runs.size
-    order = torch.from_numpy(runs.order)
-    all_to_the_end = bool((ends == len(runs.order)).all())
-    all_from_the_start = bool((runs.start == 0).all())
-    if (all_to_the_end or all_from_the_start) and bool((order >= 0).all()):
-        values = part.data[order]
-        if all_to_the_end:
-            sums = cumulate(values.flip(0), 0).flip(0)[torch.from_numpy(runs.start)]
-        else:
-            sums = cumulate(values, 0)[torch.from_numpy(ends - 1)]
-        size = torch.from_numpy(runs.size).to(torch.float64)
+    sums = _cumulated(part, space.runs, cumulate)
+    if sums is not None:
+        size = torch.from_numpy(space.runs.size).to(torch.float64)
         if kind.logarithmic:
             means = sums - size.log()
         else:
@@ -326,3 +317,20 @@ def _over_runs(
         whole = replace(listing, kept=()).whole()
         means = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[run_of_cell]
     return Named(means.reshape([space.lengths[axis] for axis in space.cells]), space.cells)
+
+
+def _cumulated(part: Named, runs: Runs, cumulate: Callable[..., torch.Tensor]) -> torch.Tensor | None:
+    """The sum over every run by one cumulative sum, or None unless all runs start or all end with the order.
+
+    The longest run has every element of the others. Elements in no run (a censored patient whom no
+    death follows) come before or after it.
+    """
+    ends = runs.start + runs.size
+    if (ends == len(runs.order)).all():
+        first = runs.start.min(initial=len(runs.order))
+        values = part.data[torch.from_numpy(runs.order[first:])]
+        return cumulate(values.flip(0), 0).flip(0)[torch.from_numpy(runs.start - first)]
+    if (runs.start == 0).all():
+        values = part.data[torch.from_numpy(runs.order[: ends.max()])]
+        return cumulate(values, 0)[torch.from_numpy(ends - 1)]
+    return None

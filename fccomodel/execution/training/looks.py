@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,15 @@ LEAST_ROWS = 512
 PRICED_ROWS = 2000
 
 Modules = Mapping[str, torch.nn.Module]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Point:
+    """Weights of all nets and variables at a look, and the values there; ``watched`` on validation rows."""
+
+    state: Mapping[str, torch.Tensor]
+    level: Level
+    watched: float | None = None
 
 
 def evaluated(modules: Modules) -> dict[str, torch.nn.Module]:

@@ -35,7 +35,8 @@ def tradeoff(sweep: Sweep, param: str | None = None) -> Figure:
         refuse(errors.not_swept(name, sweep.params))
     require()
     import matplotlib
-    from matplotlib.figure import Figure
+
+    from fccomodel.app.shown.pictures.figure import Figure
 
     with matplotlib.rc_context(PAPER):
         figure = Figure(figsize=(6.4, 3.8), layout="constrained")
