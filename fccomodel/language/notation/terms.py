@@ -92,7 +92,7 @@ def number(value: Any, at: Span) -> syntax.Expr:
 
 def bound_of(value: Any, at: Span) -> syntax.Expr:
     """The syntax of a bound, which may be infinite."""
-    if not is_number(value) or not math.isinf(value):
+    if isinstance(value, Part) or not is_number(value) or not math.isinf(value):
         return node_of(value, at)
     endless = syntax.Name(id="inf", span=at)
     if value > 0:
