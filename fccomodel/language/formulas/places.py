@@ -153,7 +153,7 @@ def place_of(
     if formulas is not None and _of_numbers(value):
         numbers = members(ctx, axis, span)
         if isinstance(numbers, ir.ValueSet):
-            return formulas.element(value, ctx.text(value.span), numbers)
+            return formulas.element(value, _text(ctx, value), numbers)
     if isinstance(value, ir.Column):
         ctx.report(errors.indices.column_as_index(ctx.quote(value), axis, base))
     else:
@@ -168,10 +168,33 @@ def _element_place(
     if formulas is not None and _is_part(ctx, value.binder.domain, axis):
         numbers = members(ctx, axis, span)
         if isinstance(numbers, ir.ValueSet):
-            return formulas.element(value, f"({ctx.text(value.span)})", numbers)
+            return formulas.element(value, f"({_text(ctx, value)})", numbers)
     if _fits(ctx, value, value.binder.domain, axis):
         return value
     return None
+
+
+def _text(ctx: Context, value: ir.Expr) -> str:
+    """A formula of indices as the user wrote it, or as it reads if the checks made it."""
+    elements = [node for node in ir.walk(value) if isinstance(node, ir.Element)]
+    if all(ctx.text(node.span) == node.binder.name for node in elements):
+        return ctx.text(value.span)
+    return _as_read(ctx, value)
+
+
+def _as_read(ctx: Context, value: ir.Expr) -> str:
+    """A formula of indices, sizes and numbers as text."""
+    match value:
+        case ir.Const():
+            return f"{value.value:g}"
+        case ir.Size():
+            return str(value.dim)
+        case ir.Element():
+            return value.binder.name
+        case ir.Apply(op="add" | "sub", args=(left, right)):
+            sign = "+" if value.op == "add" else "-"
+            return f"{_as_read(ctx, left)} {sign} {_as_read(ctx, right)}"
+    return ctx.text(value.span)
 
 
 def _of_numbers(value: ir.Expr) -> bool:
