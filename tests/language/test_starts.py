@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import fccomodel as fc
+from fccomodel.core.source import Source
 from fccomodel.data import bind
 from fccomodel.evaluation import starts
+from fccomodel.language import check, parse
 
 TWO_WELLS = "minimize f: -exp(-(x - 8)^2) - 2 * exp(-(x + 8)^2) + 0.001 * x^2;"
 LEAST = -1.936031984
@@ -15,7 +17,8 @@ LEAST = -1.936031984
 
 def first(text: str, seed: int = 0, **data: object) -> dict[str, np.ndarray]:
     """The first values that a model says."""
-    return starts.declared(bind.bind(fc.compile(text).problem, data=data), seed)
+    source = Source(text=text)
+    return starts.declared(bind.bind(check.check(parse.parse(source), source), data=data), seed)
 
 
 def test_numbers_and_arrays() -> None:
