@@ -35,8 +35,6 @@ SEARCH_SHARE = 0.5
 REPORT_PASSES_SHARE = 0.25
 #: The same share if passes of nets are expensive: of a part of the rows, where all take more.
 EXPENSIVE_NETS_SHARE = 0.07
-#: The least number of counted seconds in a second of the clock that a report reckons with.
-SLOWEST_PACE = 0.2
 #: The share of the budget that a run then leaves for its last look. (The report may end after the
 #: budget, as others do.)
 LEFT_BY_EXPENSIVE_NETS = 0.06
@@ -45,8 +43,8 @@ REPORT_BEYOND_SHARE = 0.3
 #: ... and so many counted seconds. With the start of a command (some 3 s) and the budget itself this
 #: is the promise of at most 1.3 times the budget and 5 s.
 REPORT_BEYOND_SECONDS = 1.0
-#: Least share of these seconds that a report gets on a machine that is slower than counted seconds.
-LEAST_PACE = 0.25
+#: The least number of counted seconds in a second of the clock that a report reckons with.
+SLOWEST_PACE = 0.2
 #: Counted seconds for intervals on rows held out, if the budget is not in seconds.
 HELD_OUT_SECONDS = 120.0
 #: The least share of a budget in seconds for these intervals.
@@ -55,7 +53,8 @@ HELD_OUT_SHARE = 0.15
 
 @dataclass(frozen=True, kw_only=True)
 class Deadlines:
-    """When (``time.perf_counter``) the clock ends a run, and the report's search for multipliers."""
+    """The times (``time.perf_counter``) at which the clock ends a run, and the report's search for
+    multipliers."""
 
     run: float = math.inf
     report: float = math.inf
@@ -73,7 +72,7 @@ class Deadlines:
         return max(left, least)
 
     def for_report(self) -> float:
-        """When the report's search ends, which has some time in any case."""
+        """The time at which the report's search ends. It gets some time in any case."""
         least = time.perf_counter() + SEARCH_BEYOND_SHARE * max(self.report - self.run, 0.0)
         return max(self.report, least)
 
@@ -124,30 +123,20 @@ def pace(solution: Solution) -> float:
     """
     if not solution.timed or not solution.wall_s:
         return 1.0
-    return min(max(solution.worked / solution.wall_s, LEAST_PACE), 1.0)
+    return min(max(solution.worked / solution.wall_s, SLOWEST_PACE), 1.0)
 
 
 def report_passes_seconds(planned: Planned, solution: Solution) -> float:
-    """Counted seconds that the report's passes over all rows may take.
-
-    If passes of nets are expensive: fewer on a machine where the run's counted seconds took longer by
-    the clock.
-    """
+    """Counted seconds that the report's passes over all rows may take: fewer on a machine where the
+    run's counted seconds took longer by the clock."""
     seconds = planned.budget.seconds
     if seconds is None:
         return math.inf
     if planned.plan.thrifty:
-        share = EXPENSIVE_NETS_SHARE * _pace(solution)
+        share = EXPENSIVE_NETS_SHARE
     else:
         share = REPORT_PASSES_SHARE
-    return share * seconds
-
-
-def _pace(solution: Solution) -> float:
-    """Counted seconds in a second of the clock, at most 1: of a run that the clock ended."""
-    if not solution.timed or not solution.worked:
-        return 1.0
-    return min(1.0, max(solution.worked / solution.wall_s, SLOWEST_PACE))
+    return pace(solution) * share * seconds
 
 
 def report_beyond_seconds(budget: Budget) -> float:

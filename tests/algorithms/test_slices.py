@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
+import fccomodel
+from fccomodel import pipeline
 from fccomodel.algorithms.runtime.helpers.sweep import sliced
 from fccomodel.algorithms.runtime.loops.progress import passes_over
 from fccomodel.algorithms.runtime.loops.vector_oracle import linearised
 from fccomodel.core.work import Left, counting, priced, to_the_end
+from fccomodel.execution.run.loading import loaded
+from fccomodel.execution.run.machine import unjudged
+from fccomodel.program.emit import emit
+from fccomodel.program.lower import lower
+from fccomodel.program.lower.reductions import envelopes
 
 #: rows of the pass, columns, and slices of it
 ROWS, COLUMNS, SLICE = 23, 5, 4
@@ -96,5 +104,40 @@ def test_passes_go_on_for_a_grace_after_the_end_was_asked_for(monkeypatch):
     over, now[0], asked[0] = passes_over(0.0, lambda: asked[0], 10.0), 3.0, True
     assert not over()
     asked[0] = False
-    now[0] = 4.6
+    now[0] = 3.6
     assert over()
+
+
+PAIRS = """data D : table(x: real, y: real); var w in box(-2, 2);
+minimize mean[i in D] (E[j ~ D] pos(1 - w * (i.x - j.x)))^2 + (w - 1)^2;"""
+
+
+@pytest.mark.parametrize("algorithm", ["sonex", "hscg"])
+def test_a_run_left_before_its_first_look_ends_at_the_start(algorithm):
+    """The time of passes is over from the beginning, and a person asks for the end."""
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.normal(size=60), "y": rng.normal(size=60)}
+    planned = fccomodel.compile(PAIRS).bind(data={"D": rows}).plan(algorithm=algorithm, budget="5s")
+    program = pipeline.emit(planned)
+    module = loaded(program)
+    module.passes_over = lambda *_: lambda: True
+    with torch.no_grad():
+        run = getattr(module, "solve_then_finish", module.solve)
+        found = run(module.SOLVER, dict(program.data), seconds=5.0, stop=lambda: True)
+    assert not found.iterations and found.status == "interrupted" and unjudged(found)
+    assert found.history[-1]["objective"] == math.inf and torch.equal(found.w, torch.zeros(len(found.w)).double())
+
+
+def test_pairs_that_are_too_many_have_no_centres(monkeypatch):
+    """They are smoothed as functions inside expectations are; fewer keep theirs."""
+    text = """data D : table(x: real); var w in box(-2, 2);
+minimize max[i in D] (max[j in D] abs(w * i.x - j.x) - 1)^2;"""
+    problem = fccomodel.compile(text).bind(data={"D": {"x": np.linspace(-1, 1, 30)}})
+    planned = problem.plan(algorithm="sonex")
+    shapes = lower(planned.problem, planned.bound, planned.plan).steps.state.centres
+    assert any(math.prod(shape) == 30 * 30 for shape in shapes.values())
+    monkeypatch.setattr(envelopes, "MOST_CENTRES", 899)
+    lowered = lower(planned.problem, planned.bound, planned.plan)
+    assert all(math.prod(shape) <= 30 for shape in lowered.steps.state.centres.values())
+    module = loaded(emit(lowered))
+    assert "envelope_inner" in vars(module)

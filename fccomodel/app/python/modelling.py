@@ -267,7 +267,7 @@ class Model(Shown, Notation):
         }
 
     def _kinds(self) -> dict[str, str]:
-        """For each name that is bound: ``data``, ``params`` or ``nets``."""
+        """The kind of each name that is bound: ``data``, ``params`` or ``nets``."""
         problem = self.compiled.compiled.problem
         kinds = dict.fromkeys((*problem.tables, *problem.arrays), "data")
         return {

@@ -120,8 +120,8 @@ def passes_over(began, stop, seconds, share=0.1, grace=0.5, pace=0.1):
     """``over()``: whether passes over all rows are left before their end.
 
     They may go on for a ``share`` of the run's ``seconds`` and a ``grace`` (in seconds) after these,
-    and as long after somebody asked for the end, so that a last look comes to its end. ``stop`` is
-    asked once in ``pace`` seconds.
+    so that a last look comes to its end, and for the grace after somebody asked for the end.
+    ``stop`` is asked once in ``pace`` seconds.
     """
     last, asked = math.inf, -math.inf
     if seconds is not None:
@@ -134,7 +134,7 @@ def passes_over(began, stop, seconds, share=0.1, grace=0.5, pace=0.1):
         if stop is not None and now - asked > pace:
             asked = now
             if stop():
-                last = min(last, now + share * (seconds or 0.0) + grace)
+                last = min(last, now + grace)
         return now > last
 
     return over
