@@ -55,7 +55,7 @@ def _drawn(
     generator = torch.Generator().manual_seed(zlib.crc32(f"start {name} {seed}".encode()))
     noise = distributions.noise(known.standard, shape, generator, "cpu", torch.float64)
     parameters = [torch.as_tensor(_value(bound, arg)) for arg in domain.args]
-    value = draws.made(known.torch, len(parameters))(noise, *parameters)
+    value = draws.transformation(known.torch, len(parameters))(noise, *parameters)
     return np.broadcast_to(value.to(torch.float64).numpy(), shape).copy()
 
 
