@@ -17,7 +17,7 @@ from fccomodel.core.work import priced, to_the_end
 from fccomodel.data.bound import Bound
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import memory
-from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets import elements, members, realising, selections
 
 Point = Mapping[str, np.ndarray]
 #: Steps of the bisection that finds how many rows have a number of elements.
@@ -115,7 +115,7 @@ def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
     for part in selections.split(node.binders, node.condition):
         if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
             continue
-        index = selections.index(bound, part if part.keys else members.alone(part))
+        index = realising.index(bound, part if part.keys else members.alone(part))
         mean = len(index.rows) / max(len(index.groups), 1)
         around = any(isinstance(parent.domain, ir.RowSet) for parent in part.parents)
         if part.keys and (around or not first) and len(index.rows):

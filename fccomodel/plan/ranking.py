@@ -19,10 +19,8 @@ from fccomodel.algorithms.estimators import plug_in
 from fccomodel.plan import measured
 from fccomodel.plan.candidates import GUARANTEES, Candidate, finishable
 
-FINISHED = "after which there can be no finish by passes over all rows (--no-polish asks for none)"
-KINKED = (
-    "with kinks left to subgradients, which passes over all rows do not finish (--no-polish asks for none)"
-)
+FINISHED = "but only without the final full-data phase (--no-polish)"
+KINKED = "by subgradients at kinks, but only without the final full-data phase (--no-polish)"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,7 +97,7 @@ class Ranking:
     def later(self, other: Candidate, chosen: Candidate | None) -> str:
         """Why an algorithm that could run is not the one chosen."""
         if other.record.surrogate is not None:
-            return "solves another problem, the mean over the groups: only where it is named"
+            return "solves a different problem, the mean over the groups, so it runs only if you name it"
         if chosen is None:
             if other.covered:
                 return "covers the model"

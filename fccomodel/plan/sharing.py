@@ -22,7 +22,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets import elements, members, realising, selections
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.plan.sizes import LISTED, Batch
@@ -212,14 +212,14 @@ def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
     cell is empty, if two cells take a row, or if there are too many cells."""
     cells = np.full(length, -1)
     if not part.parents:
-        rows = selections.realise(bound, members.alone(part)).rows
+        rows = realising.realise(bound, members.alone(part)).rows
         cells[rows] = 0
         if len(rows):
             return cells
         return None
     if prod(elements.extent(bound, parent.domain) for parent in part.parents) > MOST_CELLS:
         return None
-    ranges = selections.realise(bound, part, empty="keep")
+    ranges = realising.realise(bound, part, empty="keep")
     assert ranges.start is not None and ranges.size is not None
     lists = [elements.ids(bound, parent.domain) for parent in part.parents]
     for cell in np.ravel_multi_index(np.ix_(*lists), ranges.size.shape).ravel():

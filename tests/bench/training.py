@@ -190,6 +190,7 @@ def one(name: str, way: str, seconds: float) -> dict[str, Any]:
     why = missing(way, problem)
     if why:
         return {"why": why}
+    adam([torch.nn.Parameter(torch.zeros(1))])  # torch loads its compiler with the first optimizer: 2.5 s
     began = time.process_time()
     net, steps = WAYS[way](problem, seconds)
     spent = time.process_time() - began

@@ -18,7 +18,7 @@ from fccomodel.evaluation import interpret
 from fccomodel.evaluation.interpret import pairs
 from fccomodel.evaluation.interpret.spaces import Listing
 from fccomodel.evaluation.kernels import net_rows
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import elements
 from fccomodel.language import check, parse
 from fccomodel.library.sets.capped_simplex import project_capped
 from fccomodel.numerics import concave_maxima
@@ -272,7 +272,7 @@ def test_a_let_family_and_its_members():
 def test_constraints_are_evaluated_along_their_binders():
     made = bound("minimize 0 * w[1]; subject to cap[k in G, t in L]: E[z ~ D | z.g == k] dot(w, z.x) <= t;")
     (constraint,) = made.problem.constraints
-    env = {b: selections.ids(made, b.domain) for b in constraint.binders}
+    env = {b: elements.ids(made, b.domain) for b in constraint.binders}
     found = interpret.evaluate(
         made, constraint.body, {name: torch.as_tensor(v) for name, v in POINT.items()}, env
     )
@@ -492,7 +492,7 @@ def test_acceptance_models(name, monkeypatch):
     objective, constraints = problem.evaluate(w)
     assert value(made, {problem.variable: w}) == pytest.approx(objective, rel=1e-10)
     for constraint in made.problem.constraints:
-        env = {b: selections.ids(made, b.domain) for b in constraint.binders}
+        env = {b: elements.ids(made, b.domain) for b in constraint.binders}
         found = interpret.evaluate(made, constraint.body, {problem.variable: torch.as_tensor(w)}, env)
         assert found.reshape(-1).tolist() == pytest.approx(list(constraints.values()), rel=1e-10)
 

@@ -42,14 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
     compiled = pipeline.compile_model(files.read_model(args.model or _beside(args.bind)))
     lint(compiled, args.quiet)
-    binding = pipeline.Binding(
-        spec=args.bind,
-        data=files.pairs(args.data, "--data"),
-        params=files.numbers(args.param),
-        nets=files.pairs(args.net, "--net"),
-        data_dir=args.data_dir,
-        allow_python=args.allow_python,
-    )
+    binding = shared.binding_of(args)
     began = time.perf_counter()
     with display.rows_so_far(display.terminal(sys.stderr), quiet=args.quiet) as told:
         made = pipeline.prepare(compiled, binding, args.out, dtype=args.dtype, told=told)
@@ -76,12 +69,10 @@ def _beside(bind: Path) -> Path:
 prepare = Command(
     name="prepare",
     summary="write a binding's tables as files that are mapped into memory",
-    detail="For data that do not fit it. Parquet files, several of them (part-*.parquet), csv files and "
-    "queries "
-    "(duckdb:SELECT ..) are read in parts; every key of the binding is heeded, to the same "
-    "numbers as in memory. A source that "
-    'changes later, and a damaged file, are refused when the folder is bound, by source = "DIR" '
-    "or --data D=DIR.",
+    detail="For data larger than memory. All settings of the binding apply, with the same results. Parquet "
+    "files, also several (part-*.parquet), csv files and queries (duckdb:SELECT ..) are read in parts. Bind "
+    'the folder by source = "DIR" or --data D=DIR. It is refused if a file is damaged, or if the source has '
+    "changed.",
     examples=(
         "fccomodel prepare model.toml --out prepared",
         "fccomodel prepare model.toml --model other.fcco --dtype float64 --out prepared",

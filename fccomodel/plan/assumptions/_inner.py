@@ -130,7 +130,7 @@ def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
     after, once = replaced(setting, g.expr), f"once {kink} is replaced by its Moreau envelope"
     text = setting.reformed.text(g.expr)
     if not after.smooth:
-        words, span, fix = lost(after.see, derivation.kinks(after.see, after.rough[0]))
+        words, span, fix = lost(after.analysis, derivation.kinks(after.analysis, after.rough[0]))
         return lacks(f"not smooth, not even {once}: {words}", text, span, fix)
     return lacks(f"{short(text)} has a kink: {kink}", text, g.expr.span, practice=ENVELOPES)
 
@@ -171,8 +171,8 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
         return _about(
             setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED
         )
-    found = _smooth(setting, block, g)
-    if found.holds or found.practice == ENVELOPES:
+    smoothness = _smooth(setting, block, g)
+    if smoothness.holds or smoothness.practice == ENVELOPES:
         return _about(
             setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED
         )

@@ -17,7 +17,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import realising
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.plan import Plan
@@ -139,7 +139,7 @@ class GivenRows(Batches):
             inside[members] = 1
             state.partition(domain.table, inside)
         for inner, outer in sel.keys:
-            codes = selections.key_codes(state.bound, sel.binder, [inner], np.arange(total))
+            codes = realising.key_codes(state.bound, sel.binder, [inner], np.arange(total))
             _, groups = np.unique(codes, return_inverse=True)
             if any(isinstance(binder.domain, ir.RowSet) for binder in ir.free_binders(outer)):
                 state.relate(domain.table, groups.reshape(-1))
@@ -162,7 +162,7 @@ class GivenRows(Batches):
         for other in sel.excludes:
             if env[other].ids.op is given:
                 matching = g.apply("mul", matching, self.without(sel, env[other], env[sel.binder]))
-        ranges = selections.realise(self.state.bound, sel, empty="keep")
+        ranges = realising.realise(self.state.bound, sel, empty="keep")
         if ranges.size is not None and not sel.orders and not sel.masks:
             parents = [env[p].ids for p in sel.parents]
             key = self.state.unique(f"{sel.binder.name}_size")
@@ -233,7 +233,7 @@ class GivenRows(Batches):
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """What a net takes of one row: the row's binder, and the text of each input."""
+    """The inputs of a net on one row: the row's binder, and the text of each input."""
 
     binder: ir.Binder
     names: tuple[str, ...]

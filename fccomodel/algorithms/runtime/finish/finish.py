@@ -338,7 +338,8 @@ def goes_on_with(now, full, rounds):
 def why_over(now, full, passes):
     """Why the rounds of a finish ended, in words."""
     if now.error <= full.tol:
-        return f"converged: stationarity, violation and shift of the multipliers at most {full.tol:g}"
+        measures = "stationarity, violation and the last change of the multipliers"
+        return f"converged: {measures} are below {full.tol:g}"
     if full.count.timed:
         return "the time is used up"
     if passes is not None and full.count.passes >= passes:
