@@ -5,6 +5,7 @@ import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,15 @@ TESTS = Path(__file__).parent
 SLOW = (
     "algorithms/test_estimators.py",
     "algorithms/test_finish.py",
+    "app/test_answered.py",
     "app/test_bad_input.py",
     "app/test_cli.py",
     "app/test_compare.py",
     "app/test_completion.py",
+    "app/test_criterion.py::test_pairs_of_one_batch_are_unbiased",
+    "app/test_criterion.py::test_the_page_runs",
+    "app/test_criterion.py::test_the_state_goes_on_to_the_same_bits",
+    "app/test_interrupted_start.py",
     "app/test_labelled.py",
     "app/test_new_rows.py",
     "app/test_newcomer.py",
@@ -69,6 +75,7 @@ SLOW = (
     "program/test_full_pass.py",
     "program/test_gradients.py",
     "program/test_lowered.py",
+    "program/test_mapped.py::test_answers_reports_and_programs",
     "program/test_modules.py",
     "program/test_penalties.py",
     "program/test_program_text.py",
@@ -108,6 +115,9 @@ SLOW = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that a quick lane leaves out, and puts those that go one by one last, when they fill
+    the time of whichever worker is done first."""
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] in ONE_BY_ONE)
     for item in items:
         name = (
             f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
@@ -116,6 +126,52 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
         if name.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+
+
+#: Files whose tests of one emitted model (by its name in brackets) go to one worker, which makes its program once.
+BY_MODEL = (
+    "tests/library/test_identities.py",
+    "tests/normal_form/test_separation.py",
+    "tests/program/test_carried.py",
+    "tests/program/test_full_pass.py",
+    "tests/program/test_gradients.py",
+    "tests/program/test_verify.py",
+)
+#: Files of long tests that share nothing: each goes to the next free worker.
+ONE_BY_ONE = (
+    "tests/app/test_recipes.py",
+    "tests/test_coming_from.py",
+    "tests/test_course.py",
+    "tests/test_package.py",
+)
+
+
+def work_unit(test: str) -> str:
+    """The name of the unit of tests that one worker runs: a file, a model, or a test alone."""
+    file, _, name = test.partition("::")
+    if file in ONE_BY_ONE:
+        return test
+    if file in BY_MODEL and name.endswith("]"):
+        return name[name.index("[") :]
+    return file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The tests by units, in which modules' fixtures and what files keep in memory are made once.
+
+    None if the command line asks for another distribution.
+    """
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByUnits(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return work_unit(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByUnits(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

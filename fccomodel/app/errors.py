@@ -336,11 +336,32 @@ def no_export_kind(path: Path, kinds: Sequence[str]) -> Diagnostic:
     )
 
 
+def rows_without_table(tables: list[str]) -> Diagnostic:
+    """Data without a name belong to the model's only table."""
+    if not tables:
+        return ARGUMENT.error("the model has no table for these rows", fix="Remove them.")
+    return ARGUMENT.error(
+        f"the rows can be those of {len(tables)} tables",
+        reason=f"The model has the tables {', '.join(f'`{name}`' for name in tables)}.",
+        fix=f"Name the table: `bind({tables[0]}=...)`.",
+    )
+
+
 def no_export(name: str, why: str) -> Diagnostic:
     """What is exported is a net of a row's vector, or linear in it."""
     return EXPORT.error(
-        f"The score `{name}` cannot be exported: {why}",
+        f"The score `{name}` cannot be exported",
+        reason=f"{why[0].upper()}{why[1:]}.",
         fix="Define `def score(x) = ...` as a net of x, or linear in x.",
+    )
+
+
+def no_coefficients(name: str, reason: str) -> Diagnostic:
+    """Only a linear score has coefficients."""
+    return EXPORT.error(
+        f"The score `{name}` has no coefficients",
+        reason=reason,
+        fix="Values of any score at new rows are `result.decision_function(rows)`.",
     )
 
 

@@ -108,8 +108,6 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     The reason is ``infeasible`` or ``unbounded`` if a checked ray proves it, else ``unknown``.
     """
     began = time.perf_counter()
-    result: Outcome | str = "unknown"
-    paper = "mehrotra-1992"
 
     def left() -> float | None:
         """The seconds that are left, or None without a limit."""
@@ -121,26 +119,34 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
         from fccomodel.numerics.few_columns import barrier
 
         with one_thread():
-            reached = barrier.minimised(built.parts, FEW_COLUMNS, seconds)
-        if reached.status in SOLVED:
-            result = Outcome(*reached)
-    if isinstance(result, str):
-        result, paper = _tried(built, left), "clarabel-2024"
+            outcome = barrier.minimised(built.parts, FEW_COLUMNS, seconds)
+        if outcome.status in SOLVED:
+            return _answer(built, Outcome(*outcome), "mehrotra-1992")
+    result = _tried(built, left)
     if isinstance(result, str):
         return result
-    duals = result.z
-    z = sharpened(built.program, result.x, duals)
-    variables = {
-        name: z[first : first + int(np.prod(shape))].reshape(shape)
-        for name, (first, shape) in built.layout.items()
-    }
-    known = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
-    # without a slope at a domain's end there is none: the report finds its own
-    multipliers = {label: value for label, value in known.items() if math.isfinite(value)}
-    objective = built.sign * (float(result.obj_val) + built.program.constant)
-    count = int(result.iterations)
+    return _answer(built, result, "clarabel-2024")
+
+
+def _answer(built: Conic, outcome: Outcome, paper: str) -> Answer:
+    """An optimum of the program in the model's words; ``paper`` is the key of the method's paper."""
+    z = sharpened(built.program, outcome.x, outcome.z)
+    variables = {}
+    for name, (first, shape) in built.layout.items():
+        entries = z[first : first + int(np.prod(shape))]
+        variables[name] = entries.reshape(shape)
+    multipliers = {}
+    for label, (row, sign) in built.rows.items():
+        multiplier = float(sign * outcome.z[row])
+        # At the end of a domain a slope may not be finite: the report finds its own multiplier.
+        if math.isfinite(multiplier):
+            multipliers[label] = multiplier
     return Answer(
-        variables=variables, multipliers=multipliers, objective=objective, iterations=count, paper=paper
+        variables=variables,
+        multipliers=multipliers,
+        objective=built.sign * (float(outcome.obj_val) + built.program.constant),
+        iterations=int(outcome.iterations),
+        paper=paper,
     )
 
 
@@ -306,9 +312,12 @@ def _reduced(
 def _still(built: Conic, kept: Mapping[str, float], radius: float, seconds: float | None) -> bool:
     """Whether these constraints and the sets alone can still be proved infeasible."""
     program = built.program
-    held = np.ones(len(program.b))
-    held[[row for label, (row, _) in built.rows.items() if label not in kept]] = 0.0
-    fewer = replace(program, A=sparse.csc_matrix(sparse.diags_array(held) @ program.A), b=held * program.b)
+    is_kept = np.ones(len(program.b))
+    for label, (row, _) in built.rows.items():
+        if label not in kept:
+            is_kept[row] = 0.0
+    A = sparse.csc_matrix(sparse.diags_array(is_kept) @ program.A)
+    fewer = replace(program, A=A, b=is_kept * program.b)
     proofs: dict[str, Any] = {}
     _tried(replace(built, program=fewer, proofs=proofs), lambda: seconds)
     return "infeasible" in proofs and proofs["infeasible"].radius >= radius
@@ -353,22 +362,36 @@ def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     point = _feasible(built)
     if point is None:
         return None
-    parts = {name: slice(first, first + int(np.prod(shape))) for name, (first, shape) in built.layout.items()}
-    name, steepest = max(
-        ((n, ray[part]) for n, part in parts.items()), key=lambda pair: np.abs(pair[1]).max(initial=0.0)
-    )
-    if not np.abs(steepest).max(initial=0.0) > 0:
+    along = _steepest(built, ray)
+    if along is None:
         return None
     moved = point + (1 + np.linalg.norm(point)) / np.linalg.norm(ray) * ray
-    k = int(np.abs(steepest).argmax())
-    shape = built.layout[name][1]
-    entry = name
-    if shape:
-        places = ", ".join(str(int(i) + 1) for i in np.unravel_index(k, shape))
-        entry = f"{name}[{places}]"
-    along = (entry, bool(steepest[k] > 0))
-    variables = {n: moved[part].reshape(built.layout[n][1]) for n, part in parts.items()}
+    variables = {}
+    for name, (first, shape) in built.layout.items():
+        variables[name] = moved[first : first + int(np.prod(shape))].reshape(shape)
     return variables, Failure(kind="unbounded", along=along, proved=True)
+
+
+def _steepest(built: Conic, ray: np.ndarray) -> tuple[str, bool] | None:
+    """The entry of a variable that changes most along a ray, and whether it grows; None if none changes."""
+    largest = 0.0
+    steepest = None
+    for name, (first, shape) in built.layout.items():
+        part = ray[first : first + int(np.prod(shape))]
+        sizes = np.abs(part)
+        if sizes.max(initial=0.0) > largest:
+            largest = sizes.max()
+            k = int(sizes.argmax())
+            steepest = (_entry_name(name, shape, k), bool(part[k] > 0))
+    return steepest
+
+
+def _entry_name(name: str, shape: tuple[int, ...], k: int) -> str:
+    """The name of entry k of a flattened variable, with places counted from 1."""
+    if not shape:
+        return name
+    places = ", ".join(str(int(i) + 1) for i in np.unravel_index(k, shape))
+    return f"{name}[{places}]"
 
 
 def _feasible(built: Conic) -> np.ndarray | None:

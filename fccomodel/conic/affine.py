@@ -81,13 +81,15 @@ class Affine:
 
     def reshape(self, *shape: Any) -> Affine:
         """The entries in another shape."""
-        return self.laid(self.index.reshape(_given(shape)))
+        return self.laid(self.index.reshape(_sizes(shape)))
 
     def flatten(self, start: int = 0, end: int = -1) -> Affine:
         """The dimensions from ``start`` to ``end`` merged into one."""
-        first, last = start % self.ndim, end % self.ndim
         shape = self.index.shape
-        return self.reshape((*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+        first = start % self.ndim
+        after = end % self.ndim + 1
+        merged = math.prod(shape[first:after])
+        return self.reshape((*shape[:first], merged, *shape[after:]))
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Affine:
         """One dimension split into several."""
@@ -96,7 +98,7 @@ class Affine:
 
     def expand(self, *shape: Any) -> Affine:
         """The array repeated along dimensions of length 1 (-1: keep the length)."""
-        sizes = list(_given(shape))
+        sizes = list(_sizes(shape))
         old = (1,) * (len(sizes) - self.ndim) + self.index.shape
         for dim, size in enumerate(sizes):
             if size == -1:
@@ -119,7 +121,7 @@ class Affine:
 
     def permute(self, *dims: Any) -> Affine:
         """The dimensions in another order."""
-        return self.laid(self.index.transpose(_given(dims)))
+        return self.laid(self.index.transpose(_sizes(dims)))
 
     def movedim(self, source: int, destination: int) -> Affine:
         """One dimension moved to another place."""
@@ -157,7 +159,7 @@ class Affine:
 
     def new_zeros(self, *shape: Any) -> torch.Tensor:
         """A constant array of zeros."""
-        return torch.zeros(_given(shape), dtype=torch.float64)
+        return torch.zeros(_sizes(shape), dtype=torch.float64)
 
     # -------------------------------------------------------------------------------------- entries
     def entries(self) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
@@ -186,18 +188,22 @@ class Affine:
 
     def __add__(self, other: Any) -> Affine:
         if not isinstance(other, Affine):
-            given = number(other)
-            if given.size == 1:
-                index = np.broadcast_to(self.index, np.broadcast_shapes(self.index.shape, given.shape))
-                return Affine(self.rows, self.const + given.reshape(()), self.kind, index)
-            left, right = _spread(self, given)
-            rows, const, kind = left.entries()
-            return _fresh(rows, const + right.ravel(), kind, left.index.shape)
+            return self._plus_numbers(number(other))
         shape = np.broadcast_shapes(self.index.shape, other.index.shape)
         rows, const, kind = self.laid(np.broadcast_to(self.index, shape)).entries()
-        more_rows, more_const, more_kind = other.laid(np.broadcast_to(other.index, shape)).entries()
-        rows, more_rows = level(rows, more_rows)
-        return _fresh(rows + more_rows, const + more_const, _mixed(kind, more_kind), shape)
+        other_rows, other_const, other_kind = other.laid(np.broadcast_to(other.index, shape)).entries()
+        rows, other_rows = level(rows, other_rows)
+        return _fresh(rows + other_rows, const + other_const, _mixed(kind, other_kind), shape)
+
+    def _plus_numbers(self, values: np.ndarray) -> Affine:
+        """The sum with constants; one constant keeps the rows."""
+        if values.size == 1:
+            shape = np.broadcast_shapes(self.index.shape, values.shape)
+            const = self.const + values.reshape(())
+            return Affine(self.rows, const, self.kind, np.broadcast_to(self.index, shape))
+        left, right = _spread(self, values)
+        rows, const, kind = left.entries()
+        return _fresh(rows, const + right.ravel(), kind, left.index.shape)
 
     __radd__ = __add__
 
@@ -210,14 +216,16 @@ class Affine:
     def __mul__(self, other: Any) -> Affine:
         if isinstance(other, Affine):
             raise NotConic("a product of two functions of the variables")
-        given = number(other)
-        if given.size == 1:
-            factor = float(given.reshape(()))
-            index = np.broadcast_to(self.index, np.broadcast_shapes(self.index.shape, given.shape))
-            return Affine(self.rows * factor, self.const * factor, _turned(self.kind, np.sign(factor)), index)
-        left, right = _spread(self, given)
-        rows, const, kind = left.entries()
+        values = number(other)
+        if values.size == 1:
+            factor = float(values.reshape(()))
+            shape = np.broadcast_shapes(self.index.shape, values.shape)
+            index = np.broadcast_to(self.index, shape)
+            kind = _turned(self.kind, np.sign(factor))
+            return Affine(self.rows * factor, self.const * factor, kind, index)
+        left, right = _spread(self, values)
         factors = right.ravel()
+        rows, const, kind = left.entries()
         kind = _turned(kind, np.sign(factors))
         return _fresh(sparse.diags_array(factors) @ rows, const * factors, kind, left.index.shape)
 
@@ -244,8 +252,9 @@ class Affine:
         shape = list(self.index.shape)
         for d in dims:
             shape[d] = 1
-        places = np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), self.index.shape)
-        sums = self.gathered(places.ravel(), math.prod(shape))
+        count = math.prod(shape)
+        places = np.broadcast_to(np.arange(count).reshape(shape), self.index.shape)
+        sums = self.gathered(places.ravel(), count)
         if not keepdim:
             shape = [n for d, n in enumerate(shape) if d not in dims]
         return sums.reshape(shape)
@@ -258,12 +267,15 @@ class Affine:
     def gathered(self, places: np.ndarray, count: int) -> Affine:
         """``count`` sums of entries; ``places`` has the number of its sum for every entry in order."""
         at = self.index.ravel()
-        sums = sparse.csr_matrix((np.ones(len(at)), (places, at)), shape=(count, len(self.const)))
-        over, under, neither = (sums @ (self.kind == kind) > 0 for kind in (OVER, UNDER, NEITHER))
+        ones = np.ones(len(at))
+        sums = sparse.csr_matrix((ones, (places, at)), shape=(count, len(self.const)))
+        has_over = sums @ (self.kind == OVER) > 0
+        has_under = sums @ (self.kind == UNDER) > 0
+        has_neither = sums @ (self.kind == NEITHER) > 0
         kind = np.full(count, EXACT, dtype=np.int8)
-        kind[under] = UNDER
-        kind[over] = OVER
-        kind[neither | (over & under)] = NEITHER
+        kind[has_under] = UNDER
+        kind[has_over] = OVER
+        kind[has_neither | (has_over & has_under)] = NEITHER
         return _fresh(sums @ self.rows, sums @ self.const, kind, (count,))
 
     def transformed(self, matrix: Any) -> Affine:
@@ -306,7 +318,12 @@ def widened(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
 def stacked(parts: Sequence[Affine]) -> Affine:
     """Arrays of one shape, side by side along a new last dimension."""
     shape = np.broadcast_shapes(*(part.index.shape for part in parts))
-    return _united(parts, lambda places: np.stack([np.broadcast_to(place, shape) for place in places], -1))
+
+    def stack(indices: list[np.ndarray]) -> np.ndarray:
+        """The indices in their common shape, stacked."""
+        return np.stack([np.broadcast_to(index, shape) for index in indices], -1)
+
+    return _united(parts, stack)
 
 
 def constant(values: np.ndarray) -> Affine:
@@ -327,26 +344,28 @@ def _united(parts: Sequence[Affine], laid: Callable[[list[np.ndarray]], np.ndarr
 
     Rows that several arrays share are stored once.
     """
-    different: dict[tuple[int, int, int], Affine] = {}
     starts: dict[tuple[int, int, int], int] = {}
+    different: list[Affine] = []
     count = 0
     indices = []
     for part in parts:
         key = (id(part.rows), id(part.const), id(part.kind))
-        if key not in different:
-            different[key] = part
+        if key not in starts:
+            different.append(part)
             starts[key] = count
             count += len(part.const)
         indices.append(part.index + starts[key])
     columns = max(part.rows.shape[1] for part in parts)
-    rows = sparse.vstack([widened(part.rows, columns) for part in different.values()], format="csr")
-    const = np.concatenate([part.const for part in different.values()])
-    kind = np.concatenate([part.kind for part in different.values()])
+    rows = sparse.vstack([widened(part.rows, columns) for part in different], format="csr")
+    const = np.concatenate([part.const for part in different])
+    kind = np.concatenate([part.kind for part in different])
     return Affine(rows, const, kind, laid(indices))
 
 
 def _fresh(rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, shape: Sequence[int]) -> Affine:
-    return Affine(sparse.csr_matrix(rows), const, kind, np.arange(len(const)).reshape(shape))
+    """An array of this shape with a row for each entry, in order."""
+    index = np.arange(len(const)).reshape(shape)
+    return Affine(sparse.csr_matrix(rows), const, kind, index)
 
 
 def _mixed(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -355,7 +374,7 @@ def _mixed(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(one == EXACT, other, mixed).astype(np.int8)
 
 
-def _given(shape: tuple[Any, ...]) -> tuple[int, ...]:
+def _sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes that are given one by one or as one sequence."""
     if len(shape) == 1 and not isinstance(shape[0], int):
         return tuple(shape[0])
@@ -365,12 +384,14 @@ def _given(shape: tuple[Any, ...]) -> tuple[int, ...]:
 def _spread(left: Affine, right: np.ndarray) -> tuple[Affine, np.ndarray]:
     """Both arrays in their common shape."""
     shape = np.broadcast_shapes(left.index.shape, right.shape)
-    return left.laid(np.broadcast_to(left.index, shape)), np.broadcast_to(right, shape)
+    spread_left = left.laid(np.broadcast_to(left.index, shape))
+    return spread_left, np.broadcast_to(right, shape)
 
 
 def _turned(kind: np.ndarray, sign: Any) -> np.ndarray:
     """The kinds of rows that are multiplied by numbers of these signs."""
-    return np.where(kind == NEITHER, np.abs(sign) * NEITHER, kind * sign).astype(np.int8)
+    neither = np.abs(sign) * NEITHER
+    return np.where(kind == NEITHER, neither, kind * sign).astype(np.int8)
 
 
 def _product(left: Any, right: Any) -> Affine:
@@ -378,22 +399,13 @@ def _product(left: Any, right: Any) -> Affine:
     if isinstance(left, Affine) and isinstance(right, Affine):
         raise NotConic("a product of two functions of the variables")
     if isinstance(right, Affine) and right.ndim == 1 and left.dim() == 2 and right.exact:
-        matrix = number(left)
-        places = np.repeat(np.arange(len(matrix)), matrix.shape[1])
-        entries = (matrix.ravel(), (places, np.tile(right.index, len(matrix))))
-        weights = sparse.csr_matrix(entries, (len(matrix), len(right.const)))
-        weights.eliminate_zeros()
-        return _fresh(
-            weights @ right.rows, weights @ right.const, np.zeros(len(matrix), dtype=np.int8), (len(matrix),)
-        )
+        return _matrix_times(number(left), right)
+    first = left
     if left.dim() == 1:
         first = left.unsqueeze(0)
-    else:
-        first = left
+    second = right
     if right.dim() == 1:
         second = right.unsqueeze(-1)
-    else:
-        second = right
     product = (first.unsqueeze(-1) * second.unsqueeze(-3)).sum(-2)
     if left.dim() == 1:
         product = product.squeeze(-2)
@@ -402,13 +414,28 @@ def _product(left: Any, right: Any) -> Affine:
     return product
 
 
+def _matrix_times(matrix: np.ndarray, vector: Affine) -> Affine:
+    """A constant matrix times an exact vector."""
+    count, width = matrix.shape
+    places = np.repeat(np.arange(count), width)
+    rows_of_vector = np.tile(vector.index, count)
+    weights = sparse.csr_matrix(
+        (matrix.ravel(), (places, rows_of_vector)), (count, len(vector.const))
+    )
+    weights.eliminate_zeros()
+    exact = np.full(count, EXACT, dtype=np.int8)
+    return _fresh(weights @ vector.rows, weights @ vector.const, exact, (count,))
+
+
 def _index_add(zero: torch.Tensor, dim: int, at: torch.Tensor, part: Affine) -> Affine:
     """Sums of slices along a dimension, by place."""
     moved = part.movedim(dim, 0)
     shape = (zero.shape[dim], *moved.shape[1:])
     width = math.prod(shape[1:])
-    places = (at.numpy()[:, None] * width + np.arange(width)[None, :]).ravel()
-    return moved.gathered(places, math.prod(shape)).reshape(shape).movedim(0, dim)
+    first = at.numpy() * width
+    places = (first[:, None] + np.arange(width)[None, :]).ravel()
+    sums = moved.gathered(places, math.prod(shape))
+    return sums.reshape(shape).movedim(0, dim)
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {

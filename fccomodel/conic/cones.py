@@ -25,6 +25,8 @@ MAX_CURVED = 60_000
 MAX_TRIANGLE = 3_240
 #: The largest denominator of exponents that second-order cones state.
 MAX_DENOMINATOR = 16
+#: Difference of an exponent from a fraction that counts as rounding.
+SAME_EXPONENT = 1e-14
 #: Kinds of cones that are not symmetric.
 CURVED = ("exponential", "power")
 
@@ -74,9 +76,11 @@ class Powers:
 
     def of(self, columns: np.ndarray, weights: np.ndarray) -> Affine:
         """The rows u_k for some columns t_k, each times its weight to the power 1/p, one after the other."""
-        places = ((columns - self.first)[:, None] * self.size + np.arange(self.size)).ravel()
-        part = _exact(self.rows[places], self.const[places])
-        return part * np.repeat(weights ** (1 / self.exponent), self.size)
+        k = columns - self.first
+        places = (k[:, None] * self.size + np.arange(self.size)).ravel()
+        entries = _exact(self.rows[places], self.const[places])
+        factors = weights ** (1 / self.exponent)
+        return entries * np.repeat(factors, self.size)
 
 
 class Cones:
@@ -98,8 +102,10 @@ class Cones:
         place = np.arange(count)
         columns = self.columns + place
         self.columns += count
-        rows = sparse.csr_matrix((np.ones(count), (place, columns)), shape=(count, self.columns))
-        return Affine(rows, np.zeros(count), np.full(count, EXACT, dtype=np.int8), place.reshape(shape))
+        ones = np.ones(count)
+        rows = sparse.csr_matrix((ones, (place, columns)), shape=(count, self.columns))
+        kind = np.full(count, EXACT, dtype=np.int8)
+        return Affine(rows, np.zeros(count), kind, place.reshape(shape))
 
     # ----------------------------------------------------------------------------------- conditions
     def nonneg(self, u: Affine) -> int:
@@ -115,28 +121,35 @@ class Cones:
 
     def second_order(self, t: Any, u: Affine) -> int:
         """State t >= |u|_2 along u's last dimension."""
-        parts = [_affine(t), *(u.select(-1, k) for k in range(u.shape[-1]))]
-        return self._cone("second_order", parts, (UNDER, *[EXACT] * u.shape[-1]))
+        n = u.shape[-1]
+        entries = [u.select(-1, k) for k in range(n)]
+        return self._cone("second_order", [_affine(t), *entries], (UNDER, *[EXACT] * n))
 
     def exponential(self, x: Any, y: Any, z: Any) -> int:
         """State y exp(x / y) <= z, y > 0."""
-        return self._cone("exponential", [_affine(x), _affine(y), _affine(z)], (OVER, EXACT, UNDER))
+        parts = [_affine(x), _affine(y), _affine(z)]
+        return self._cone("exponential", parts, (OVER, EXACT, UNDER))
 
     def power(self, x: Any, y: Any, z: Any, exponent: float) -> int:
         """State x^a y^(1-a) >= |z| for an exponent a in (0, 1).
 
         If a is a fraction, second-order cones state it, because these are symmetric.
         """
-        x, y, z = _affine(x), _affine(y), _affine(z)
+        x = _affine(x)
+        y = _affine(y)
+        z = _affine(z)
         fraction = Fraction(exponent).limit_denominator(MAX_DENOMINATOR)
-        if abs(float(fraction) - exponent) > 1e-14:
+        if abs(float(fraction) - exponent) > SAME_EXPONENT:
             return self._cone("power", [x, y, z], (UNDER, UNDER, EXACT), exponent)
-        w = self.variable(np.broadcast_shapes(x.index.shape, y.index.shape, z.index.shape))
+        shape = np.broadcast_shapes(x.index.shape, y.index.shape, z.index.shape)
+        w = self.variable(shape)
         self.nonneg(w - z)
         self.nonneg(w + z)
-        a, b = fraction.numerator, fraction.denominator
+        a = fraction.numerator
+        b = fraction.denominator
         whole = 1 << (b - 1).bit_length()
-        return self._tower(w, [(self._below(x), a), (self._below(y), b - a), (w, whole - b)], whole)
+        factors = [(self._below(x), a), (self._below(y), b - a), (w, whole - b)]
+        return self._tower(w, factors, whole)
 
     def _below(self, u: Affine) -> Affine:
         """New variables below a lower estimate; an exact array is returned as it is."""
@@ -165,7 +178,8 @@ class Cones:
 
     def quotient(self, t: Any, y: Any, u: Any) -> int:
         """State t y >= u^2, y >= 0."""
-        return self._cone("rotated", [_affine(t), _affine(y), _affine(u)], (UNDER, UNDER, EXACT))
+        parts = [_affine(t), _affine(y), _affine(u)]
+        return self._cone("rotated", parts, (UNDER, UNDER, EXACT))
 
     def semidefinite(self, u: Affine) -> int:
         """State that symmetric matrices (last two dimensions of u) have no negative eigenvalue."""
@@ -185,8 +199,8 @@ class Cones:
         t = self.variable(u.shape[:-1])
         rows, const, _ = u.entries()
         self._count(rows.nnz)
-        first = int(self.columns - t.numel())
-        self.squares_.append(Powers(first, t.numel(), rows, const, u.shape[-1]))
+        count = t.numel()
+        self.squares_.append(Powers(self.columns - count, count, rows, const, u.shape[-1]))
         return t.upper()
 
     def powers(self, u: Affine, p: float) -> Affine:
@@ -195,8 +209,8 @@ class Cones:
             raise NotConic("the power of an estimate")
         t = self.variable(u.shape)
         rows, const, _ = u.entries()
-        first = int(self.columns - t.numel())
-        self.powers_.append(Powers(first, t.numel(), rows, const, exponent=p))
+        count = t.numel()
+        self.powers_.append(Powers(self.columns - count, count, rows, const, exponent=p))
         return t.upper()
 
     def norm_of(self, u: Affine, p: float = 2.0) -> Affine | None:
@@ -210,18 +224,17 @@ class Cones:
             return None
         records = [r for r in (*self.squares_, *self.powers_) if r.exponent == p]
         starts = np.array([r.first for r in records] + [self.columns])
-        owner = np.searchsorted(starts, rows.indices, side="right") - 1
         ends = np.array([r.first + r.count for r in records] + [0])
+        owner = np.searchsorted(starts, rows.indices, side="right") - 1
         if (owner < 0).any() or (rows.indices >= ends[owner]).any():
             return None
         t = self.variable((len(const),))
         for alike in _alike(rows, owner, const):
-            entries = np.concatenate([np.arange(rows.indptr[k], rows.indptr[k + 1]) for k in alike])
-            columns, weights, of = rows.indices[entries], rows.data[entries], owner[entries]
-            parts = [records[r].of(columns[of == r], weights[of == r]) for r in np.unique(of)]
+            parts = _weighted_parts(records, rows, owner, alike)
             levels = const[alike] ** (1 / p)
             if len(alike) == 1:
-                self.norm(t[alike[0]], joined([*parts, constant(levels[levels > 0])]), p)
+                positive = constant(levels[levels > 0])
+                self.norm(t[alike[0]], joined([*parts, positive]), p)
                 continue
             (part,) = parts
             columns_of_norm = [part.reshape(len(alike), -1)]
@@ -232,22 +245,24 @@ class Cones:
 
     def dual(self, kind: str, y: Affine, power: float = 0.5) -> None:
         """State that the rows of an array lie in the dual cones of a kind."""
+        n = y.shape[-1]
         if kind == "nonneg":
             self.nonneg(y)
         elif kind == "second_order":
-            self.second_order(y.select(-1, 0), y.narrow(-1, 1, y.shape[-1] - 1))
+            self.second_order(y.select(-1, 0), y.narrow(-1, 1, n - 1))
         elif kind == "rotated":
-            inner = [y.select(-1, k) * 0.5 for k in range(2, y.shape[-1])]
+            inner = [y.select(-1, k) * 0.5 for k in range(2, n)]
             parts = [y.select(-1, 0), y.select(-1, 1), *inner]
             self._cone("rotated", parts, (UNDER, UNDER, *[EXACT] * len(inner)))
         elif kind == "exponential":
             u, v, w = (y.select(-1, k) for k in range(3))
             self.exponential(u - v, -u, w)
         elif kind == "power":
-            self.power(y.select(-1, 0) / power, y.select(-1, 1) / (1 - power), y.select(-1, 2), power)
+            u, v, w = (y.select(-1, k) for k in range(3))
+            self.power(u / power, v / (1 - power), w, power)
         elif kind == "semidefinite":
             rows, const, _ = y.entries()
-            self._append(Block(kind, rows, const, y.shape[-1]))
+            self._append(Block(kind, rows, const, n))
 
     def norm(self, t: Affine, u: Affine, p: float) -> None:
         """State t >= |u|_p along u's last dimension: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
@@ -261,12 +276,13 @@ class Cones:
     def stated(self, powers: Powers) -> None:
         """State the conditions of a record by cones."""
         t = _exact(_unit(powers.columns), np.zeros(powers.count))
-        u = powers.of(powers.columns, np.ones(powers.count)).reshape(powers.count, powers.size)
-        if powers.exponent == 2:
-            parts = [t, constant(np.ones(powers.count)), *(u.select(-1, k) for k in range(powers.size))]
-            self._cone("rotated", parts, (UNDER, UNDER, *[EXACT] * powers.size))
-        else:
+        ones = np.ones(powers.count)
+        u = powers.of(powers.columns, ones).reshape(powers.count, powers.size)
+        if powers.exponent != 2:
             self.power(t, 1.0, u.squeeze(-1), 1 / powers.exponent)
+            return
+        entries = [u.select(-1, k) for k in range(powers.size)]
+        self._cone("rotated", [t, constant(ones), *entries], (UNDER, UNDER, *[EXACT] * powers.size))
 
     def used(self) -> np.ndarray:
         """A mask of the variables that occur in a condition."""
@@ -289,12 +305,13 @@ class Cones:
         """Add a block of cones whose rows are the entries of ``parts``; ``allowed`` are their kinds."""
         shape = np.broadcast_shapes(*(part.index.shape for part in parts))
         if kind in CURVED:
-            self.room(math.prod(shape))
-            self.curved += math.prod(shape)
+            count = math.prod(shape)
+            self.room(count)
+            self.curved += count
         for part, kinds in zip(parts, allowed, strict=True):
             _check(part.kind[part.index].ravel(), kinds)
-        whole = stacked([part.laid(np.broadcast_to(part.index, shape)) for part in parts])
-        rows, const, _ = whole.entries()
+        spread = [part.laid(np.broadcast_to(part.index, shape)) for part in parts]
+        rows, const, _ = stacked(spread).entries()
         return self._append(Block(kind, rows, const, len(parts), power))
 
     def _append(self, block: Block) -> int:
@@ -310,6 +327,17 @@ class Cones:
         """Raise NotConic if ``curved`` more cones that are not symmetric would make the program too large."""
         if self.numbers > MAX_NUMBERS or self.curved + curved > MAX_CURVED:
             raise NotConic("a larger program than an interior-point method takes")
+
+
+def _weighted_parts(
+    records: Sequence[Powers], rows: sparse.csr_matrix, owner: np.ndarray, some: np.ndarray
+) -> list[Affine]:
+    """The u_k that some rows of ``norm_of`` are made of, weighted, by the record that has them."""
+    entries = np.concatenate([np.arange(rows.indptr[k], rows.indptr[k + 1]) for k in some])
+    columns = rows.indices[entries]
+    weights = rows.data[entries]
+    record = owner[entries]
+    return [records[r].of(columns[record == r], weights[record == r]) for r in np.unique(record)]
 
 
 def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> list[np.ndarray]:
@@ -382,54 +410,88 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
     _check(kinds, OVER)
     q = np.zeros(cones.columns)
     q[: rows.shape[1]] = rows.toarray()[0]
-    total = float(const[0])
     used = cones.used()
     for powers in cones.powers_:
         if used[powers.columns].any() or q[powers.columns].any():
             cones.stated(powers)
-    quadratic: list[sparse.csr_matrix] = []
+    total = Objective(q, float(const[0]))
     for squares in cones.squares_:
-        places = squares.columns
-        weights = np.repeat(q[places], squares.size)
-        if used[places].any() or (weights < 0).any():
+        if used[squares.columns].any() or (total.q[squares.columns] < 0).any():
             cones.stated(squares)
-            continue
-        q[places] = 0.0
-        positive = weights > 0
-        u_rows, u_const, weights = squares.rows[positive], squares.const[positive], weights[positive]
-        variables = np.count_nonzero(np.bincount(u_rows.indices))
-        if variables > MAX_QUADRATIC_VARIABLES and u_rows.nnz > 2 * u_rows.shape[0]:
-            fresh = cones.variable((u_rows.shape[0],))
-            cones.zero(_exact(u_rows, u_const) - fresh)
-            q = np.concatenate([q, np.zeros(u_rows.shape[0])])
-            u_rows, u_const = fresh.rows, np.zeros(u_rows.shape[0])
-        q[: u_rows.shape[1]] += 2 * (u_rows.T @ (weights * u_const))
-        total += float(weights @ u_const**2)
-        quadratic.append((2 * (u_rows.T @ sparse.diags_array(weights) @ u_rows)).tocsr())
+        else:
+            total.expand(cones, squares)
     n = cones.columns
-    P = sparse.csc_matrix((n, n))
-    for part in quadratic:
-        part = part.tocoo()
-        P = P + sparse.csc_matrix((part.data, (part.row, part.col)), shape=(n, n))
-    q = np.concatenate([q, np.zeros(n - len(q))])
-    matrices, sides, kinds_of_cones, starts = [], [], [], []
+    A, b, kinds_of_cones, starts = _conditions(cones.blocks, n)
+    P = sparse.triu(total.form(n), format="csc")
+    return Assembled(P, total.linear(n), A, b, kinds_of_cones, starts, total.constant)
+
+
+class Objective:
+    """An objective q.z + 1/2 z'Pz + constant, to which squares are added one record at a time.
+
+    forms  terms of P
+    """
+
+    def __init__(self, q: np.ndarray, constant: float) -> None:
+        self.q = q
+        self.constant = constant
+        self.forms: list[sparse.csr_matrix] = []
+
+    def expand(self, cones: Cones, squares: Powers) -> None:
+        """Replace variables t_k >= |u_k|^2 of the linear part by the squares themselves.
+
+        u = rows z + const, and sum_k w_k |u_k|^2 adds 2 rows'W rows to P, 2 rows'W const to q.
+        """
+        weights = np.repeat(self.q[squares.columns], squares.size)
+        self.q[squares.columns] = 0.0
+        positive = weights > 0
+        rows = squares.rows[positive]
+        const = squares.const[positive]
+        weights = weights[positive]
+        variables = np.count_nonzero(np.bincount(rows.indices))
+        if variables > MAX_QUADRATIC_VARIABLES and rows.nnz > 2 * rows.shape[0]:
+            u = cones.variable((rows.shape[0],))
+            cones.zero(_exact(rows, const) - u)
+            self.q = self.linear(cones.columns)
+            rows = u.rows
+            const = np.zeros(rows.shape[0])
+        self.q[: rows.shape[1]] += 2 * (rows.T @ (weights * const))
+        self.constant += float(weights @ const**2)
+        self.forms.append((2 * (rows.T @ sparse.diags_array(weights) @ rows)).tocsr())
+
+    def linear(self, n: int) -> np.ndarray:
+        """q for all n variables."""
+        return np.concatenate([self.q, np.zeros(n - len(self.q))])
+
+    def form(self, n: int) -> sparse.csc_matrix:
+        """P for all n variables."""
+        P = sparse.csc_matrix((n, n))
+        for form in self.forms:
+            term = form.tocoo()
+            P = P + sparse.csc_matrix((term.data, (term.row, term.col)), shape=(n, n))
+        return P
+
+
+def _conditions(
+    blocks: Sequence[Block], n: int
+) -> tuple[sparse.csc_matrix, np.ndarray, list[tuple[str, int, float]], list[int]]:
+    """A, b and the cones of A z + s = b, s in cones, and the first row of each block."""
+    matrices = [sparse.csr_matrix((0, n))]
+    sides = [np.zeros(0)]
+    cones: list[tuple[str, int, float]] = []
+    starts = []
     first = 0
-    for block in cones.blocks:
+    for block in blocks:
+        count = len(block.const)
         starts.append(first)
-        first += len(block.const)
+        first += count
         matrices.append(-widened(block.rows, n))
         sides.append(block.const)
         if block.kind in ("zero", "nonneg"):
-            kinds_of_cones.append((block.kind, len(block.const), 0.0))
+            cones.append((block.kind, count, 0.0))
         else:
-            count = len(block.const) // block.size
-            kinds_of_cones += [(block.kind, block.size, block.power)] * count
-    A = sparse.csc_matrix((0, n))
-    b = np.zeros(0)
-    if matrices:
-        A = sparse.vstack(matrices, format="csc")
-        b = np.concatenate(sides)
-    return Assembled(sparse.triu(P, format="csc"), q, A, b, kinds_of_cones, starts, total)
+            cones += [(block.kind, block.size, block.power)] * (count // block.size)
+    return sparse.vstack(matrices, format="csc"), np.concatenate(sides), cones, starts
 
 
 def _unit(places: np.ndarray) -> sparse.csr_matrix:

@@ -35,20 +35,25 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
     (binder,) = node.binders
     assert isinstance(binder.domain, ir.VectorSet)
     sign = float(reductions.of(node).sign)
-    terms = list(parts(node.body, binder, sign))
+    affine_terms = []
+    other_terms = []
+    for factor, term in parts(node.body, binder, sign):
+        if affine(term, binder):
+            affine_terms.append((factor, term))
+        else:
+            other_terms.append((factor, term))
     lengths = walk.axes(node, env)
     axes = tuple(sorted(lengths))
     outer = tuple(lengths[axis] for axis in axes)
     shape = elements.shape(walk.bound, binder.domain.shape)
-    affine_terms = [term for term in terms if affine(term[1], binder)]
-    other_terms = [term for term in terms if not affine(term[1], binder)]
     v, r = linear(walk, affine_terms, binder, env, axes, (*outer, math.prod(shape)))
-    cones, g = concave(walk, other_terms, binder, shape)
+    inner_cones, g = concave(walk, other_terms, binder, shape)
     if not r.exact:
         larger = walk.cones.variable(tuple(r.shape))
         walk.cones.nonneg(larger - r)
         r = larger
-    return Named((dual(walk.cones, cones, g, r) + v).upper() * sign, axes)
+    largest = dual(walk.cones, inner_cones, g, r) + v
+    return Named(largest.upper() * sign, axes)
 
 
 def parts(node: ir.Expr, q: ir.Binder, factor: float) -> Iterator[tuple[float, ir.Expr]]:
@@ -79,22 +84,28 @@ def linear(
     assert isinstance(q.domain, ir.VectorSet)
     n = shape[-1]
     axis = new_axis()
-    units = torch.cat([torch.zeros(1, n), torch.eye(n)]).to(torch.float64)
-    at = Named(units.reshape(n + 1, *elements.shape(walk.bound, q.domain.shape)), (axis,))
+    origin_and_units = torch.cat([torch.zeros(1, n), torch.eye(n)]).to(torch.float64)
+    q_shape = elements.shape(walk.bound, q.domain.shape)
+    at = Named(origin_and_units.reshape(n + 1, *q_shape), (axis,))
     total: Any = constants(np.zeros((*shape[:-1], n + 1)))
     for factor, term in terms:
-        total = total + spread(walk.value(term, {**env, q: at}), (*axes, axis), 0) * factor
-    v = total.select(-1, 0)
-    return v, total.narrow(-1, 1, n) - v.unsqueeze(-1)
+        values = walk.value(term, {**env, q: at})
+        total = total + spread(values, (*axes, axis), 0) * factor
+    at_origin = total.select(-1, 0)
+    at_units = total.narrow(-1, 1, n)
+    return at_origin, at_units - at_origin.unsqueeze(-1)
 
 
 def concave(
-    walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, shape: tuple[int, ...]
+    walk: Walk,
+    terms: list[tuple[float, ir.Expr]],
+    q: ir.Binder,
+    shape: tuple[int, ...],
 ) -> tuple[Cones, Affine]:
     """The set and the terms without variables of the model, as a conic program whose first variable is q."""
+    assert isinstance(q.domain, ir.VectorSet)
     inner = walk.beside()
     variable = inner.cones.variable(shape)
-    assert isinstance(q.domain, ir.VectorSet)
     simple, args = walk.simple_set(q.domain)
     if simple.cone is None or simple.cap is None:
         raise NotConic(f"a maximum over the set {simple.name}")
@@ -107,36 +118,42 @@ def concave(
         if own.axes:
             raise NotConic("a maximum whose own part differs from member to member")
         total = total + own.data * factor
-    if (total.kind[total.index] * -1 == UNDER).any() or (total.kind[total.index] == NEITHER).any():
+    kinds = total.kind[total.index]
+    if (kinds * -1 == UNDER).any() or (kinds == NEITHER).any():
         raise NotConic("a maximum of what is not concave")
-    used = inner.cones.used()
-    rows = widened(total.entries()[0], inner.cones.columns)
-    used[rows.indices] = True
-    for powers in (*inner.cones.squares_, *inner.cones.powers_):
-        if used[powers.columns].any():
-            inner.cones.stated(powers)
+    _state_powers(inner.cones, total)
     return inner.cones, total
+
+
+def _state_powers(cones: Cones, total: Affine) -> None:
+    """State the powers that a condition of the program, or its objective ``total``, uses."""
+    used = cones.used()
+    rows, _, _ = total.entries()
+    used[widened(rows, cones.columns).indices] = True
+    for powers in (*cones.squares_, *cones.powers_):
+        if used[powers.columns].any():
+            cones.stated(powers)
 
 
 def dual(cones: Cones, inner: Cones, g: Affine, r: Affine) -> Affine:
     """The minimum of k.y plus the constant of g, by new variables y of the model's program."""
-    n = r.shape[-1]
-    m = sum(len(block.const) for block in inner.blocks)
-    outer = tuple(r.shape[:-1])
+    *outer, n = r.shape
     count = math.prod(outer)
     rows = sparse.vstack([widened(block.rows, inner.columns) for block in inner.blocks], format="csr")
-    y = cones.variable((count, m))
-    slope = widened(g.entries()[0], inner.columns).toarray()[0]
+    k = np.concatenate([block.const for block in inner.blocks])
+    g_rows, g_const, _ = g.entries()
+    slope = widened(g_rows, inner.columns).toarray()[0]
+    y = cones.variable((count, len(k)))
     pulled = y.transformed(rows.T)
-    cones.zero(pulled.narrow(-1, 0, n) + slope[:n] + r.reshape(count, n))
+    of_q = pulled.narrow(-1, 0, n)
+    cones.zero(of_q + slope[:n] + r.reshape(count, n))
     if inner.columns > n:
-        cones.zero(pulled.narrow(-1, n, inner.columns - n) + slope[n:])
+        of_others = pulled.narrow(-1, n, inner.columns - n)
+        cones.zero(of_others + slope[n:])
     first = 0
     for block in inner.blocks:
         part = y.narrow(-1, first, len(block.const))
         cones.dual(block.kind, part.reshape(-1, block.size), block.power)
         first += len(block.const)
-    _, constant_of_g, _ = g.entries()
-    k = np.concatenate([block.const for block in inner.blocks])
-    level = (y * k).sum(-1) + float(constant_of_g[0])
-    return level.reshape(outer)
+    level = (y * k).sum(-1) + float(g_const[0])
+    return level.reshape(tuple(outer))

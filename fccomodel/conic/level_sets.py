@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,15 +45,13 @@ def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
     Returns the number of the condition, and the change of the body for a unit change of the remaining
     argument. Raises NotConic if the condition is not conic without any of these functions.
     """
-    # The condition is sign * node <= sign * level.
-    node, level, sign, slope = body, 0.0, 1.0, 1.0
+    condition = Peeled(body)
     while True:
-        node, level, turned, factor = _inside(walk, node, env, level)
-        sign, slope = sign * turned, slope * factor
+        condition = condition.inside(walk, env)
         with suppress(NotConic):
-            value = walk.value(node, env)
-            if not value.axes and isinstance(value.data, Affine) and slope:
-                return _condition(walk, value.data, level, sign, slope)
+            value = walk.value(condition.node, env)
+            if not value.axes and isinstance(value.data, Affine) and condition.slope:
+                return _state(walk, value.data, condition)
 
 
 def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
@@ -63,21 +61,42 @@ def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
     function. Returns None if the body is not monotone in an affine function, or if the argument of a root
     or a logarithm might be negative, which the bound would allow.
     """
-    node, level, sign, slope, curved = body, 0.0, 1.0, 1.0, False
+    condition = Peeled(body)
+    curved = False
     try:
-        while not (curved and _affine(node)):
+        while not curved or not _affine(condition.node):
+            node = condition.node
             if isinstance(node, ir.Apply) and node.op not in ("add", "sub", "neg", "mul"):
                 if node.op not in STRAIGHTENED:
                     return None
                 curved = True
-            node, level, turned, factor = _inside(walk, node, env, level)
-            sign, slope = sign * turned, slope * factor
-        value = walk.value(node, env)
+            condition = condition.inside(walk, env)
+        value = walk.value(condition.node, env)
     except NotConic:
         return None
-    if value.axes or not isinstance(value.data, Affine) or not slope or sign > 0 and not _total(body):
+    if value.axes or not isinstance(value.data, Affine) or not condition.slope:
         return None
-    return walk.cones.nonneg((level - value.data) * sign), slope
+    is_upper_bound = condition.sign > 0
+    if is_upper_bound and not _total(body):
+        return None
+    return walk.cones.nonneg((condition.level - value.data) * condition.sign), condition.slope
+
+
+class Peeled(NamedTuple):
+    """A condition body <= 0 as sign * node <= sign * level, without some outer monotone functions.
+
+    slope  the change of the body for a unit change of the node, at the level
+    """
+
+    node: ir.Expr
+    level: float = 0.0
+    sign: float = 1.0
+    slope: float = 1.0
+
+    def inside(self, walk: Walk, env: Env) -> Peeled:
+        """The condition without one more function; NotConic if the outermost one is not monotone."""
+        node, level, turned, factor = _inside(walk, self.node, env, self.level)
+        return Peeled(node, level, self.sign * turned, self.slope * factor)
 
 
 def _affine(node: ir.Expr) -> bool:
@@ -85,8 +104,10 @@ def _affine(node: ir.Expr) -> bool:
     if isinstance(node, ir.Var) or not ir.variables_of(node):
         return True
     atom = atoms.of(node)
+    if atom is None:
+        return False
     varying = [bool(ir.variables_of(arg)) for arg in node.children]
-    return atom is not None and bool(atom.linear(varying)) and all(map(_affine, node.children))
+    return bool(atom.linear(varying)) and all(map(_affine, node.children))
 
 
 def _total(body: ir.Expr) -> bool:
@@ -99,21 +120,30 @@ def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
 
     ``see`` gives the known facts about an expression.
     """
-    node, sign = body, 1.0
+
+    def where(node: ir.Expr) -> Interval:
+        """An interval that contains the value of an expression."""
+        return see(node).interval.value
+
+    node = body
+    sign = 1.0
     with suppress(NotConic):
         while not (see(node).convex if sign > 0 else see(node).concave):
-            _, k, turned = _monotone(node, lambda arg: see(arg).interval.value)
-            node, sign = node.children[k], sign * turned
+            _, k, turned = _monotone(node, where)
+            node = node.children[k]
+            sign *= turned
         return True
     return False
 
 
-def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
-    """State sign * value <= sign * level.
+def _state(walk: Walk, value: Affine, condition: Peeled) -> tuple[int, float]:
+    """State a condition on an affine value.
 
     A sum of squares is stated by its root, which has the scale of the variables.
     """
-    rest = level - float(value.entries()[1][0])
+    _, level, sign, slope = condition
+    _, const, _ = value.entries()
+    rest = level - float(const[0])
     root = None
     if sign > 0 and rest > 0:
         root = walk.cones.norm_of(value - (level - rest))
@@ -126,17 +156,19 @@ def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atom
     """The outermost monotone function, the place of its varying argument, and -1 if it reverses
     inequalities.
     """
-    if not isinstance(node, ir.Apply) or not isinstance(atom := atoms.of(node), atoms.ScalarAtom):
+    atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+    if not isinstance(node, ir.Apply) or not isinstance(atom, atoms.ScalarAtom):
         raise NotConic("a constraint that is no monotone function")
     varying = [k for k, arg in enumerate(node.args) if ir.variables_of(arg)]
     if len(varying) != 1 or node.shape:
         raise NotConic("a constraint on a function of several")
-    direction = atom.monotone(*map(where, node.args), argument=varying[0])
-    if direction not in ("increasing", "decreasing"):
-        raise NotConic("a constraint on a function that is not monotone")
+    (k,) = varying
+    direction = atom.monotone(*map(where, node.args), argument=k)
     if direction == "increasing":
-        return atom, varying[0], 1.0
-    return atom, varying[0], -1.0
+        return atom, k, 1.0
+    if direction == "decreasing":
+        return atom, k, -1.0
+    raise NotConic("a constraint on a function that is not monotone")
 
 
 def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
@@ -186,14 +218,16 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
         with np.errstate(all="ignore"):
             return function(u) <= level
 
-    low, high = max(where.lo, -FIRST_RANGE), min(where.hi, FIRST_RANGE)
+    low = max(where.lo, -FIRST_RANGE)
+    high = min(where.hi, FIRST_RANGE)
     with np.errstate(all="ignore"):
         if math.isnan(function(low)):  # of roots and logarithms
             low = max(low, 0.0)
     while high < where.hi and high < LAST_RANGE and under(high):
         high *= FIRST_RANGE
     high = min(high, where.hi)
-    if math.isnan(low + high) or not under(low + 1e-12 * abs(low)) or under(high):
+    above_low = low + 1e-12 * abs(low)
+    if math.isnan(low + high) or not under(above_low) or under(high):
         raise NotConic("a level that the function does not cross")
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2

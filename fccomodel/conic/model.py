@@ -34,6 +34,16 @@ from fccomodel.library.atoms import Interval
 
 #: The largest number of entries of one value.
 MAX_ENTRIES = 4_000_000
+#: Largest violation of a constraint without variables that counts as rounding.
+TOLERANCE = 1e-9
+
+#: The side on which the estimates of a function must lie, by its curvature.
+SIDES = {"convex": (OVER,), "concave": (UNDER,)}
+
+#: By variable, its first column and its shape.
+Layout = dict[str, tuple[int, tuple[int, ...]]]
+#: By the label of a constraint: its block of rows, the row's number in it, the factor of its dual.
+Blocks = dict[str, tuple[int, int, float]]
 
 
 def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
@@ -44,19 +54,25 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     """
     problem = bound.problem
     walk, layout = opened(bound, where)
-    blocks: dict[str, tuple[int, int, float]] = {}
+    blocks: Blocks = {}
     for constraint in problem.constraints:
         family = members.of(bound, constraint)
         condition = stated(walk, constraint, family)
         if condition is not None:
-            block, factor = condition
-            for k, label in enumerate(family.labels(constraint.label)):
-                blocks[label] = (block, k, factor)
+            blocks |= _blocks(condition, family.labels(constraint.label))
     objective = walk.value(problem.objective.expr, {}).data
     if not isinstance(objective, Affine):
         raise NotConic("an objective without variables")
-    sign = 1.0 if problem.objective.sense == "minimize" else -1.0
-    return _made(walk, layout, blocks, objective * sign, sign)
+    sign = 1.0
+    if problem.objective.sense != "minimize":
+        sign = -1.0
+    return _program(walk, layout, blocks, objective * sign, sign)
+
+
+def _blocks(condition: tuple[int, float], labels: list[str]) -> Blocks:
+    """The rows of a family's condition, by the labels of its members."""
+    block, factor = condition
+    return {label: (block, k, factor) for k, label in enumerate(labels)}
 
 
 def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float]) -> Conic:
@@ -66,7 +82,7 @@ def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[s
     its violated body, by label. Raises NotConic if no constraint is left, or if the program is too large.
     """
     walk, layout = opened(bound, where)
-    blocks: dict[str, tuple[int, int, float]] = {}
+    blocks: Blocks = {}
     for constraint in bound.problem.constraints:
         family = members.of(bound, constraint)
         labels = family.labels(constraint.label)
@@ -78,35 +94,32 @@ def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[s
                 side = float(np.sign(sides.get(labels[0], 0.0)))
             condition = _one_side(walk, constraint, family, side)
         if condition is not None:
-            block, factor = condition
-            for k, label in enumerate(labels):
-                blocks[label] = (block, k, factor)
+            blocks |= _blocks(condition, labels)
     if not blocks:
         raise NotConic("no constraint that is conic")
-    nothing = Affine(
+    zero = Affine(
         sparse.csr_matrix((1, walk.cones.columns)),
         np.zeros(1),
         np.zeros(1, dtype=np.int8),
         np.zeros((), dtype=int),
     )
-    return _made(walk, layout, blocks, nothing, 1.0)
+    return _program(walk, layout, blocks, zero, 1.0)
 
 
-def opened(
-    bound: Bound, where: Callable[[ir.Expr], Interval]
-) -> tuple[Walk, dict[str, tuple[int, tuple[int, ...]]]]:
+def opened(bound: Bound, where: Callable[[ir.Expr], Interval]) -> tuple[Walk, Layout]:
     """A walk with the variables in their sets, and the columns of each variable in the program."""
-    walk, problem = Walk(bound, where), bound.problem
-    if any(variable.net for variable in problem.variables.values()):
+    variables = bound.problem.variables
+    if any(variable.net for variable in variables.values()):
         raise NotConic("a net's parameters")
+    walk = Walk(bound, where)
     layout = {}
-    for name, variable in problem.variables.items():
+    for name, variable in variables.items():
         shape = elements.shape(bound, variable.shape)
         if math.prod(shape) > MAX_ENTRIES:
             raise NotConic("more variables than are held at once")
         layout[name] = (walk.cones.columns, shape)
         walk.point[name] = cast(torch.Tensor, walk.cones.variable(shape))
-    for name, variable in problem.variables.items():
+    for name, variable in variables.items():
         for declared in variable.sets:
             simple, args = walk.simple_set(declared)
             if simple.cone is None:
@@ -128,15 +141,12 @@ def _one_side(
     return None
 
 
-def _made(
-    walk: Walk,
-    layout: dict[str, tuple[int, tuple[int, ...]]],
-    blocks: Mapping[str, tuple[int, int, float]],
-    objective: Affine,
-    sign: float,
-) -> Conic:
+def _program(walk: Walk, layout: Layout, blocks: Blocks, objective: Affine, sign: float) -> Conic:
+    """The program of all conditions that the walk has stated, with a row for each label."""
     program = assembled(walk.cones, objective)
-    rows = {label: (program.places[block] + k, sign) for label, (block, k, sign) in blocks.items()}
+    rows = {}
+    for label, (block, k, factor) in blocks.items():
+        rows[label] = (program.places[block] + k, factor)
     return Conic(program, sign, layout, rows)
 
 
@@ -145,14 +155,15 @@ def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tu
 
     None for a true constraint without variables.
     """
+    body = constraint.body
     equal = constraint.kind == "eq"
-    if not equal and not constraint.binders and not constraint.body.shape:
-        bound_of_affine = level_sets.straight(walk, constraint.body, family.env)
+    if not equal and not constraint.binders and not body.shape:
+        bound_of_affine = level_sets.straight(walk, body, family.env)
         if bound_of_affine is not None:
             place, slope = bound_of_affine
             return place, 1.0 / slope
     try:
-        values = family.over(walk.value(constraint.body, family.env))
+        values = family.over(walk.value(body, family.env))
         if isinstance(values, Affine):
             if equal:
                 return walk.cones.zero(values), -1.0
@@ -160,11 +171,11 @@ def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tu
     except NotConic:
         if equal or constraint.binders:
             raise
-        place, slope = level_sets.peeled(walk, constraint.body, family.env)
+        place, slope = level_sets.peeled(walk, body, family.env)
         return place, 1.0 / slope
     if equal:
         values = values.abs()
-    if bool((values > 1e-9).any()):
+    if bool((values > TOLERANCE).any()):
         raise NotConic("a constraint without variables that does not hold")
     return None
 
@@ -176,7 +187,8 @@ class Walk(Evaluator):
 
     def __init__(self, bound: Bound, where: Callable[[ir.Expr], Interval]):
         super().__init__(bound, {}, chunk=1 << 62, shortcuts=False)
-        self.cones, self.where = Cones(), where
+        self.cones = Cones()
+        self.where = where
 
     def beside(self) -> Walk:
         """A walk of this model for another program."""
@@ -206,14 +218,17 @@ class Walk(Evaluator):
     # ---------------------------------------------------------------------------------------- atoms
     def apply(self, node: ir.Apply, env: Env) -> Named:
         """The value of an atom: linear, a product, or by new variables."""
-        if (pieces := maxima.nested(node)) is not None and (whole := self.largest(pieces, env)) is not None:
-            return whole
+        pieces = maxima.nested(node)
+        if pieces is not None:
+            largest = self.largest(pieces, env)
+            if largest is not None:
+                return largest
         values = [self.value(arg, env) for arg in node.args if not isinstance(arg, ir.Label)]
-        if not any(isinstance(value.data, Affine) for value in values):
+        varying = [isinstance(value.data, Affine) for value in values]
+        if not any(varying):
             return super().apply(node, env)
         atom = atoms.of(node)
         assert atom is not None
-        varying = [isinstance(value.data, Affine) for value in values]
         if atom.linear(varying):
             return self.linear(node, atom, values, env)
         if all(varying) and atom.bilinear:
@@ -242,8 +257,9 @@ class Walk(Evaluator):
 
     def product(self, u: Named, v: Named) -> Named:
         """The product ``u @ v`` of a matrix or vector and another."""
+        left_is_vector = len(u.event) == 1
+        right_is_vector = len(v.event) == 1
         (a, b), axes = align([u, v], entrywise=False)
-        left_is_vector, right_is_vector = len(u.event) == 1, len(v.event) == 1
         if left_is_vector:
             a = a.unsqueeze(-2)
         if right_is_vector:
@@ -269,60 +285,74 @@ class Walk(Evaluator):
     def square(self, node: ir.Apply, env: Env) -> Named:
         """A product of two functions of the variables that is a square or a quadratic form."""
         left, right = (self.value(arg, env) for arg in node.args)
-        if _same(left, right) and node.op in ("mul", "dot"):
-            if node.op == "mul":
-                value = left.data.unsqueeze(-1)
-            else:
-                value = left.data
-            return _named(self.cones.squares(_rows(value)), left.axes)
+        if node.op == "mul" and _same(left, right):
+            return _named(self.cones.squares(_rows(left.data.unsqueeze(-1))), left.axes)
         if node.op == "dot":
+            if _same(left, right):
+                return _named(self.cones.squares(_rows(left.data)), left.axes)
             for vector, other in (node.args, node.args[::-1]):
-                if isinstance(other, ir.Apply) and other.op == "matmul" and len(other.args) == 2:
-                    matrix, within = (self.value(arg, env) for arg in other.args)
-                    if (
-                        not isinstance(matrix.data, Affine)
-                        and not matrix.axes
-                        and _same(within, self.value(vector, env))
-                    ):
-                        return _named(self.form(number(matrix.data), _rows(within.data)), within.axes)
+                form = self.quadratic_form(vector, other, env)
+                if form is not None:
+                    return form
         raise NotConic("a product of two functions of the variables")
+
+    def quadratic_form(self, vector: ir.Expr, other: ir.Expr, env: Env) -> Named | None:
+        """The form u.(M u) of a vector u and another expression M u with a constant matrix, or None."""
+        if not isinstance(other, ir.Apply) or other.op != "matmul" or len(other.args) != 2:
+            return None
+        matrix, u = (self.value(arg, env) for arg in other.args)
+        if isinstance(matrix.data, Affine) or matrix.axes:
+            return None
+        if not _same(u, self.value(vector, env)):
+            return None
+        return _named(self.form(number(matrix.data), _rows(u.data)), u.axes)
 
     def entropy(self, node: ir.Apply, env: Env) -> Named | None:
         """The product u log(u), as -entr(u)."""
+        if node.op != "mul":
+            return None
         for u, other in (node.args, node.args[::-1]):
-            if node.op == "mul" and isinstance(other, ir.Apply) and other.op == "log":
-                value, inside = self.value(u, env), self.value(other.args[0], env)
-                if _same(value, inside):
-                    atom = atoms.get("entr")
-                    assert atom is not None and atom.cone is not None
-                    entropy: Any = atom.cone(self.cones, value.data)
-                    return Named(-entropy, value.axes)
+            if not isinstance(other, ir.Apply) or other.op != "log":
+                continue
+            value = self.value(u, env)
+            inside = self.value(other.args[0], env)
+            if _same(value, inside):
+                atom = atoms.get("entr")
+                assert atom is not None and atom.cone is not None
+                entropy: Any = atom.cone(self.cones, value.data)
+                return Named(-entropy, value.axes)
         return None
 
     def form(self, matrix: np.ndarray, u: Affine) -> Affine:
         """The form u.M u of a matrix without negative (or without positive) eigenvalues."""
-        size, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        least = 1e-12 * np.abs(size).max()
-        sign = 1.0 if size.min() >= -least else -1.0
-        if (sign * size).min() < -least:
+        eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        zero = 1e-12 * np.abs(eigenvalues).max()
+        sign = -1.0
+        if eigenvalues.min() >= -zero:
+            sign = 1.0
+        sizes = sign * eigenvalues
+        if sizes.min() < -zero:
             raise NotConic("a quadratic form with eigenvalues of both signs")
-        kept = sign * size > least
-        root = torch.from_numpy((vectors[:, kept] * np.sqrt(sign * size[kept])).T.copy())
-        return self.cones.squares(root @ u if u.ndim == 1 else u @ root.T) * sign
+        nonzero = sizes > zero
+        columns = vectors[:, nonzero] * np.sqrt(sizes[nonzero])
+        root = torch.from_numpy(columns.T.copy())
+        if u.ndim == 1:
+            return self.cones.squares(root @ u) * sign
+        return self.cones.squares(u @ root.T) * sign
 
     def function(self, node: ir.Apply, atom: atoms.Atom, values: list[Named]) -> Named:
-        """The value of a function that is convex or concave on its arguments' range, by new
-        variables."""
+        """The value of a function that is convex or concave on its arguments' range, by new variables."""
         enclosures = [self.where(arg) for arg in node.args]
         varying = tuple(isinstance(value.data, Affine) for value in values)
         curvature = atom.curvature(*enclosures, varying=varying)
         if curvature not in ("convex", "concave", "affine", "constant"):
             raise NotConic(f"`{node.op}`, which is not known to be convex or concave where its argument lies")
+        sides = set(SIDES.get(curvature, ()))
         scalar = isinstance(atom, atoms.ScalarAtom)
+        of_matrix = isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
         arrays, axes = align(values, entrywise=scalar)
         names = atom.names(len(values))
         args: list[Any] = []
-        expected = {"convex": {OVER}, "concave": {UNDER}}.get(curvature, set())
         for k, (array, value, name) in enumerate(zip(arrays, values, names, strict=True)):
             if name in atom.parameters:
                 if array.numel() != 1 and not scalar:
@@ -330,43 +360,52 @@ class Walk(Evaluator):
                 args.append(array if array.numel() != 1 else float(array))
                 continue
             if isinstance(array, Affine) and not array.exact:
-                if (power := _root(atom, values)) and (norm := self.cones.norm_of(array, power)) is not None:
+                norm = self.root_of_powers(atom, values, array)
+                if norm is not None:
                     return _named(norm, axes)
                 array, side = self.bounded(atom, enclosures, k, array)
-                expected.add(side)
-            as_it_is = (
-                scalar or isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
-            )
-            args.append(array if as_it_is else _entries(array, len(axes), len(value.event)))
+                sides.add(side)
+            if not scalar and not of_matrix:
+                array = _entries(array, len(axes), len(value.event))
+            args.append(array)
         result = self.by_parameters(node, atom, args)
-        if any((result.kind[result.index] == -side).any() for side in expected):
+        kinds = result.kind[result.index]
+        if any((kinds == -side).any() for side in sides):
             raise NotConic(f"`{node.op}` where its argument lies")
         return _named(result, axes)
 
+    def root_of_powers(self, atom: atoms.Atom, values: list[Named], array: Affine) -> Affine | None:
+        """The p-th root of a sum of p-th powers as a norm, or None if it is not one."""
+        p = _root(atom, values)
+        if not p:
+            return None
+        return self.cones.norm_of(array, p)
+
     def by_parameters(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
         """The value of a function, computed together for all elements with the same parameters."""
-        named = [name in atom.parameters for name in atom.names(len(args))]
-        if not any(is_one and isinstance(arg, torch.Tensor) for is_one, arg in zip(named, args, strict=True)):
+        names = atom.names(len(args))
+        differs = [
+            name in atom.parameters and not isinstance(arg, float)
+            for name, arg in zip(names, args, strict=True)
+        ]
+        tensors = [isinstance(arg, torch.Tensor) for arg in args]
+        if not any(is_own and is_tensor for is_own, is_tensor in zip(differs, tensors, strict=True)):
             return self.estimate(node, atom, args)
         shape = np.broadcast_shapes(*(tuple(arg.shape) for arg in args if not isinstance(arg, float)))
-        flat = [arg if isinstance(arg, float) else arg.expand(shape).reshape(-1) for arg in args]
-        given = [
-            number(arg)
-            for is_one, arg in zip(named, flat, strict=True)
-            if is_one and not isinstance(arg, float)
-        ]
-        which = np.unique(np.stack(given), axis=1, return_inverse=True)[1].reshape(-1)
-        places = [np.flatnonzero(which == k) for k in range(which.max() + 1)]
+        flat: list[Any] = [arg if isinstance(arg, float) else arg.expand(shape).reshape(-1) for arg in args]
+        parameters = [number(arg) for arg, is_own in zip(flat, differs, strict=True) if is_own]
+        _, group = np.unique(np.stack(parameters), axis=1, return_inverse=True)
+        group = group.reshape(-1)
+        places = [np.flatnonzero(group == k) for k in range(group.max() + 1)]
         parts = []
         for place in places:
-            at = [arg if isinstance(arg, float) else arg[torch.from_numpy(place)] for arg in flat]
-            at = [
-                float(arg[0]) if is_one and not isinstance(arg, float) else arg
-                for is_one, arg in zip(named, at, strict=True)
-            ]
-            parts.append(self.estimate(node, atom, at))
+            of_group: list[Any] = []
+            for arg, is_own in zip(flat, differs, strict=True):
+                own: Any = arg if isinstance(arg, float) else arg[torch.from_numpy(place)]
+                of_group.append(float(own[0]) if is_own else own)
+            parts.append(self.estimate(node, atom, of_group))
         whole = joined(parts)
-        index = np.empty_like(which)
+        index = np.empty_like(group)
         index[np.concatenate(places)] = whole.index
         return whole.laid(index.reshape(shape))
 
@@ -379,23 +418,30 @@ class Walk(Evaluator):
             sign = float(atom.extreme)
             result = cones.largest(self.cones, *(arg * sign for arg in args)) * sign
         elif isinstance(atom, atoms.ScalarAtom) and atom.graph is not None:
-            graph, parameters = atom.subdifferential(*args[1:]), args[1:]
-            result = cones.piecewise(self.cones, graph, lambda x: float(atom.value(x, *parameters)), args[0])
-        elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.in_groups:
-            groups = cones.norm(self.cones, atom.ball.kind, args[0].unflatten(-1, (-1, int(args[1]))))
-            if groups is not None:
-                result = groups.sum(-1)
+            u, *parameters = args
+            graph = atom.subdifferential(*parameters)
+            result = cones.piecewise(self.cones, graph, lambda x: float(atom.value(x, *parameters)), u)
         elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None:
-            result = cones.norm(self.cones, atom.ball.kind, args[0])
+            result = self.norm(atom, args)
         if result is None:
             raise NotConic(f"`{node.op}`, which is no conic function")
         return result
 
+    def norm(self, atom: atoms.ArrayAtom, args: list[Any]) -> Affine | None:
+        """The value of a norm, or of a sum of the norms of groups of equal size; or None."""
+        assert atom.ball is not None
+        if not atom.in_groups:
+            return cones.norm(self.cones, atom.ball.kind, args[0])
+        u, size = args[:2]
+        groups = cones.norm(self.cones, atom.ball.kind, u.unflatten(-1, (-1, int(size))))
+        if groups is None:
+            return None
+        return groups.sum(-1)
+
     def bounded(
         self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine
     ) -> tuple[Affine, int]:
-        """New variables above an upper (below a lower) estimate, from which on the function is
-        monotone.
+        """New variables above an upper (below a lower) estimate, from which on the function is monotone.
 
         Also returns the side on which the function's own estimate must then lie.
         """
@@ -403,28 +449,32 @@ class Walk(Evaluator):
         kinds = {kind for kind in (OVER, UNDER, NEITHER) if (entries == kind).any()}
         where = enclosures[k]
         if kinds == {OVER}:
-            way, beyond = "increasing", Interval(where.lo, math.inf)
+            keeps, reverses = "increasing", "decreasing"
+            beyond = Interval(where.lo, math.inf)
         elif kinds == {UNDER}:
-            way, beyond = "decreasing", Interval(-math.inf, where.hi)
+            keeps, reverses = "decreasing", "increasing"
+            beyond = Interval(-math.inf, where.hi)
         else:
             raise NotConic("estimates from above and from below in one value")
-        around = [*enclosures[:k], beyond, *enclosures[k + 1 :]]
-        direction = atom.monotone(*around, argument=k)
-        curvature = atom.curvature(
-            *around, varying=tuple(name not in atom.parameters for name in atom.names(len(around)))
-        )
-        turned = {"increasing": "decreasing", "decreasing": "increasing"}[way]
+        ranges = [*enclosures[:k], beyond, *enclosures[k + 1 :]]
+        varying = tuple(name not in atom.parameters for name in atom.names(len(ranges)))
+        direction = atom.monotone(*ranges, argument=k)
+        curvature = atom.curvature(*ranges, varying=varying)
         sides = {
-            ("convex", way): OVER,
-            ("affine", way): OVER,
-            ("concave", turned): UNDER,
-            ("affine", turned): UNDER,
+            ("convex", keeps): OVER,
+            ("affine", keeps): OVER,
+            ("concave", reverses): UNDER,
+            ("affine", reverses): UNDER,
         }
-        if (curvature, direction) not in sides:
+        side = sides.get((curvature, direction))
+        if side is None:
             raise NotConic("a function that is not monotone, of one that is not affine")
         fresh = self.cones.variable(tuple(array.shape))
-        self.cones.nonneg((fresh - array) if kinds == {OVER} else (array - fresh))
-        return fresh, sides[curvature, direction]
+        if kinds == {OVER}:
+            self.cones.nonneg(fresh - array)
+        else:
+            self.cones.nonneg(array - fresh)
+        return fresh, side
 
     # ----------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
@@ -436,10 +486,12 @@ class Walk(Evaluator):
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
         """The value of a reduction over elements, if these and their cones are few enough."""
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
-        size *= space.total_size if isinstance(space, Listing) else 1
+        if isinstance(space, Listing):
+            size *= space.total_size
         if size > MAX_ENTRIES:
             raise NotConic("more elements than are held at once")
-        kind, options = reductions.of(node), self.options(node)
+        kind = reductions.of(node)
+        options = self.options(node)
         curved = sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
         if ir.variables_of(node.body):
             curved += size * _curved_by(kind, options)
@@ -454,27 +506,31 @@ class Walk(Evaluator):
         if kind.linear or not isinstance(value.data, Affine):
             return collapse(kind, whole, value, options)
         full = whole.full(value)
-        if len(full.shape) > len(whole.full(Named(torch.zeros(()))).shape):
+        scalars = whole.full(Named(torch.zeros(())))
+        if len(full.shape) > len(scalars.shape):
             raise NotConic(f"`{node.kind}` of arrays")
-        return whole.finish(self.reduced(node, kind, full, whole, options).reshape(space.shape))
+        by_cell = self.reduced(node, kind, full, whole, options)
+        return whole.finish(by_cell.reshape(space.shape))
 
     def reduced(
         self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]
     ) -> Affine:
         """The value of a reduction for each cell of the elements."""
         space = whole if isinstance(whole, Product) else whole.space
-        n = whole.count.expand(space.shape).reshape(-1)
-        places, e = cells(whole, torch.zeros(()).expand(tuple(full.shape))).numpy(), full.reshape(-1)
+        counts = whole.count.expand(space.shape).reshape(-1)
+        shape = tuple(full.shape)
+        places = cells(whole, torch.zeros(()).expand(shape)).numpy()
+        terms = full.reshape(-1)
         if kind.cone is not None:
-            if not e.exact and not kind.increasing:
+            if not terms.exact and not kind.increasing:
                 raise NotConic(f"`{node.kind}` of what is not affine")
-            value = kind.cone(self.cones, e, places, n, options)
+            value = kind.cone(self.cones, terms, places, counts, options)
             if value is None:
                 raise NotConic(f"`{node.kind}` at these options")
             return value
         if kind.cap is not None:
-            cap = kind.cap(n, options)
-            return cones.heaviest(self.cones, e * kind.sign, places, cap.expand(n.shape).numpy()) * kind.sign
+            caps = kind.cap(counts, options).expand(counts.shape).numpy()
+            return cones.heaviest(self.cones, terms * kind.sign, places, caps) * kind.sign
         raise NotConic(f"`{node.kind}`, which is no conic function")
 
 
@@ -500,34 +556,36 @@ def _functions(body: ir.Expr) -> Iterator[ir.Apply]:
 @cache
 def _curved(name: str) -> int:
     """The number of such cones for each entry of a function of one number."""
-    atom, tried = atoms.get(name), Cones()
+    atom = atoms.get(name)
+    trial = Cones()
     if isinstance(atom, atoms.ScalarAtom) and atom.cone is not None and len(atom.arguments) == 1:
-        atom.cone(tried, tried.variable(()))
-    return tried.curved
+        atom.cone(trial, trial.variable(()))
+    return trial.curved
 
 
 def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
-    """The number of such cones for each element of a reduction."""
-    tried, few = Cones(), 2
-    if kind.cone is not None:
-        with suppress(NotConic):
-            kind.cone(
-                tried,
-                tried.variable((few,)),
-                np.zeros(few, dtype=np.int64),
-                torch.full((1,), float(few)),
-                options,
-            )
-    return tried.curved // few
+    """The number of such cones for each element of a reduction, from a reduction of two elements."""
+    if kind.cone is None:
+        return 0
+    trial = Cones()
+    few = 2
+    places = np.zeros(few, dtype=np.int64)
+    count = torch.full((1,), float(few))
+    with suppress(NotConic):
+        kind.cone(trial, trial.variable((few,)), places, count, options)
+    return trial.curved // few
 
 
 def _root(atom: atoms.Atom, values: list[Named]) -> float:
     """The p > 1 of a p-th root, else 0."""
-    exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
-    a = float(values[-1].data) if exponent in atom.parameters else exponent
-    if not isinstance(a, float) or not 0 < a < 1:
+    exponent = None
+    if isinstance(atom, atoms.ScalarAtom):
+        exponent = atom.exponent
+    if exponent in atom.parameters:
+        exponent = float(values[-1].data)
+    if not isinstance(exponent, float) or not 0 < exponent < 1:
         return 0.0
-    p = 1 / a
+    p = 1 / exponent
     if abs(p - round(p)) < 1e-12:
         return float(round(p))
     return p
@@ -544,12 +602,16 @@ def _rows(value: Any) -> Affine:
 
 def _same(left: Named, right: Named) -> bool:
     """Whether two arrays are the same functions, entry by entry."""
-    a, b = _rows(left.data), _rows(right.data)
-    if a is b or left.axes != right.axes or a.index.shape != b.index.shape:
-        return a is b
-    (first, const, _), (second, others, _) = a.entries(), b.entries()
-    first, second = level(first, second)
-    return bool((const == others).all()) and (first != second).nnz == 0
+    a = _rows(left.data)
+    b = _rows(right.data)
+    if a is b:
+        return True
+    if left.axes != right.axes or a.index.shape != b.index.shape:
+        return False
+    rows_a, const_a, _ = a.entries()
+    rows_b, const_b, _ = b.entries()
+    rows_a, rows_b = level(rows_a, rows_b)
+    return bool((const_a == const_b).all()) and (rows_a != rows_b).nnz == 0
 
 
 def _entries(array: Any, axes: int, event: int) -> Any:

@@ -25,6 +25,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -140,33 +141,45 @@ def _matrix(y: np.ndarray) -> np.ndarray:
 def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
     """Whether all points whose entries differ from y's by at most ``around`` are in the dual cone."""
     slack = 8 * ROUNDING * np.abs(y).max(initial=0.0)
+    low = y - around
     if kind == "zero":
         return True
     if kind == "nonneg":
-        return bool((y - around >= 0).all())
+        return bool((low >= 0).all())
     if kind == "second_order":
-        norm = float(np.linalg.norm(np.abs(y[1:]) + around[1:])) * (1 + ROUNDING * len(y))
-        return bool(y[0] - around[0] - slack >= norm)
+        return bool(low[0] - slack >= _largest_norm(y[1:], around[1:], len(y)))
     if kind == "semidefinite":
         n = _side(y)
-        off = float(np.linalg.norm(around)) + 4 * n * slack
-        return float(np.linalg.eigvalsh(_matrix(y)).min()) >= off
-    low = y - around
+        least = float(np.linalg.eigvalsh(_matrix(y)).min())
+        return least >= float(np.linalg.norm(around)) + 4 * n * slack
+    if kind == "exponential":
+        return _holds_exponential(y, around)
+    if low[:2].min() < 0:
+        return False
     if kind == "rotated":
-        size = float(np.linalg.norm(np.abs(y[2:]) + around[2:])) * (1 + ROUNDING * len(y))
-        return bool(low[:2].min() >= 0) and 2 * math.sqrt(low[0] * low[1]) * (1 - 4 * ROUNDING) >= size
-    if kind == "power":
-        if low[:2].min() < 0:
-            return False
-        return _power(low[0], low[1], power) * (1 - 16 * ROUNDING) >= abs(y[2]) + around[2]
-    u, v, w = y
-    if u == around[0] == 0:
+        largest = 2 * math.sqrt(low[0] * low[1]) * (1 - 4 * ROUNDING)
+        return largest >= _largest_norm(y[2:], around[2:], len(y))
+    largest = _power(low[0], low[1], power) * (1 - 16 * ROUNDING)
+    return largest >= abs(y[2]) + around[2]
+
+
+def _largest_norm(u: np.ndarray, around: np.ndarray, entries: int) -> float:
+    """An upper bound of the norms of all vectors near u; ``entries`` bounds the roundings."""
+    return float(np.linalg.norm(np.abs(u) + around)) * (1 + ROUNDING * entries)
+
+
+def _holds_exponential(y: np.ndarray, around: np.ndarray) -> bool:
+    """Whether all points near y are in the dual of the exponential cone."""
+    u, v, _ = y
+    du, dv, _ = around
+    low = y - around
+    if u == du == 0:
         return bool(low[1] >= 0 and low[2] >= 0)
-    if u + around[0] >= 0:
+    if u + du >= 0:
         return False
     # The least w is convex in u and decreases in v, so it is largest at a corner.
-    corners = [_exponential(end, v - around[1]) for end in (u - around[0], u + around[0])]
-    return bool(max(corners) * (1 + 32 * ROUNDING) <= low[2])
+    least_w = max(_exponential(u - du, v - dv), _exponential(u + du, v - dv))
+    return bool(least_w * (1 + 32 * ROUNDING) <= low[2])
 
 
 # --------------------------------------------------------------------------------------- infeasible
@@ -183,31 +196,32 @@ def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarr
     value = _value(program.b, y)
     if value <= 0:
         return None
-    A = program.A.tocsr()
     rows = np.flatnonzero(y)
+    A = program.A.tocsr()[rows]
     low, high = _bounds(program)
-    if _bounded(A[rows], y[rows], low, high, value):
+    if _bounded(A, y[rows], low, high, value):
         return Conflict(y, math.inf)
-    columns = np.unique(A[rows].indices)
+    columns = np.unique(A.indices)
     far = np.maximum(np.abs(low), np.abs(high))[columns]
+    corrected = None
     if max(len(rows), len(columns)) <= MAX_FACTORED:
-        M = A[rows][:, columns].toarray().T
+        M = A[:, columns].toarray().T
         corrected = _corrected(program, y, rows, M, own[columns])
-        if corrected is not None:
-            y, left, value = corrected
-            if not len(left):
-                return Conflict(y, math.inf)
-            exact = _exact(program, y, rows)
-            if exact is not None:
-                return Conflict(exact, math.inf)
-            missed = np.zeros(len(columns))
-            missed[left[:, 0].astype(int)] = left[:, 1]
-            return _within(y, missed, columns, far, value, own, units)
+    if corrected is not None:
+        y, left, value = corrected
+        if not len(left):
+            return Conflict(y, math.inf)
+    if max(len(rows), len(columns)) <= MAX_FACTORED:
         exact = _exact(program, y, rows)
         if exact is not None:
             return Conflict(exact, math.inf)
-    r, error = _missed(A[rows], y[rows])
-    return _within(y, (np.abs(r) + error)[columns], columns, far, value, own, units)
+    if corrected is not None:
+        missed = np.zeros(len(columns))
+        missed[left[:, 0].astype(int)] = left[:, 1]
+    else:
+        r, error = _missed(A, y[rows])
+        missed = (np.abs(r) + error)[columns]
+    return _within(y, missed, columns, far, value, own, units)
 
 
 def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
@@ -229,43 +243,57 @@ def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
 def _value(b: np.ndarray, y: np.ndarray) -> float:
     """-b.y, reduced by the largest rounding error."""
     products = b * y
-    return -math.fsum(products) - ROUNDINGS * ROUNDING * float(np.abs(products).sum())
+    error = ROUNDINGS * ROUNDING * float(np.abs(products).sum())
+    return -math.fsum(products) - error
 
 
 def _missed(A: sparse.csr_matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The residual A'y and a bound of its rounding error."""
     longest = float(np.bincount(A.indices).max(initial=0))
-    return A.T @ y, (longest + ROUNDINGS) * ROUNDING * (abs(A).T @ np.abs(y))
+    sizes = abs(A).T @ np.abs(y)
+    return A.T @ y, (longest + ROUNDINGS) * ROUNDING * sizes
 
 
 def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of the columns, from rows with one entry and from bounded norms of single columns."""
     A = program.A.tocsr()
     n = A.shape[1]
-    low, high = np.full(n, -math.inf), np.full(n, math.inf)
+    low = np.full(n, -math.inf)
+    high = np.full(n, math.inf)
     counts = np.diff(A.indptr)
-    kinds = np.empty(len(counts), dtype=object)
-    for kind, rows, _ in blocks(program):
-        kinds[rows] = kind
-    at = np.flatnonzero((counts == 1) & np.isin(kinds, ("nonneg", "zero")))
-    columns, entries = A.indices[A.indptr[at]], A.data[A.indptr[at]]
-    some = entries != 0
-    at, columns, entries = at[some], columns[some], entries[some]
-    ends = program.b[at] / entries
-    ends += np.where(entries > 0, 1.0, -1.0) * 4 * ROUNDING * np.abs(ends)
-    equal = kinds[at] == "zero"
-    above, below = (entries > 0) | equal, (entries < 0) | equal
-    np.minimum.at(high, columns[above], (ends + 8 * ROUNDING * np.abs(ends))[above])
-    np.maximum.at(low, columns[below], (ends - 8 * ROUNDING * np.abs(ends))[below])
+    kinds = _kind_of_rows(program)
+    single = np.flatnonzero((counts == 1) & np.isin(kinds, ("nonneg", "zero")))
+    single = single[A.data[A.indptr[single]] != 0]
+    columns = A.indices[A.indptr[single]]
+    entries = A.data[A.indptr[single]]
+    ends = program.b[single] / entries
+    outwards = np.where(entries > 0, 1.0, -1.0)
+    ends += outwards * 4 * ROUNDING * np.abs(ends)
+    error = 8 * ROUNDING * np.abs(ends)
+    equal = kinds[single] == "zero"
+    above = (entries > 0) | equal
+    below = (entries < 0) | equal
+    np.minimum.at(high, columns[above], (ends + error)[above])
+    np.maximum.at(low, columns[below], (ends - error)[below])
     for kind, rows, _ in blocks(program):
         if kind == "second_order" and counts[rows.start] == 0:
             radius = program.b[rows.start]
             for k in range(rows.start + 1, rows.stop):
-                if counts[k] == 1 and A.data[A.indptr[k]] != 0:
-                    column, entry = A.indices[A.indptr[k]], A.data[A.indptr[k]]
+                entry = A.data[A.indptr[k]] if counts[k] == 1 else 0.0
+                if entry != 0:
+                    column = A.indices[A.indptr[k]]
                     far = (radius + abs(program.b[k])) / abs(entry) * (1 + 8 * ROUNDING)
-                    high[column], low[column] = min(high[column], far), max(low[column], -far)
+                    high[column] = min(high[column], far)
+                    low[column] = max(low[column], -far)
     return low, high
+
+
+def _kind_of_rows(program: Assembled) -> np.ndarray:
+    """The kind of the cone that each row is in."""
+    kinds = np.empty(len(program.b), dtype=object)
+    for kind, rows, _ in blocks(program):
+        kinds[rows] = kind
+    return kinds
 
 
 def _bounded(A: sparse.csr_matrix, y: np.ndarray, low: np.ndarray, high: np.ndarray, value: float) -> bool:
@@ -277,10 +305,15 @@ def _bounded(A: sparse.csr_matrix, y: np.ndarray, low: np.ndarray, high: np.ndar
 
 def _lost(r: np.ndarray, error: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The largest -r_j z_j for each column, with r known up to its error."""
+    corners = []
     with np.errstate(invalid="ignore"):
-        corners = [-slope * end for slope in (r - error, r + error) for end in (low, high)]
-    most = np.max([np.where(np.isnan(corner), 0.0, corner) for corner in corners], axis=0)
-    return np.where((r == 0) & (error == 0), 0.0, np.maximum(most, 0.0)) * (1 + 8 * ROUNDING)
+        for slope in (r - error, r + error):
+            for end in (low, high):
+                product = -slope * end
+                corners.append(np.where(np.isnan(product), 0.0, product))
+    largest = np.maximum(np.max(corners, axis=0), 0.0)
+    is_zero = (r == 0) & (error == 0)
+    return np.where(is_zero, 0.0, largest) * (1 + 8 * ROUNDING)
 
 
 def _within(
@@ -322,24 +355,23 @@ def _corrected(
     some = np.arange(len(M))
     nearby = _nearby(M, weights)
     if nearby is None and max(M.shape) <= MAX_RANKED:
-        # Equations of columns that are not the model's variables are made exact first.
-        order = np.where(own, 1.0, 1e3)[:, None]
-        _, upper, pivots = linalg.qr((M * weights * order).T, mode="economic", pivoting=True)
-        sizes = np.abs(np.diag(upper))
-        some = np.sort(pivots[: int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())])
+        some = _independent(M * weights, own)
         nearby = _nearby(M[some], weights)
     if nearby is None:
         return None
-    B, z = M[some], y[rows].copy()
+    B = M[some]
+    z = y[rows].copy()
     for _ in range(CORRECTIONS):
         z -= nearby.step(B @ z)
     y = y.copy()
     y[rows] = z
-    around = nearby.around(np.abs(B @ z) + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(B) @ np.abs(z)))
-    whole = np.zeros_like(y)
-    whole[rows] = around
+    relative_error = (len(rows) + ROUNDINGS) * ROUNDING
+    residual = np.abs(B @ z) + relative_error * (np.abs(B) @ np.abs(z))
+    around = nearby.around(residual)
+    around_of_row = np.zeros_like(y)
+    around_of_row[rows] = around
     for kind, part, power in blocks(program):
-        if y[part].any() and not _held(kind, y[part], whole[part], power):
+        if y[part].any() and not _held(kind, y[part], around_of_row[part], power):
             return None
     value = _value(program.b, y) - float(np.abs(program.b[rows]) @ around) * (1 + 1e-6)
     if value <= 0:
@@ -347,9 +379,19 @@ def _corrected(
     rest = np.setdiff1d(np.arange(len(M)), some)
     if not len(rest):
         return y, np.zeros((0, 2)), value
-    rounding = (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z))
-    missed = np.abs(M[rest] @ z) + rounding + np.abs(M[rest]) @ around
+    others = M[rest]
+    rounding = relative_error * (np.abs(others) @ np.abs(z))
+    missed = np.abs(others @ z) + rounding + np.abs(others) @ around
     return y, np.stack([rest, missed], axis=1), value
+
+
+def _independent(M: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """The numbers of independent rows, in order; those that are not ``own`` are chosen first."""
+    order = np.where(own, 1.0, 1e3)[:, None]
+    _, upper, pivots = linalg.qr((M * order).T, mode="economic", pivoting=True)
+    sizes = np.abs(np.diag(upper))
+    rank = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
+    return np.sort(pivots[:rank])
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,11 +413,13 @@ class _Nearby:
 
     def step(self, r: np.ndarray) -> np.ndarray:
         """An approximation of the e with B e = r."""
-        return self.weights * (self.S.T @ linalg.cho_solve(self.factor, r / self.norms))
+        solution = linalg.cho_solve(self.factor, r / self.norms)
+        return self.weights * (self.S.T @ solution)
 
     def around(self, r: np.ndarray) -> np.ndarray:
         """Bounds of the entries of an e with B e = r, for every right side of at most these sizes."""
-        return self.weights * (float(np.linalg.norm(r / self.norms)) / self.least * (1 + 1e-6))
+        size = float(np.linalg.norm(r / self.norms))
+        return self.weights * (size / self.least * (1 + 1e-6))
 
 
 def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
@@ -393,12 +437,14 @@ def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
     G = S @ S.T
     rounding = 4 * n * (n + k + 8 * ROUNDINGS) * ROUNDING
     for level in LEVELS:
-        if level > 2 * rounding:
-            try:
-                linalg.cholesky(G - level * np.eye(n), lower=True, check_finite=False)
-                return _Nearby(S, weights, norms, linalg.cho_factor(G), math.sqrt(level - rounding))
-            except linalg.LinAlgError:
-                continue
+        if level <= 2 * rounding:
+            continue
+        try:
+            linalg.cholesky(G - level * np.eye(n), lower=True, check_finite=False)
+            factor = linalg.cho_factor(G)
+        except linalg.LinAlgError:
+            continue
+        return _Nearby(S, weights, norms, factor, math.sqrt(level - rounding))
     return None
 
 
@@ -417,40 +463,40 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
         part = y[rows]
         if kind == "nonneg":
             margins[rows] = np.maximum(part, 0.0)
-        elif kind == "second_order":
-            margins[rows] = part[0] - np.linalg.norm(part[1:])
-        elif kind == "semidefinite":
-            if part.any():
-                margins[rows] = np.linalg.eigvalsh(_matrix(part)).min()
-            else:
-                margins[rows] = 0.0
-        elif kind == "rotated":
-            largest = 2 * math.sqrt(max(part[0] * part[1], 0.0))
-            margins[rows] = min(part[0], part[1], largest - np.linalg.norm(part[2:]))
-        elif kind == "power":
-            margins[rows] = min(part[0], part[1], _power(part[0], part[1], power) - abs(part[2]))
-        elif kind == "exponential":
-            u, v, w = part
-            if u < 0:
-                margins[rows] = min(-u, w - _exponential(u, v))
-            else:
-                margins[rows] = 0.0
+        elif kind != "zero":
+            margins[rows] = _margin(kind, part, power)
     return np.maximum(np.nan_to_num(margins), 0.0)
+
+
+def _margin(kind: str, y: np.ndarray, power: float) -> float:
+    """Approximately how far every entry of one vector may move within the dual of a curved cone."""
+    if kind == "second_order":
+        return y[0] - np.linalg.norm(y[1:])
+    if kind == "semidefinite":
+        return np.linalg.eigvalsh(_matrix(y)).min() if y.any() else 0.0
+    if kind == "rotated":
+        largest = 2 * math.sqrt(max(y[0] * y[1], 0.0))
+        return min(y[0], y[1], largest - np.linalg.norm(y[2:]))
+    if kind == "power":
+        return min(y[0], y[1], _power(y[0], y[1], power) - abs(y[2]))
+    assert kind == "exponential", kind
+    u, v, w = y
+    if u >= 0:
+        return 0.0
+    return min(-u, w - _exponential(u, v))
 
 
 # -------------------------------------------------------------------------------------------- exact
 def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
     """A ray of half-lines and equations alone that satisfies A'y = 0 exactly, or None."""
-    kinds = np.empty(len(y), dtype=object)
-    for kind, part, _ in blocks(program):
-        kinds[part] = kind
-    if not np.isin(kinds[rows], ("zero", "nonneg")).all():
+    kinds = _kind_of_rows(program)[rows]
+    if not np.isin(kinds, ("zero", "nonneg")).all():
         return None
-    free = kinds[rows] == "zero"
+    free = kinds == "zero"
     A = program.A.tocsr()[rows]
     b = [Fraction(float(v)) for v in program.b[rows]]
     for values in (*_fractions(y[rows]), *_eliminated(A, y[rows], free, program.b[rows])):
-        in_cone = all(v >= 0 or both for v, both in zip(values, free, strict=True))
+        in_cone = all(v >= 0 or either for v, either in zip(values, free, strict=True))
         if in_cone and _meets(A, values, b):
             ray = np.zeros_like(y)
             ray[rows] = [float(v) for v in values]
@@ -472,37 +518,33 @@ def _meets(A: sparse.csr_matrix, y: list[Fraction], b: list[Fraction]) -> bool:
     """Whether A'y = 0 and b.y < 0 hold exactly."""
     sums: dict[int, Fraction] = {}
     for row, value in enumerate(y):
-        if value:
-            for k in range(A.indptr[row], A.indptr[row + 1]):
-                column = int(A.indices[k])
-                sums[column] = sums.get(column, Fraction(0)) + Fraction(float(A.data[k])) * value
-    return not any(sums.values()) and sum((v * w for v, w in zip(b, y, strict=True)), Fraction(0)) < 0
+        if not value:
+            continue
+        for k in range(A.indptr[row], A.indptr[row + 1]):
+            column = int(A.indices[k])
+            product = Fraction(float(A.data[k])) * value
+            sums[column] = sums.get(column, Fraction(0)) + product
+    if any(sums.values()):
+        return False
+    return sum((v * w for v, w in zip(b, y, strict=True)), Fraction(0)) < 0
 
 
 def _eliminated(
     A: sparse.csr_matrix, y: np.ndarray, free: np.ndarray, b: np.ndarray
 ) -> Iterator[list[Fraction]]:
     """A vertex of the set of rays, which has few rows, by exact elimination, with either sign."""
-    from scipy.optimize import linprog
-
     if len(y) > 20 * MAX_ELIMINATED:
         return
-    matrix, columns = A.toarray().T, np.unique(A.indices)
-    limits = [(None, None) if both else (0, None) for both in free]
-    with np.errstate(all="ignore"):
-        vertex = linprog(
-            np.where(free, 0.0, 1.0),
-            A_eq=np.vstack([matrix[columns], b]),
-            b_eq=np.append(np.zeros(len(columns)), -1.0),
-            bounds=limits,
-            method="highs-ds",
-        )
-    if vertex.x is None:
+    columns = np.unique(A.indices)
+    equations = A.toarray().T[columns]
+    vertex = _vertex(equations, free, b)
+    if vertex is None:
         return
-    kept = np.flatnonzero(np.abs(vertex.x) > TINY * np.abs(vertex.x).max(initial=0.0))
+    sizes = np.abs(vertex)
+    kept = np.flatnonzero(sizes > TINY * sizes.max(initial=0.0))
     if not 0 < len(kept) <= MAX_ELIMINATED:
         return
-    ray = _kernel([[Fraction(float(matrix[c, k])) for k in kept] for c in columns])
+    ray = _kernel([[Fraction(float(equation[k])) for k in kept] for equation in equations])
     if ray is None:
         return
     for sign in (1, -1):
@@ -512,11 +554,28 @@ def _eliminated(
         yield values
 
 
+def _vertex(equations: np.ndarray, free: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """A vertex of the rays y with b.y = -1 that satisfy the equations, by the simplex method, or None."""
+    from scipy.optimize import linprog
+
+    limits = [(None, None) if either else (0, None) for either in free]
+    with np.errstate(all="ignore"):
+        solution = linprog(
+            np.where(free, 0.0, 1.0),
+            A_eq=np.vstack([equations, b]),
+            b_eq=np.append(np.zeros(len(equations)), -1.0),
+            bounds=limits,
+            method="highs-ds",
+        )
+    return solution.x
+
+
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """The one solution, up to its length, of these homogeneous equations, or None if it is not
-    unique."""
-    n, pivots, done = len(rows[0]), list[int](), 0
+    """The one solution, up to its length, of these homogeneous equations; None if it is not unique."""
+    n = len(rows[0])
+    pivots: list[int] = []
     for column in range(n):
+        done = len(pivots)
         pivot = next((k for k in range(done, len(rows)) if rows[k][column]), None)
         if pivot is None:
             continue
@@ -528,7 +587,6 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
             if k != done and factor:
                 rows[k] = [v - factor * w for v, w in zip(rows[k], rows[done], strict=True)]
         pivots.append(column)
-        done += 1
     if len(pivots) != n - 1:
         return None
     (free,) = set(range(n)) - set(pivots)
@@ -547,95 +605,101 @@ def falls(program: Assembled, d: np.ndarray) -> bool:
     if not 0 < size < math.inf or not np.isfinite(d).all():
         return False
     d = np.where(np.abs(d) > TINY * size, d / size, 0.0)
-    A, P = program.A.tocsr(), sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
+    A = program.A.tocsr()
     s = -(A @ d)
     s[np.abs(s) <= TINY * (abs(A) @ np.abs(d))] = 0.0
-    equations, conditions = _recession(program, A, s)
-    if equations is None:
+    recession = _recession(program, A, s)
+    if recession is None:
         return False
-    return _falls_nearby(program, A, P, d, equations, conditions) or _falls_exactly(
-        program, A, P, d, equations, conditions
-    )
+    return _falls_nearby(program, d, recession) or _falls_exactly(program, d, recession)
 
 
-def _recession(
-    program: Assembled, A: sparse.csr_matrix, s: np.ndarray
-) -> tuple[np.ndarray | None, list[tuple[str, slice, float]]]:
-    """Rows that must stay 0, and cones in whose interior the others must stay, for -A d near s, or
-    None.
+class _Recession(NamedTuple):
+    """The conditions on a direction d of recession.
 
-    None means that s is on the boundary of a curved cone.
+    equations   the rows of A and P, in which d must give 0
+    conditions  kind, rows and exponent of the cones in whose interior -A d must stay
     """
-    equations, conditions = list[int](), list[tuple[str, slice, float]]()
+
+    equations: sparse.csr_matrix
+    conditions: list[tuple[str, slice, float]]
+
+
+def _recession(program: Assembled, A: sparse.csr_matrix, s: np.ndarray) -> _Recession | None:
+    """The conditions on directions with -A d near s; None if s is on the boundary of a curved cone."""
+    zero_rows: list[int] = []
+    conditions: list[tuple[str, slice, float]] = []
     empty = np.diff(A.indptr) == 0
 
     def half_line(row: int) -> None:
         """State that a row's ray is at least 0, or 0."""
         if s[row] == 0:
-            equations.append(row)
+            zero_rows.append(row)
         else:
             conditions.append(("nonneg", slice(row, row + 1), 1.0))
 
     for kind, rows, power in blocks(program):
-        places = range(rows.start, rows.stop)
+        first = rows.start
+        places = range(first, rows.stop)
         if kind == "zero" or not s[rows].any():
-            equations += places
+            zero_rows += places
         elif kind == "nonneg":
             for row in places:
                 half_line(row)
-        elif kind == "exponential" and empty[rows.start + 1]:  # (x, 0, z) with x <= 0 <= z
-            if s[rows.start]:
-                conditions.append(("nonpos", slice(rows.start, rows.start + 1), 1.0))
+        elif kind == "exponential" and empty[first + 1]:  # (x, 0, z) with x <= 0 <= z
+            if s[first]:
+                conditions.append(("nonpos", slice(first, first + 1), 1.0))
             else:
-                equations.append(rows.start)
-            half_line(rows.start + 2)
-        elif kind in ("rotated", "power") and (empty[rows.start] or empty[rows.start + 1]):  # t, y >= 0 = u
-            half_line(rows.start)
-            half_line(rows.start + 1)
-            equations += places[2:]
+                zero_rows.append(first)
+            half_line(first + 2)
+        elif kind in ("rotated", "power") and (empty[first] or empty[first + 1]):  # t, y >= 0 = u
+            half_line(first)
+            half_line(first + 1)
+            zero_rows += places[2:]
         elif _inside(kind, s[rows], power):
             conditions.append((kind, rows, power))
         else:
-            return None, []
-    return np.array([row for row in equations if not empty[row]], dtype=int), conditions
+            return None
+    with_entries = np.array([row for row in zero_rows if not empty[row]], dtype=int)
+    P = sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
+    return _Recession(sparse.vstack([A[with_entries], P], format="csr"), conditions)
 
 
 def _inside(kind: str, s: np.ndarray, power: float) -> bool:
-    return _holds(kind, s, 1e-6 * np.abs(s).max() * np.ones_like(s), power)
+    """Whether s is in the interior of a cone, away from its boundary."""
+    distance = 1e-6 * np.abs(s).max() * np.ones_like(s)
+    return _holds(kind, s, distance, power)
 
 
 def _holds(kind: str, s: np.ndarray, around: np.ndarray, power: float) -> bool:
-    """Whether all points whose entries differ from those of s by at most ``around`` are in the
-    cone."""
+    """Whether all points whose entries differ from those of s by at most ``around`` are in the cone."""
     if kind == "nonpos":
         return bool((s + around <= 0).all())
     if kind == "exponential":  # (x, y, z) is in it where (-y, -x, e z) is in its dual
         x, y, z = s
-        turned, near = np.array([-y, -x, math.e * z]), np.array([around[1], around[0], 3 * around[2]])
-        return y > around[1] and _holds_dual(kind, turned, near, power)
+        dx, dy, dz = around
+        turned = np.array([-y, -x, math.e * z])
+        near = np.array([dy, dx, 3 * dz])
+        return y > dy and _holds_dual(kind, turned, near, power)
     if kind == "rotated":
-        return _holds_dual(kind, s * np.array([1, 1, *[2.0] * (len(s) - 2)]), 2 * around, power)
+        scale = np.array([1, 1, *[2.0] * (len(s) - 2)])
+        return _holds_dual(kind, s * scale, 2 * around, power)
     if kind == "power":
         scale = np.array([power, 1 - power, 1.0])
         return _holds_dual(kind, s * scale, around * scale, power)
     return _holds_dual(kind, s, around, power)
 
 
-def _falls_nearby(
-    program: Assembled,
-    A: sparse.csr_matrix,
-    P: sparse.csr_matrix,
-    d: np.ndarray,
-    equations: np.ndarray,
-    conditions: list[tuple[str, slice, float]],
-) -> bool:
+def _falls_nearby(program: Assembled, d: np.ndarray, recession: _Recession) -> bool:
     """Whether the equations for d are independent, so that an exact direction is close."""
+    A = program.A.tocsr()
     some = np.flatnonzero(d)
-    held = sparse.vstack([A[equations], P], format="csr")[:, some]
-    held = held[np.flatnonzero(np.diff(held.indptr))]
-    if max(held.shape) > MAX_FACTORED:
+    equations = recession.equations[:, some]
+    equations = equations[np.flatnonzero(np.diff(equations.indptr))]
+    if max(equations.shape) > MAX_FACTORED:
         return False
-    M, z = held.toarray(), d[some].copy()
+    M = equations.toarray()
+    z = d[some].copy()
     around = np.zeros(len(some))
     if len(M):
         nearby = _nearby(M, np.abs(z))
@@ -643,38 +707,38 @@ def _falls_nearby(
             return False
         for _ in range(CORRECTIONS):
             z -= nearby.step(M @ z)
-        around = nearby.around(np.abs(M @ z) + (len(some) + ROUNDINGS) * ROUNDING * (np.abs(M) @ np.abs(z)))
-    near, whole = np.zeros_like(d), np.zeros_like(d)
-    near[some], whole[some] = z, around
-    s, size = -(A @ near), abs(A) @ np.abs(near)
-    moved = abs(A) @ whole + (float(np.diff(A.indptr).max(initial=0)) + ROUNDINGS) * ROUNDING * size
-    slope = math.fsum(program.q * near) + float(
-        np.abs(program.q) @ (whole + ROUNDINGS * ROUNDING * np.abs(near))
-    )
-    return slope < 0 and all(_holds(kind, s[rows], moved[rows], power) for kind, rows, power in conditions)
-
-
-def _falls_exactly(
-    program: Assembled,
-    A: sparse.csr_matrix,
-    P: sparse.csr_matrix,
-    d: np.ndarray,
-    equations: np.ndarray,
-    conditions: list[tuple[str, slice, float]],
-) -> bool:
-    """Whether small fractions near d satisfy all equations and inequalities exactly."""
-    some = np.flatnonzero(d)
-    if any(kind not in ("nonneg", "nonpos") for kind, *_ in conditions) or not len(some):
+        rounding = (len(some) + ROUNDINGS) * ROUNDING * (np.abs(M) @ np.abs(z))
+        around = nearby.around(np.abs(M @ z) + rounding)
+    near = np.zeros_like(d)
+    near[some] = z
+    error = np.zeros_like(d)
+    error[some] = around
+    longest = float(np.diff(A.indptr).max(initial=0))
+    s = -(A @ near)
+    moved = abs(A) @ error + (longest + ROUNDINGS) * ROUNDING * (abs(A) @ np.abs(near))
+    error_of_cost = error + ROUNDINGS * ROUNDING * np.abs(near)
+    slope = math.fsum(program.q * near) + float(np.abs(program.q) @ error_of_cost)
+    if not slope < 0:
         return False
-    held = sparse.vstack([A[equations], P], format="csr")
+    return all(_holds(kind, s[rows], moved[rows], power) for kind, rows, power in recession.conditions)
+
+
+def _falls_exactly(program: Assembled, d: np.ndarray, recession: _Recession) -> bool:
+    """Whether small fractions near d satisfy all equations and inequalities exactly."""
+    A = program.A.tocsr()
+    equations, conditions = recession
+    some = np.flatnonzero(d)
+    signs = {"nonneg": -1, "nonpos": 1}
+    if any(kind not in signs for kind, *_ in conditions) or not len(some):
+        return False
     for values in _fractions(d[some]):
         direction = dict(zip(some.tolist(), values, strict=True))
-        if any(_along(held, row, direction) for row in range(held.shape[0])):
+        if any(_along(equations, row, direction) for row in range(equations.shape[0])):
             continue
-        signs = {"nonneg": -1, "nonpos": 1}
         if any(signs[kind] * _along(A, rows.start, direction) < 0 for kind, rows, _ in conditions):
             continue
-        if sum((Fraction(float(program.q[k])) * v for k, v in direction.items()), Fraction(0)) < 0:
+        change = sum((Fraction(float(program.q[k])) * v for k, v in direction.items()), Fraction(0))
+        if change < 0:
             return True
     return False
 

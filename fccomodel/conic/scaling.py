@@ -29,6 +29,8 @@ from fccomodel.conic.cones import Assembled
 ITERATIONS = 100
 #: Damping of the least squares; it keeps factors near 1 if no number of the program determines them.
 DAMPING = 1e-3
+#: Relative accuracy of the least squares; the factors are rounded to powers of 2 afterwards.
+LSQR_TOLERANCE = 1e-4
 #: The largest exponent of a factor, as a power of 2.
 MAX_POWER = 300.0
 #: Numbers above this, or below its inverse, are far from 1.
@@ -88,9 +90,10 @@ def odd(program: Assembled) -> bool:
     """Whether some numbers are far from 1: entries and right sides, or all costs."""
     numbers = np.abs(np.concatenate([program.A.data, program.b]))
     numbers = numbers[numbers != 0]
-    largest_cost = np.abs(np.concatenate([program.P.data, program.q])).max(initial=0.0)
     if (numbers > FAR).any() or (numbers < 1 / FAR).any():
         return True
+    costs = np.abs(np.concatenate([program.P.data, program.q]))
+    largest_cost = costs.max(initial=0.0)
     return bool(largest_cost > FAR or 0 < largest_cost < 1 / FAR)
 
 
@@ -103,58 +106,113 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
     A = sparse.csr_matrix(shift @ program.A)
     P = sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
     program = replace(program, b=shift @ program.b)
-    columns, rows, side, cost = _balanced(program, A, P)
-    size = float(np.exp2(-side))
-    unit = float(np.exp2(cost + side))
-    factors = np.exp2(columns)
-    turn = _turn(program, rows)
-    whole = sparse.csr_matrix(turn @ shift)
-    form = sparse.diags_array(factors) @ P @ sparse.diags_array(factors)
+    exponents = _balanced(program, A, P)
+    size = float(np.exp2(-exponents.side))
+    unit = float(np.exp2(exponents.cost + exponents.side))
+    factors = np.exp2(exponents.columns)
+    of_columns = sparse.diags_array(factors)
+    turn = _turn(program, exponents.rows)
+    form = of_columns @ P @ of_columns
     balanced = replace(
         program,
         P=sparse.triu(form * (unit * size**2), format="csc"),
         q=factors * program.q * (unit * size),
-        A=sparse.csc_matrix(turn @ A @ sparse.diags_array(factors)),
+        A=sparse.csc_matrix(turn @ A @ of_columns),
         b=(turn @ program.b) / size,
         constant=0.0,
     )
-    return Scaled(program=balanced, columns=factors, turn=whole, size=size, unit=unit)
+    return Scaled(
+        program=balanced,
+        columns=factors,
+        turn=sparse.csr_matrix(turn @ shift),
+        size=size,
+        unit=unit,
+    )
 
 
-def _balanced(
-    program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix
-) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """The exponents of the factors of columns, rows, right sides and costs, as powers of 2.
+class Exponents(NamedTuple):
+    """The factors of a program as powers of 2: the exponents.
 
-    They minimise the sum of the squared logarithms of all numbers.
+    columns  of the columns
+    rows     of the rows
+    side     of all right sides
+    cost     of all costs
     """
+
+    columns: np.ndarray
+    rows: np.ndarray
+    side: float
+    cost: float
+
+
+class Numbers(NamedTuple):
+    """Numbers of a program, and the exponents that their factors are made of.
+
+    values   the numbers
+    rows     the matrix that selects the exponents of rows, None if these do not matter
+    columns  the matrix that selects the exponents of columns, None if these do not matter
+    side     how often the exponent of the right sides counts
+    cost     how often the exponent of the costs counts
+    weight   the weight of the numbers among the squares
+    """
+
+    values: np.ndarray
+    rows: sparse.csr_matrix | None
+    columns: sparse.csr_matrix | None
+    side: float
+    cost: float
+    weight: float = 1.0
+
+    def equations(self, rows: int, columns: int) -> tuple[sparse.csr_matrix, np.ndarray]:
+        """The equations by which the numbers times their factors are 1, in powers of 2."""
+        count = len(self.values)
+        of_rows = self.rows
+        if of_rows is None:
+            of_rows = sparse.csr_matrix((count, rows))
+        of_columns = self.columns
+        if of_columns is None:
+            of_columns = sparse.csr_matrix((count, columns))
+        of_all = sparse.csr_matrix(np.tile([self.side, self.cost], (count, 1)))
+        matrix = sparse.hstack([of_rows, of_columns, of_all])
+        return matrix * self.weight, -np.log2(np.abs(self.values)) * self.weight
+
+
+def _balanced(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix) -> Exponents:
+    """The exponents of the factors, which minimise the sum of the squared logarithms of all numbers."""
     m, n = A.shape
     shared = _shared(program)
     k = shared.shape[1]
-    entries, form = A.tocoo(), P.tocoo()
-    b, q = np.flatnonzero(program.b), np.flatnonzero(program.q)
+    entries = A.tocoo()
+    form = P.tocoo()
+    b = np.flatnonzero(program.b)
+    q = np.flatnonzero(program.q)
+    of_form = _picked(form.row, n) + _picked(form.col, n)
     groups = [
-        (entries.data, shared[entries.row], _picked(entries.col, n), 0.0, 0.0, 1.0),
-        (program.b[b], shared[b], None, 1.0, 0.0, _weight(entries.nnz, len(b))),
-        (program.q[q], None, _picked(q, n), 0.0, 1.0, _weight(entries.nnz, len(q))),
-        (form.data, None, _picked(form.row, n) + _picked(form.col, n), -1.0, 1.0, 1.0),
+        Numbers(entries.data, shared[entries.row], _picked(entries.col, n), side=0.0, cost=0.0),
+        Numbers(program.b[b], shared[b], None, side=1.0, cost=0.0, weight=_weight(entries.nnz, len(b))),
+        Numbers(program.q[q], None, _picked(q, n), side=0.0, cost=1.0, weight=_weight(entries.nnz, len(q))),
+        Numbers(form.data, None, of_form, side=-1.0, cost=1.0),
     ]
-    matrices, logarithms = [], []
-    for numbers, rows, columns, side, cost, weight in groups:
-        count = len(numbers)
-        if rows is None:
-            rows = sparse.csr_matrix((count, k))
-        if columns is None:
-            columns = sparse.csr_matrix((count, n))
-        both = sparse.csr_matrix(np.tile([side, cost], (count, 1)))
-        matrices.append(sparse.hstack([rows, columns, both]) * weight)
-        logarithms.append(-np.log2(np.abs(numbers)) * weight)
-    matrix, right = sparse.vstack(matrices, format="csr"), np.concatenate(logarithms)
-    powers = splinalg.lsqr(matrix, right, damp=DAMPING, atol=1e-4, btol=1e-4, iter_lim=ITERATIONS)[0]
-    powers = np.clip(powers, -MAX_POWER, MAX_POWER)
+    matrices = []
+    right_sides = []
+    for numbers in groups:
+        matrix, right = numbers.equations(k, n)
+        matrices.append(matrix)
+        right_sides.append(right)
+    whole = sparse.vstack(matrices, format="csr")
+    solution, *_ = splinalg.lsqr(
+        whole,
+        np.concatenate(right_sides),
+        damp=DAMPING,
+        atol=LSQR_TOLERANCE,
+        btol=LSQR_TOLERANCE,
+        iter_lim=ITERATIONS,
+    )
+    powers = np.clip(solution, -MAX_POWER, MAX_POWER)
+    # Exponents of free factors are even, so that sqrt(ab) is a power of 2 too.
     rows = shared @ np.round(powers[:k] / 2) * 2
     side, cost = np.round(powers[k + n :])
-    return np.round(powers[k : k + n]), rows, float(side), float(cost)
+    return Exponents(np.round(powers[k : k + n]), rows, float(side), float(cost))
 
 
 def _weight(all_numbers: int, some: int) -> float:
@@ -165,7 +223,8 @@ def _weight(all_numbers: int, some: int) -> float:
 def _picked(places: np.ndarray, count: int) -> sparse.csr_matrix:
     """The matrix that selects the entries at some places of a vector."""
     rows = np.arange(len(places))
-    return sparse.csr_matrix((np.ones(len(places)), (rows, places)), shape=(len(places), count))
+    ones = np.ones(len(places))
+    return sparse.csr_matrix((ones, (rows, places)), shape=(len(places), count))
 
 
 def _shared(program: Assembled) -> sparse.csr_matrix:
@@ -176,26 +235,31 @@ def _shared(program: Assembled) -> sparse.csr_matrix:
     rows: list[int] = []
     columns: list[int] = []
     values: list[float] = []
-    row, free = 0, 0
+    row = 0
+    free = 0
     for kind, size, power in program.cones:
-        if kind in ("zero", "nonneg"):
-            count, parts = size, [{i: 1.0} for i in range(size)]
-        elif kind == "exponential":
-            count, parts = 2, [{0: 1.0}, {0: 1.0}, {1: 1.0}]
-        elif kind == "power":
-            count, parts = 2, [{0: 1.0}, {1: 1.0}, {0: power, 1: 1 - power}]
-        elif kind == "rotated":
-            count, parts = 2, [{0: 1.0}, {1: 1.0}, *[{0: 0.5, 1: 0.5}] * (size - 2)]
-        else:
-            count, parts = 1, [{0: 1.0}] * size
-        for part in parts:
-            for place, share in part.items():
+        shares = _shares(kind, size, power)
+        for of_row in shares:
+            for place, share in of_row.items():
                 rows.append(row)
                 columns.append(free + place)
                 values.append(share)
             row += 1
-        free += count
+        free += len(set().union(*shares))
     return sparse.csr_matrix((values, (rows, columns)), shape=(row, free))
+
+
+def _shares(kind: str, size: int, power: float) -> list[dict[int, float]]:
+    """For each row of a cone, the shares of the cone's free factors in the logarithm of its factor."""
+    if kind in ("zero", "nonneg"):
+        return [{i: 1.0} for i in range(size)]
+    if kind == "exponential":
+        return [{0: 1.0}, {0: 1.0}, {1: 1.0}]
+    if kind == "power":
+        return [{0: 1.0}, {1: 1.0}, {0: power, 1: 1 - power}]
+    if kind == "rotated":
+        return [{0: 1.0}, {1: 1.0}, *[{0: 0.5, 1: 0.5}] * (size - 2)]
+    return [{0: 1.0}] * size
 
 
 def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
@@ -206,14 +270,17 @@ def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
     m = len(program.b)
     if near is None:
         return sparse.csr_matrix(sparse.eye_array(m))
-    at = exponentials(program)
-    s = program.b - program.A @ near
+    x_rows = exponentials(program)
+    y_rows = x_rows + 1
+    z_rows = x_rows + 2
+    slack = program.b - program.A @ near
     with np.errstate(all="ignore"):
-        c = np.nan_to_num(s[at] / s[at + 1], nan=0.0, posinf=0.0, neginf=0.0)
+        ratio = slack[x_rows] / slack[y_rows]
+    c = np.nan_to_num(ratio, nan=0.0, posinf=0.0, neginf=0.0)
     c = np.clip(np.round(c), -MAX_SHIFT, MAX_SHIFT)
     factors = np.ones(m)
-    factors[at + 2] = np.exp(-c)
-    shear = sparse.csr_matrix((-c, (at, at + 1)), shape=(m, m))
+    factors[z_rows] = np.exp(-c)
+    shear = sparse.csr_matrix((-c, (x_rows, y_rows)), shape=(m, m))
     return sparse.csr_matrix(sparse.diags_array(factors) + shear)
 
 

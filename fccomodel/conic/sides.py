@@ -14,14 +14,19 @@ from fccomodel.conic.scaling import Outcome
 
 #: The largest number of active rows, and of their columns, for which the equations are solved.
 MAX_ACTIVE = 1000
+#: How often the equations are solved; the second time removes the rounding of the first.
+CORRECTIONS = 2
 
 
 def exact(program: Assembled, outcome: Outcome) -> Outcome:
     """The outcome with exact active constraints, or the given one if another condition would get worse."""
-    kinds = np.repeat([kind for kind, *_ in program.cones], [size for _, size, _ in program.cones])
-    s = program.b - program.A @ outcome.x
-    lines = kinds == "nonneg"
-    active = np.flatnonzero((kinds == "zero") | lines & (outcome.z > np.abs(s)))
+    kinds = [kind for kind, *_ in program.cones]
+    sizes = [size for _, size, _ in program.cones]
+    kind_of_row = np.repeat(kinds, sizes)
+    inequality = kind_of_row == "nonneg"
+    slack = program.b - program.A @ outcome.x
+    binding = inequality & (outcome.z > np.abs(slack))
+    active = np.flatnonzero((kind_of_row == "zero") | binding)
     if not 0 < len(active) <= MAX_ACTIVE or not np.isfinite(outcome.x).all():
         return outcome
     rows = program.A.tocsr()[active]
@@ -29,16 +34,18 @@ def exact(program: Assembled, outcome: Outcome) -> Outcome:
     if not 0 < len(columns) <= MAX_ACTIVE:
         return outcome
     x = outcome.x.copy()
-    for _ in range(2):
-        x[columns] += linalg.lstsq(rows[:, columns].toarray(), (program.b - program.A @ x)[active])[0]
+    for _ in range(CORRECTIONS):
+        residual = (program.b - program.A @ x)[active]
+        correction, *_ = linalg.lstsq(rows[:, columns].toarray(), residual)
+        x[columns] += correction
     after = program.b - program.A @ x
-    others = ~np.isin(np.arange(len(s)), active)
-    worst = max(np.abs(s[active]).max(), -s[lines].min(initial=0.0))
+    others = ~np.isin(np.arange(len(slack)), active)
+    worst = max(np.abs(slack[active]).max(), -slack[inequality].min(initial=0.0))
     left = np.abs(after[active]).max()
-    violated = -after[lines & others].min(initial=0.0)
-    changed = np.abs(after - s)[others & ~lines].max(initial=0.0)
+    violated = -after[inequality & others].min(initial=0.0)
+    changed = np.abs(after - slack)[others & ~inequality].max(initial=0.0)
     if left > worst or violated > worst or changed > worst:
         return outcome
-    upper = program.P @ x
-    form = x @ upper + x @ (program.P.T @ x) - x @ (program.P.diagonal() * x)
+    # P has the upper triangle of the quadratic form alone.
+    form = x @ (program.P @ x) + x @ (program.P.T @ x) - x @ (program.P.diagonal() * x)
     return outcome._replace(x=x, obj_val=float(0.5 * form + program.q @ x))

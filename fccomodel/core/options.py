@@ -74,7 +74,11 @@ LONGEST_INTEGER = 1_000
 #: Values of ``device``, beside ``cuda:NUMBER``.
 DEVICES = ("auto", "cpu", "cuda")
 #: Values of ``precision``.
-PRECISIONS = ("float32", "float64")
+PRECISIONS = ("float32", "float64", "bfloat16")
+#: The precision in which only nets run, in steps; all else is then in float32.
+HALF = "bfloat16"
+#: Precisions of stored vectors.
+STORED = ("float32", "float64")
 #: Options that take one of a few words, with these words.
 WORDS: dict[str, tuple[Any, ...]] = {
     "schedule": ("practical", "theory", "decay"),
@@ -194,6 +198,19 @@ def check_value(name: str, value: Any, origin: str) -> Any:
         refuse(errors.not_in_range(name, value, origin, kind))
     _check_word(name, value, origin)
     return value
+
+
+def working(precision: str) -> str:
+    """The precision of weights, estimates and algebra in steps."""
+    if precision == HALF:
+        return "float32"
+    return precision
+
+
+def check_stored(dtype: Any) -> None:
+    """Refuse what is no precision of stored vectors."""
+    if dtype not in STORED:
+        refuse(errors.not_a_word("dtype", dtype, KEYWORD, STORED))
 
 
 def _check_word(name: str, value: Any, origin: str) -> None:

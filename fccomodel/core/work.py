@@ -2,7 +2,7 @@
 
 Stages follow each other by counted seconds, so the same seed takes the same way on a busy machine and
 on an idle one. The clock only ends work that has run out of time, and the result then says so.
-Emitted programs carry ``Rates`` and ``priced``.
+Emitted programs carry ``Rates``, ``priced`` and ``to_the_end``.
 """
 
 from __future__ import annotations
@@ -71,10 +71,15 @@ def operation_price(operation, shapes, sizes, rates):
     return cost
 
 
-def counting(rates=None):
+class Left(Exception):
+    """A calculation was left before its end: it takes more work than it may, or its time is over."""
+
+
+def counting(rates=None, most=math.inf):
     """A context whose ``seconds`` are the counted seconds of the operations of torch inside it.
 
-    They include the operations of automatic differentiation.
+    They include the operations of automatic differentiation. Raises ``Left`` once they are more
+    than ``most``.
     """
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -102,16 +107,58 @@ def counting(rates=None):
                 sizes = [x.numel() * x.element_size() for x in tensors]
                 shapes = [tuple(x.shape) for x in tensors]
                 self.seconds += operation_price(func.__name__, shapes, sizes, rates)
+            if self.seconds > most:
+                raise Left
             return result
 
     return Counting()
 
 
-def priced(work, rates=None):
-    """The result of ``work()``, and its counted seconds (see ``counting``)."""
-    with counting(rates) as spent:
-        result = work()
+def priced(work, rates=None, most=math.inf):
+    """The result of ``work()``, and its counted seconds (see ``counting``).
+
+    Work of more than ``most`` seconds is left, and has no result and an infinite price.
+    """
+    with counting(rates, most) as spent:
+        try:
+            result = work()
+        except Left:
+            if spent.seconds <= most:
+                raise
+            return None, math.inf
     return result, spent.seconds
+
+
+def to_the_end(work, over, dear=True):
+    """Do ``work()``. Whether it came to its end, and was not left because ``over()`` said so.
+
+    ``over`` is asked between any two operations of torch, those of automatic differentiation among
+    them. Work that is not ``dear`` is never left.
+    """
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    if not dear:
+        work()
+        return True
+
+    class Watching(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls):
+            return False
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if over():
+                raise Left
+            return func(*args, **(kwargs or {}))
+
+    try:
+        with Watching():
+            work()
+    except Left:
+        if over():
+            return False
+        raise
+    return True
 
 
 def multiplied(times: float, calls: int = 0) -> float:

@@ -16,8 +16,8 @@ from fccomodel.data.drawn import drawn as is_drawn
 if TYPE_CHECKING:
     import torch
 
-#: Multiply-adds of one pass of the nets over all rows above which passes are thrifty: few of them,
-#: in the precision of the steps, in small blocks.
+#: Multiply-adds of one pass of the nets over all rows, or other work that takes as long, above which
+#: passes are thrifty: few of them, in the precision of the steps, in small blocks.
 THRIFTY_PASS = 1e9
 #: Multiply-adds of one pass above which looks between stages see only a sample of the rows, if the
 #: budget is not in seconds.
@@ -37,6 +37,10 @@ THRIFTY_ROWS = 256
 
 #: The price of operations by their multiply-adds alone.
 PRODUCTS = Rates(call=0.0, byte=0.0, product=1.0, curved=0.0, moved=0.0, drawn=0.0, ordered=0.0)
+#: The price of operations without their multiply-adds, and without what each call costs.
+POINTWISE = Rates(call=0.0, product=0.0)
+#: Numbers of rows whose prices tell that of one row more.
+COMPARED_ROWS = (8, 16)
 
 _known: weakref.WeakKeyDictionary[Bound, float] = weakref.WeakKeyDictionary()
 _weights: weakref.WeakKeyDictionary[Bound, dict[str, int]] = weakref.WeakKeyDictionary()
@@ -64,7 +68,8 @@ def looked_at(bound: Bound | None, seconds: float | None = None) -> float:
 
 
 def pass_cost(bound: Bound) -> float:
-    """Multiply-adds of one pass of the nets over all rows that they are applied to."""
+    """Multiply-adds of one pass of the nets over all rows that they are applied to, and other work in
+    multiply-adds that take as long."""
     if bound not in _known:
         _known[bound] = sum(_of_net(bound, name) for name in bound.nets)
     return _known[bound]
@@ -147,11 +152,18 @@ def _fetches(bound: Bound, name: str) -> float:
 
 
 def _of_rows(bound: Bound, name: str, rows: int, module: torch.nn.Module) -> float:
-    """Multiply-adds of a net for so many rows."""
+    """Multiply-adds of a net for so many rows, with its other work as in ``pass_cost``."""
     weights = (*module.parameters(), *module.buffers())
     if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in weights) <= THRIFTY_PASS:
         return 0.0
-    return rows * multiply_adds(module, rows_of(bound, name))
+    products = multiply_adds(module, rows_of(bound, name))
+    return rows * (products + _pointwise(bound, name, module) / Rates().product)
+
+
+def _pointwise(bound: Bound, name: str, module: torch.nn.Module) -> float:
+    """Counted seconds of a net for one more row beside its products: most of them in a small transformer."""
+    few, more = (_priced(module, rows_of(bound, name, count), POINTWISE) for count in COMPARED_ROWS)
+    return max(more - few, 0.0) / (COMPARED_ROWS[1] - COMPARED_ROWS[0])
 
 
 def evaluations(bound: Bound, name: str) -> int:
@@ -185,12 +197,17 @@ def _elements(bound: Bound, node: ir.NetCall) -> int:
 
 def multiply_adds(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> float:
     """Multiply-adds of a net for the inputs of one row, in products of matrices and convolutions."""
+    return _priced(module, inputs, PRODUCTS)
+
+
+def _priced(module: torch.nn.Module, inputs: Sequence[torch.Tensor], rates: Rates) -> float:
+    """The price of a net for some inputs."""
     import torch
 
     fused = torch.backends.mha.get_fastpath_enabled()  # layers of transformers as one operation
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         with torch.no_grad():
-            return priced(lambda: module(*inputs), PRODUCTS)[1]
+            return priced(lambda: module(*inputs), rates)[1]
     finally:
         torch.backends.mha.set_fastpath_enabled(fused)

@@ -49,12 +49,14 @@ class Distributed(memory.Owned):
             return None
         if id(node) not in self.opened:
             self.opened[id(node)] = (node, _opened(node))
-        opened = self.opened[id(node)][1]
+        _, opened = self.opened[id(node)]
         if opened is None:
             return None
         mapped, form = opened
-        count = count or self.count
-        if sum(count(part.core) for part in mapped) < count(node):
+        if count is None:
+            count = self.count
+        work = sum(count(part.core) for part in mapped)
+        if work < count(node):
             return form
         return None
 
@@ -64,21 +66,29 @@ class Distributed(memory.Owned):
             return None
         if id(node) not in self.apart:
             self.apart[id(node)] = (node, self._sides(node.args[0]))
-        return self.apart[id(node)][1]
+        _, sides = self.apart[id(node)]
+        return sides
 
     def _sides(self, difference: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
         """The two sides of a difference: its terms grouped by the binders that they share."""
         parts = terms(self.form(difference) or difference)
+        if any(part.core.shape != difference.shape for part in parts):
+            return None
+        fixed: list[Term] = []
         groups: list[tuple[set[ir.Binder], list[Term]]] = []
         for part in parts:
-            binders, members = set(self.free(part.expr)), [part]
-            for group in [g for g in groups if not g[0].isdisjoint(binders)]:
-                groups.remove(group)
-                binders, members = binders | group[0], group[1] + members
-            groups.append((binders, members))
-        fixed = [part for binders, members in groups if not binders for part in members]
-        groups = [group for group in groups if group[0]]
-        if len(groups) != 2 or any(part.core.shape != difference.shape for part in parts):
+            binders = set(self.free(part.expr))
+            if not binders:
+                fixed.append(part)
+                continue
+            group = [part]
+            for other in [g for g in groups if not g[0].isdisjoint(binders)]:
+                groups.remove(other)
+                other_binders, members = other
+                binders |= other_binders
+                group = members + group
+            groups.append((binders, group))
+        if len(groups) != 2:
             return None
         (_, u), (_, v) = groups
         left = joined([*u, *fixed], difference.span)
@@ -90,7 +100,8 @@ class Distributed(memory.Owned):
         """The binders that a node's value depends on."""
         if id(node) not in self.binders:
             self.binders[id(node)] = (node, ir.free_binders(node))
-        return self.binders[id(node)][1]
+        _, binders = self.binders[id(node)]
+        return binders
 
     def count(self, node: ir.Expr) -> float:
         """The number of elements at which a full pass evaluates a node."""
@@ -111,11 +122,11 @@ def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
     if atom is None or isinstance(atom, atoms.ScalarAtom) or atom.variadic:
         return None
     for place, arg in enumerate(node.args):
-        if arg.shape:
-            parts = terms(arg)
-        else:
-            parts = []
-        if len(parts) < 2 or not atom.linear([k == place for k in range(len(node.args))]):
+        if not arg.shape:
+            continue
+        parts = terms(arg)
+        only_this = [k == place for k in range(len(node.args))]
+        if len(parts) < 2 or not atom.linear(only_this):
             continue
         if all(part.core.shape == arg.shape for part in parts):
             mapped = tuple(replace(part, core=_at(node, place, part.core)) for part in parts)
@@ -125,4 +136,6 @@ def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
 
 def _at(node: ir.Apply, place: int, arg: ir.Expr) -> ir.Expr:
     """The node with another argument at this place."""
-    return with_children(node, (*node.args[:place], arg, *node.args[place + 1 :]))
+    args = list(node.args)
+    args[place] = arg
+    return with_children(node, tuple(args))

@@ -15,20 +15,24 @@ from fccomodel.evaluation.sets.axes import Named, new_axis
 
 
 def at_some_rows(bound: Bound, net: str, count: int) -> list[torch.Tensor] | None:
-    """Each input of a net, (n, *input) in float64, where it is first applied; None where that is nowhere,
-    or cannot be computed before the nets of the model are known.
+    """Each input of a net, (n, *input) in float64, where the model first applies it.
 
     The rows are ``count`` of each set that the inputs depend on, evenly spaced, and those with the least
-    and the largest token ids.
+    and the largest token ids. None is returned if the model does not apply the net, or if an input
+    cannot be computed before the nets of the model are known.
     """
-    call = next((one for one in bound.problem.expressions(ir.NetCall) if one.net == net), None)
+    call = None
+    for node in bound.problem.expressions(ir.NetCall):
+        if node.net == net:
+            call = node
+            break
     if call is None:
         return None
     try:
         evaluator = Evaluator(bound, _first_point(bound, call))
         env: dict[ir.Binder, Named] = {}
         for binder in _binders(call):
-            extreme = _largest_ids(bound, call, binder)
+            extreme = _rows_of_extreme_ids(bound, call, binder)
             env[binder] = _some(bound, evaluator, binder, env, count, extreme)
         _, rows = evaluator.net_inputs(call, env)
     except (FccoError, KeyError):  # the data have no such rows, which another error says
@@ -39,12 +43,15 @@ def at_some_rows(bound: Bound, net: str, count: int) -> list[torch.Tensor] | Non
 
 
 def _binders(call: ir.NetCall) -> list[ir.Binder]:
-    """The binders that the inputs of a call depend on, draws after what their distribution depends on."""
-    found = list(dict.fromkeys(b for one in call.inputs for b in ir.free_binders(one)))
-    for binder in list(found):
+    """The binders that the inputs of a call depend on; draws come after the binders of their parameters."""
+    binders: dict[ir.Binder, None] = {}
+    for expr in call.inputs:
+        binders |= dict.fromkeys(ir.free_binders(expr))
+    for binder in list(binders):
         if isinstance(binder.domain, ir.Distribution):
-            found += [b for arg in binder.domain.args for b in ir.free_binders(arg) if b not in found]
-    return sorted(found, key=lambda b: isinstance(b.domain, ir.Distribution))
+            for arg in binder.domain.args:
+                binders |= dict.fromkeys(ir.free_binders(arg))
+    return sorted(binders, key=lambda binder: isinstance(binder.domain, ir.Distribution))
 
 
 def _some(
@@ -61,36 +68,43 @@ def _some(
         args = [evaluator.value(arg, env) for arg in domain.args]
         return draws.sample(bound, binder, args, count, 0)
     ids = elements.ids(bound, domain)
-    chosen = ids[np.unique(np.linspace(0, len(ids) - 1, count).astype(np.int64))]
-    chosen = np.union1d(chosen, np.intersect1d(extreme, ids))
+    places = np.linspace(0, len(ids) - 1, count).astype(np.int64)
+    evenly_spaced = ids[np.unique(places)]
+    chosen = np.union1d(evenly_spaced, np.intersect1d(extreme, ids))
     return Named(torch.from_numpy(np.ascontiguousarray(chosen)), (new_axis(),))
 
 
-def _largest_ids(bound: Bound, call: ir.NetCall, binder: ir.Binder) -> np.ndarray:
-    """The rows with the least and the largest whole numbers that a net takes: an embedding has them all,
-    or none."""
+def _rows_of_extreme_ids(bound: Bound, call: ir.NetCall, binder: ir.Binder) -> np.ndarray:
+    """The rows with the least and the largest whole numbers of a net's inputs.
+
+    An embedding that has vectors for these numbers has vectors for all of them.
+    """
     rows = []
-    for one, declared in zip(call.inputs, bound.problem.nets[call.net].inputs, strict=True):
-        if not declared.whole or not isinstance(one, ir.Column) or one.binder is not binder:
+    for expr, declared in zip(call.inputs, bound.problem.nets[call.net].inputs, strict=True):
+        if not declared.whole or not isinstance(expr, ir.Column) or expr.binder is not binder:
             continue
-        assert isinstance(binder.domain, ir.RowSet) and one.name is not None
-        column = bound.tables[binder.domain.table].columns[one.name]
+        assert isinstance(binder.domain, ir.RowSet) and expr.name is not None
+        column = bound.tables[binder.domain.table].columns[expr.name]
         if drawn(column):
             continue
-        column = np.asarray(column).reshape(len(column), -1)
-        if column.size:
-            rows += [int(column.min(1).argmin()), int(column.max(1).argmax())]
+        numbers = np.asarray(column).reshape(len(column), -1)
+        if numbers.size:
+            rows.append(int(numbers.min(1).argmin()))
+            rows.append(int(numbers.max(1).argmax()))
     return np.array(rows, dtype=np.int64)
 
 
 def _first_point(bound: Bound, call: ir.NetCall) -> dict[str, torch.Tensor]:
     """The variables that the inputs depend on: nets as they are bound, others zero."""
+    names = {name for expr in call.inputs for name in ir.variables_of(expr)}
     point = {}
-    for name in {name for one in call.inputs for name in ir.variables_of(one)}:
+    for name in names:
         variable = bound.problem.variables[name]
         if variable.net is None:
-            point[name] = torch.zeros(elements.shape(bound, variable.shape), dtype=torch.float64)
+            shape = elements.shape(bound, variable.shape)
+            point[name] = torch.zeros(shape, dtype=torch.float64)
         else:
-            weights = [p.detach().double().reshape(-1) for p in bound.nets[variable.net].parameters()]
+            parameters = bound.nets[variable.net].parameters()
+            weights = [parameter.detach().double().reshape(-1) for parameter in parameters]
             point[name] = torch.cat(weights).cpu()
     return point

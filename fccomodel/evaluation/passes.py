@@ -6,18 +6,18 @@ The cost is counted (``core/work``), so that it is the same on every machine.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import counting
+from fccomodel.core.work import priced, to_the_end
 from fccomodel.data.bound import Bound
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import memory
-from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets import elements, members, realising, selections
 
 Point = Mapping[str, np.ndarray]
 #: Steps of the bisection that finds how many rows have a number of elements.
@@ -37,11 +37,25 @@ def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[
     return np.append(float(objective), constraints.numpy()), labels, equal
 
 
-def seconds(bound: Bound, point: Point, seed: int = 0) -> float:
-    """The counted seconds of a pass at a point."""
-    with counting() as spent:
-        values(bound, point, seed)
-    return spent.seconds
+def seconds(bound: Bound, point: Point, seed: int = 0, most: float = math.inf) -> float:
+    """The counted seconds of a pass at a point; a pass of more than ``most`` is left, and infinite."""
+    return priced(lambda: values(bound, point, seed), most=most)[1]
+
+
+def values_within(
+    bound: Bound, point: Point, seed: int, most: float, late: Callable[[], bool]
+) -> np.ndarray | None:
+    """The objective and the constraints, as in ``values``; None if they take more than ``most`` counted
+    seconds, or once ``late()`` says that time is over."""
+    found: list[np.ndarray | None] = [None]
+
+    def once() -> None:
+        """One pass."""
+        result = priced(lambda: values(bound, point, seed), most=most)[0]
+        found[0] = None if result is None else result[0]
+
+    to_the_end(once, late)
+    return found[0]
 
 
 def seconds_at_origin(bound: Bound, seed: int, most: float) -> float:
@@ -101,7 +115,7 @@ def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
     for part in selections.split(node.binders, node.condition):
         if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
             continue
-        index = selections.index(bound, part if part.keys else members.alone(part))
+        index = realising.index(bound, part if part.keys else members.alone(part))
         mean = len(index.rows) / max(len(index.groups), 1)
         around = any(isinstance(parent.domain, ir.RowSet) for parent in part.parents)
         if part.keys and (around or not first) and len(index.rows):

@@ -41,11 +41,15 @@ class Level:
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
     """The objective as written, the values of all constraints in one vector, their labels, and which of
     them are equalities."""
-    bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=torch.float64)], [], []
-    objective = evaluator.value(bound.problem.objective.expr, {}).data
-    for constraint in bound.problem.constraints:
-        family = members.of(bound, constraint)
-        parts.append(family.over(evaluator.value(constraint.body, family.env)))
+    problem = evaluator.bound.problem
+    objective = evaluator.value(problem.objective.expr, {}).data
+    parts = [torch.zeros(0, dtype=torch.float64)]
+    labels: list[str] = []
+    equal: list[bool] = []
+    for constraint in problem.constraints:
+        family = members.of(evaluator.bound, constraint)
+        value = evaluator.value(constraint.body, family.env)
+        parts.append(family.over(value))
         labels += family.labels(constraint.label)
         equal += [constraint.kind == "eq"] * len(family)
     return objective, torch.cat(parts), labels, equal
@@ -58,10 +62,13 @@ def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
     violations = [0.0]
     with torch.no_grad():
         objective = float(evaluator.value(bound.problem.objective.expr, {}).data)
-        for c in bound.problem.constraints:
-            by_label = _by_label(evaluator, c, c.label)
+        for constraint in bound.problem.constraints:
+            by_label = _by_label(evaluator, constraint, constraint.label)
             constraints |= by_label
-            violations += [abs(value) if c.kind == "eq" else value for value in by_label.values()]
+            if constraint.kind == "eq":
+                violations += map(abs, by_label.values())
+            else:
+                violations += by_label.values()
     return Level(objective=objective, constraints=constraints, violation=max(violations))
 
 
@@ -71,9 +78,15 @@ def values(bound: Bound, point: Point, wanted: Sequence[ir.Let], *, seed: int = 
     A ``let`` may contain step functions of the variables (error rates), unlike the objective.
     """
     evaluator = _evaluator(bound, point, seed)
+    shown: dict[str, Shown] = {}
     with torch.no_grad():
-        shown = {let.name: _by_label(evaluator, let, let.name) for let in wanted}
-    return {let.name: shown[let.name] if let.binders else shown[let.name][let.name] for let in wanted}
+        for let in wanted:
+            by_member = _by_label(evaluator, let, let.name)
+            if let.binders:
+                shown[let.name] = by_member
+            else:
+                shown[let.name] = by_member[let.name]
+    return shown
 
 
 def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
@@ -118,6 +131,7 @@ def _side(evaluator: Evaluator, constraint: ir.Constraint, expr: ir.Expr) -> np.
 
 
 def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
+    """An evaluator at a point of arrays."""
     tensors = {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}
     return Evaluator(bound, tensors, seed=seed)
 
@@ -125,5 +139,6 @@ def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
 def _by_label(evaluator: Evaluator, family: ir.Constraint | ir.Let, name: str) -> dict[str, Any]:
     """The values of a family's members by label; one entry without binders."""
     all_members = members.of(evaluator.bound, family)
-    data = all_members.over(evaluator.value(family.body, all_members.env))
-    return dict(zip(all_members.labels(name), data.double().tolist(), strict=True))
+    value = evaluator.value(family.body, all_members.env)
+    numbers = all_members.over(value).double().tolist()
+    return dict(zip(all_members.labels(name), numbers, strict=True))

@@ -282,11 +282,11 @@ def _count(node: ir.Reduce, bound: Bound) -> int:
 
 def _members(binders: tuple[ir.Binder, ...], condition: ir.Expr | None, bound: Bound) -> int:
     """The number of combinations of elements of the binders (an upper bound if a condition relates them)."""
-    from fccomodel.evaluation.sets import selections
+    from fccomodel.evaluation.sets import realising, selections
 
     total = 1
     for part in selections.split(binders, condition):
         if not isinstance(part.binder.domain, ir.Distribution):
             alone = dataclasses.replace(part, keys=(), orders=(), excludes=(), masks=(), parents=())
-            total *= len(selections.realise(bound, alone).rows)
+            total *= len(realising.realise(bound, alone).rows)
     return total

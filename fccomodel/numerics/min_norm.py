@@ -51,33 +51,54 @@ def nearest(
     weights = np.ones(1)
     x = images[0]
     for _ in range(ROUNDS):
-        slope, size = matrix.T @ x, float(x @ x)
+        squared_norm = float(x @ x)
         scale = max(float(np.abs(image).max()) for image in images)
-        best_gain = GAP * size + 1e-15 * scale * np.sqrt(size)
-        best = None
-        point = generators.vertex(slope)
-        image = matrix @ point + offset
-        if (gain := float(x @ (x - image))) > best_gain:
-            best_gain, best = gain, (point, image, False)
-        for ray in generators.rays(slope):
-            image = matrix @ ray
-            length = float(np.linalg.norm(image))
-            if length > 0 and (gain := -float(x @ image) / length * np.sqrt(size)) > best_gain:
-                best_gain, best = gain, (ray / length, image / length, True)
+        smallest_gain = GAP * squared_norm + 1e-15 * scale * np.sqrt(squared_norm)
+        best = _fastest(matrix, offset, generators, x, smallest_gain)
         if best is None:
             return _combined(corral, weights), True
         meter.spend(multiplied(3 * matrix.size + 4 * len(x) * len(corral) ** 2, calls=20))
         if len(corral) >= LARGEST_CORRAL or meter.over:
             break
-        corral.append(best[0])
-        images.append(best[1])
-        is_ray.append(best[2])
+        point, image, along_ray = best
+        corral.append(point)
+        images.append(image)
+        is_ray.append(along_ray)
         corral, images, is_ray, weights = _moved(corral, images, is_ray, np.append(weights, 0.0))
         new = _combined(images, weights)
-        if float(new @ new) >= size * (1 - 1e-15):
+        if float(new @ new) >= squared_norm * (1 - 1e-15):
             break
         x = new
     return _combined(corral, weights), False
+
+
+def _fastest(
+    matrix: Array, offset: Array, generators: Generators, x: Array, smallest_gain: float
+) -> tuple[Array, Array, bool] | None:
+    """The vertex or ray along which the norm of x falls fastest; None if none gains enough.
+
+    It comes with its image and whether it is a ray. Rays have images of length 1.
+    """
+    slope = matrix.T @ x
+    norm = np.sqrt(float(x @ x))
+    largest_gain = smallest_gain
+    best = None
+    vertex = generators.vertex(slope)
+    image = matrix @ vertex + offset
+    gain = float(x @ (x - image))
+    if gain > largest_gain:
+        largest_gain = gain
+        best = (vertex, image, False)
+    for ray in generators.rays(slope):
+        image = matrix @ ray
+        length = float(np.linalg.norm(image))
+        if not length > 0:
+            continue
+        gain = -float(x @ image) / length * norm
+        if gain > largest_gain:
+            largest_gain = gain
+            best = (ray / length, image / length, True)
+    return best
 
 
 def _combined(vectors: list[Array], weights: Array) -> Array:

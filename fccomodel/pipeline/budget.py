@@ -43,6 +43,8 @@ REPORT_BEYOND_SHARE = 0.3
 #: ... and so many counted seconds. With the start of a command (some 3 s) and the budget itself this
 #: is the promise of at most 1.3 times the budget and 5 s.
 REPORT_BEYOND_SECONDS = 1.0
+#: The least number of counted seconds in a second of the clock that a report reckons with.
+SLOWEST_PACE = 0.2
 #: Counted seconds for intervals on rows held out, if the budget is not in seconds.
 HELD_OUT_SECONDS = 120.0
 #: The least share of a budget in seconds for these intervals.
@@ -51,7 +53,8 @@ HELD_OUT_SHARE = 0.15
 
 @dataclass(frozen=True, kw_only=True)
 class Deadlines:
-    """When (``time.perf_counter``) the clock ends a run, and the report's search for multipliers."""
+    """The times (``time.perf_counter``) at which the clock ends a run, and the report's search for
+    multipliers."""
 
     run: float = math.inf
     report: float = math.inf
@@ -69,7 +72,7 @@ class Deadlines:
         return max(left, least)
 
     def for_report(self) -> float:
-        """When the report's search ends, which has some time in any case."""
+        """The time at which the report's search ends. It gets some time in any case."""
         least = time.perf_counter() + SEARCH_BEYOND_SHARE * max(self.report - self.run, 0.0)
         return max(self.report, least)
 
@@ -110,11 +113,22 @@ def run_seconds(planned: Planned, until: float) -> float | None:
 
 def search_meter(solution: Solution, until: float, stop: Callable[[], bool]) -> Meter:
     """The work that the report's search may do: half the run's, or ``REPORT_SECONDS``."""
-    return Meter(max(REPORT_SECONDS, solution.worked * SEARCH_SHARE), until, stop)
+    return Meter(pace(solution) * max(REPORT_SECONDS, solution.worked * SEARCH_SHARE), until, stop)
 
 
-def report_passes_seconds(planned: Planned) -> float:
-    """Counted seconds that the report's passes over all rows may take."""
+def pace(solution: Solution) -> float:
+    """Counted seconds that this machine does in a second, as a run that the clock ended has shown.
+
+    It is 1 for other runs, so that their reports are the same on every machine.
+    """
+    if not solution.timed or not solution.wall_s:
+        return 1.0
+    return min(max(solution.worked / solution.wall_s, SLOWEST_PACE), 1.0)
+
+
+def report_passes_seconds(planned: Planned, solution: Solution) -> float:
+    """Counted seconds that the report's passes over all rows may take: fewer on a machine where the
+    run's counted seconds took longer by the clock."""
     seconds = planned.budget.seconds
     if seconds is None:
         return math.inf
@@ -122,7 +136,7 @@ def report_passes_seconds(planned: Planned) -> float:
         share = EXPENSIVE_NETS_SHARE
     else:
         share = REPORT_PASSES_SHARE
-    return share * seconds
+    return pace(solution) * share * seconds
 
 
 def report_beyond_seconds(budget: Budget) -> float:

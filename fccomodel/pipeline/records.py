@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 #: What is said if the clock ended a run, or one of its stages.
 CLOCK = (
-    "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives "
-    "the same answer"
+    "a repeat may differ slightly, since the time limit ended it; a longer budget{counted} gives the same "
+    "answer each time"
 )
 #: Oracle calls from which on a counted budget is advised to repeat a run.
 REPEATABLE_ORACLE_CALLS = 10_000
@@ -80,7 +80,7 @@ class Compiled:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Binding:
-    """What the user gave to bind: a binding file (or the same as a mapping), data by name, params, nets.
+    """The arguments of bind: a binding file (or the same as a mapping), data by name, params, nets.
 
     ``given_as`` is the origin of all but what the file holds. ``drawing`` says how rows are drawn.
     """
@@ -161,7 +161,7 @@ class Planned:
 
     @property
     def budget(self) -> Budget:
-        """What a run may use."""
+        """The budget of the run."""
         return self.plan.budget
 
     @property
@@ -234,14 +234,14 @@ class Outcome:
 
     @property
     def answered(self) -> Answered:
-        """Which method gave the answer."""
+        """The method that gave the answer."""
         from fccomodel.pipeline.answered import answered
 
         return answered(self.planned.plan, self.solution)
 
     @property
     def status(self) -> str:
-        """What the run and the report agree on; ``stopped`` if they do not.
+        """The status on which the run and the report agree; ``stopped`` if they do not.
 
         One of ``infeasible``, ``infeasible_nearby`` (no feasible point within a radius, or where the
         run ended), ``unbounded``, ``unattained``, ``converged``, ``interrupted``, ``stopped``.
@@ -265,5 +265,5 @@ class Outcome:
             return words
         calls, counted = self.solution.oracles, ""
         if calls >= REPEATABLE_ORACLE_CALLS:
-            counted = f", or a counted one (--budget {calls:.0e}oracles),"
+            counted = f", or one in oracle calls (--budget {calls:.0e}oracles),"
         return f"{words}; {CLOCK.format(counted=counted)}"

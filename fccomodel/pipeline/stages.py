@@ -259,7 +259,8 @@ def run(
 
 
 def _keeper(planned: Planned, program: Program, part: str) -> Any:
-    """What writes the checkpoints of a run and reads the one to go on from; None without a folder.
+    """The keeper that writes the checkpoints of a run and reads the one to go on from; None without a
+    folder.
 
     Checkpoints of a program of ranks belong to the run in one process: any number of ranks goes on
     from them. Raises F0817 if a checkpoint belongs to another run.
@@ -293,7 +294,8 @@ def report(
     until: float = math.inf,
     stop: Callable[[], bool] = bool,
 ) -> KKTReport:
-    """How far a solution is from the optimality conditions of the problem as written, over all rows.
+    """The report on a solution: how far it is from the optimality conditions of the problem as written,
+    over all rows.
 
     The search for multipliers ends after the work that ``budget.search_meter`` allows, at ``until``
     by the clock, or when ``stop`` says so. ``sensitive``: report how the optimum moves with the
@@ -308,8 +310,8 @@ def report(
         limits=solution.limits,
         ended=endings.ending(planned, solution),
         work=budget.search_meter(solution, until, stop),
-        afford=budget.report_passes_seconds(planned),
-        most=budget.report_beyond_seconds(planned.budget),
+        afford=budget.report_passes_seconds(planned, solution),
+        most=budget.pace(solution) * budget.report_beyond_seconds(planned.budget),
         seed=planned.seed,
         analysis=planned.analysis,
         sensitive=sensitive,

@@ -9,12 +9,12 @@ from functools import cached_property
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
-from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
+from fccomodel.core.options import AUTOMATIC, HALF, Budget, Origins, Unused
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, looked_at
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import interior, practice, rates, settings, sizes, used
-from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
+from fccomodel.plan.assumptions import NETS, Finding, Setting, coercive, modulus
 from fccomodel.plan.candidates import GIVEN, GUARANTEES, Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
@@ -243,6 +243,16 @@ class Plan:
         )
 
     @property
+    def half(self) -> bool:
+        """Whether steps run nets in bfloat16."""
+        return self.options.get("precision", ("", ""))[0] == HALF
+
+    @property
+    def of_nets(self) -> list[str]:
+        """The sentences on nets that are not proved to be smooth, of which no theorem is claimed."""
+        return [said for said in self.practice if NETS in said]
+
+    @property
     def whole(self) -> bool:
         """Whether passes over all rows can finish the run: the smoothed problem, with centres that may
         move, has a gradient on all rows."""
@@ -255,6 +265,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
+    settings.refuse_half(choice.options, record, problem)
     given, aside = settings.applicable(choice.options, record)
     settled = settings.by_algorithm(given, record, normal, problem, sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
@@ -270,7 +281,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         sizes.crowded(normal, bound, batch),
     )
     settings.settle(settled, sample_sizes)
-    shared = settings.shared(settled, normal, bound, batch)
+    shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
     counts = None
     if bound is not None:
@@ -427,6 +438,8 @@ def summarise(
     record, promise = chosen.record, chosen.promise
     if unverified:
         lines = [f"{record.title}, {how}; no theorem covers the run"]
+    elif any(finding.practice == NETS for finding in chosen.broken.values()):
+        lines = [f"{record.title}, {how}; no theorem covers the run: see practice"]
     elif not chosen.covered:
         lines = [f"{record.title}, {how}; beyond {promise.name}: see practice"]
     else:

@@ -21,7 +21,7 @@ from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import Origins
 from fccomodel.normal_form import Forms, NormalForm, reformulations
 from fccomodel.plan import assumptions, rates, settings, sizes
-from fccomodel.plan.assumptions import Finding, Setting, modulus
+from fccomodel.plan.assumptions import NETS, Finding, Setting, modulus
 from fccomodel.structure import Analysis
 
 #: The guarantees of theorems, the best first.
@@ -96,6 +96,11 @@ class Candidate:
         return not self.broken
 
     @property
+    def covered_but_for_nets(self) -> bool:
+        """Whether its theorem would hold if every net were smooth; it then suits as it would suit those."""
+        return all(finding.practice == NETS for finding in self.broken.values())
+
+    @property
     def admitted(self) -> bool:
         """Whether it may be chosen: its theorem holds except for ``beyond``."""
         return not self.lacking
@@ -150,8 +155,12 @@ class Candidate:
     def order(self) -> tuple[Any, ...]:
         """The key by which candidates are compared; the least is the best."""
         rate = rates.order(self.promise.rate)
+        if self.covered_but_for_nets:
+            promised = self.promise.gives
+        else:
+            promised = self.guarantee
         return (
-            GUARANTEES.index(self.guarantee),
+            GUARANTEES.index(promised),
             inf if self.calls is None else self.calls,
             rate,
             self.record.name,
@@ -172,9 +181,13 @@ class Candidate:
         """Sentences on what its steps do beyond the theorem, one for all assumptions that fail for the
         same reason."""
         alike: dict[tuple[str, str], list[str]] = {}
+        of_nets = ""
         for name, finding in self.beyond.items():
             assumed = f"{assumptions.ALL[name].meaning} ({self.record.requires[name]})"
-            alike.setdefault((finding.why, self._practice(name, finding)), []).append(assumed)
+            why, practice = finding.why, self._practice(name, finding)
+            if practice == NETS:  # the kinks of one net break several assumptions
+                of_nets = why = of_nets or why
+            alike.setdefault((why, practice), []).append(assumed)
         return [
             f"{why}: {practice}; the theorem assumes {', and '.join(assumed)}"
             for (why, practice), assumed in alike.items()

@@ -14,7 +14,7 @@ from fccomodel.core.options import USER, Origins, Unused
 from fccomodel.plan import assumptions, errors, settings
 from fccomodel.plan.assumptions import Finding
 from fccomodel.plan.candidates import Candidate, candidates
-from fccomodel.plan.ranking import Ranking, nearest, rank
+from fccomodel.plan.ranking import Ranking, nearest, nearest_for_nets, rank
 from fccomodel.structure import Analysis
 
 #: In place of an algorithm's name: several algorithms get a share of the budget each, and the one that
@@ -195,7 +195,8 @@ def select(
     problem: ir.Problem,
 ) -> Candidate | tuple[Diagnostic, ...]:
     """The algorithm named, if it suits; if none is named, the first whose theorem holds. With
-    ``unverified`` an algorithm that can run is enough. Otherwise, what the problem lacks."""
+    ``unverified``, and for models that train nets, an algorithm that can run is enough. Otherwise, what
+    the problem lacks."""
     if name is not None and name not in considered:
         refuse(errors.unknown_algorithm(name, list(considered)), source=problem.source)
     if name is not None:
@@ -206,6 +207,8 @@ def select(
     if order := ranked().order:
         return order[0]
     near = nearest(considered)
+    if any(variable.net for variable in problem.variables.values()):
+        near, unverified = nearest_for_nets(considered), True
     if unverified and near[0].can_run:
         return near[0]
     return (_none(considered),)

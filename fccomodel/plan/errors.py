@@ -83,16 +83,42 @@ def no_algorithm(
 
 
 # ------------------------------------------------------------------------------------------ options
+#: Keywords of other libraries, by what to write here.
+ELSEWHERE = {
+    **dict.fromkeys(("random_state", "rng", "random_seed"), "seed=0"),
+    **dict.fromkeys(("max_iter", "max_iters", "maxiter", "n_iter", "iterations", "steps"), 'budget="5000it"'),
+    **dict.fromkeys(("time_limit", "timeout", "max_time", "timelimit"), 'budget="60s"'),
+    **dict.fromkeys(("lr", "learning_rate", "step_size"), "eta=0.1"),
+    **dict.fromkeys(("solver", "method"), 'algorithm="sonex"'),
+    **dict.fromkeys(("x0", "init", "initial", "warm_start"), "start=result"),
+    **dict.fromkeys(("batch_size", "minibatch"), "outer_batch=64"),
+    "dtype": 'precision="float64"',
+}
+
+
 def unknown_option(name: str, given: Any, known: Sequence[str], params: Collection[str] = ()) -> Diagnostic:
     """An option is one that `fccomodel options` lists; values of the model's params are not options."""
     if name in params:
         return OPTION.error(
             f"`{name}` is a param of this model, not an option", fix=f"{_as_param(name, given)}."
         )
+    if name in ELSEWHERE:
+        return OPTION.error(f"there is no option `{name}`", fix=f"Write `{ELSEWHERE[name]}`.")
     return OPTION.error(
         f"there is no option `{name}`",
         reason=f"Options are {', '.join(known)}.",
         fix=did_you_mean(name, [*known, *params]) or "Remove it.",
+    )
+
+
+def half_without_nets(record: Algorithm, trained: bool) -> Diagnostic:
+    """Only nets run in bfloat16, in steps that take some rows."""
+    if trained:
+        why = f"Steps of {record.title} take all rows at once, in float32 or float64."
+    else:
+        why = "It is for the layers of nets, and this model trains none."
+    return OPTION.error(
+        "`precision = bfloat16` is not used by this run", reason=why, fix="Use precision = float32."
     )
 
 
@@ -184,13 +210,4 @@ def option_of_one(name: str, given: Any) -> Diagnostic:
         if falls
         else "Only some of the algorithms that may take part have it.",
         fix="Remove it, or name one algorithm.",
-    )
-
-
-def no_program(entrants: Sequence[str]) -> Diagnostic:
-    """A program has one algorithm."""
-    return RACE.error(
-        "a race has no program of its own",
-        reason=f"Which of {', '.join(entrants)} goes on is found by running them.",
-        fix="Name one of them, or solve with --out: solver.py is the program of the one that won.",
     )

@@ -73,13 +73,20 @@ class Row:
         return None
 
     def sentence(self, name: str, among: Sequence[str]) -> str:
-        """``measurement: on problems of its class (convex, ..: 5 models) it took 1.2 times the least
-        time, alexr 3.7``."""
-        times = sorted((self.times[other], other) for other in among if other in self.times and other != name)
-        others = "".join(f", {other} {time:.1f}" for time, other in times[:3])
+        """``measurement: on 5 models like this (convex, ...) it was the fastest; slower by these factors:
+        sox 3.7``."""
+        mine = self.times[name]
         counted = f"{len(self.models)} model{'s' * (len(self.models) != 1)}"
-        took = f"it took {self.times[name]:.1f} times the least time{others}"
-        return f"measurement: on problems of its class ({self.name}: {counted}) {took}"
+        fastest = min((other for other in among if other in self.times), key=lambda other: self.times[other])
+        if self.times[fastest] < mine:
+            place = f"it took {mine / self.times[fastest]:.1f} times as long as the fastest, {fastest}"
+        else:
+            place = "it was the fastest"
+        slower = sorted((self.times[other], other) for other in among if self.times.get(other, 0.0) > mine)
+        if slower:
+            others = [f"{other} {time / mine:.1f}" for time, other in slower[:3]]
+            place += f"; slower by these factors: {', '.join(others)}"
+        return f"measurement: on {counted} like this ({self.name}) {place}"
 
     def step(self, name: str, names: Sequence[str]) -> float:
         """The relative time of an algorithm, 0 if it hardly differs from the least of these."""

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from fccomodel.algorithms.estimators import plug_in
 from fccomodel.plan import measured
 from fccomodel.plan.candidates import GUARANTEES, Candidate, finishable
 
-FINISHED = "after which there can be no finish by passes over all rows (--no-polish asks for none)"
-KINKED = (
-    "with kinks left to subgradients, which passes over all rows do not finish (--no-polish asks for none)"
-)
+FINISHED = "but only without the final full-data phase (--no-polish)"
+KINKED = "by subgradients at kinks, but only without the final full-data phase (--no-polish)"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,7 +97,7 @@ class Ranking:
     def later(self, other: Candidate, chosen: Candidate | None) -> str:
         """Why an algorithm that could run is not the one chosen."""
         if other.record.surrogate is not None:
-            return "solves another problem, the mean over the groups: only where it is named"
+            return "solves a different problem, the mean over the groups, so it runs only if you name it"
         if chosen is None:
             if other.covered:
                 return "covers the model"
@@ -183,13 +182,24 @@ def direct(considered: Mapping[str, Candidate]) -> list[Candidate]:
 def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidate]:
     """The ``most`` nearest algorithms if no theorem holds: those that can run, the nearest first; any if
     none can run."""
+    running = sorted((c for c in direct(considered) if c.can_run), key=_distance)
+    return (running or list(considered.values()))[:most]
+
+
+def nearest_for_nets(considered: Mapping[str, Candidate]) -> list[Candidate]:
+    """The same of a model that trains nets: algorithms whose steps take some rows come first, and those
+    with estimates that are kept come before others."""
 
     def order(c: Candidate) -> tuple[Any, ...]:
-        """The sort key: missing assumptions, then work left, then the listed order."""
-        return len(c.lacking), c.left, c.order
+        """The sort key: all rows in a step, estimates by one minibatch, then as ever."""
+        return c.record.oracle != "blocks", c.record.estimator in (None, plug_in), *_distance(c)
 
-    running = sorted((c for c in direct(considered) if c.can_run), key=order)
-    return (running or list(considered.values()))[:most]
+    return sorted(nearest(considered, len(considered)), key=order)
+
+
+def _distance(c: Candidate) -> tuple[Any, ...]:
+    """The sort key of the nearest: missing assumptions, then work left, then the listed order."""
+    return len(c.lacking), c.left, c.order
 
 
 def rejected(

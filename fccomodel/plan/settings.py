@@ -12,7 +12,17 @@ from typing import Any
 from fccomodel.algorithms import Algorithm
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.core.options import AUTOMATIC, NUMBERS, USER, WORDS, Budget, Origins, Unused, parse_budget
+from fccomodel.core.options import (
+    AUTOMATIC,
+    HALF,
+    NUMBERS,
+    USER,
+    WORDS,
+    Budget,
+    Origins,
+    Unused,
+    parse_budget,
+)
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import logarithms
 from fccomodel.library import regularisers, sets
@@ -20,7 +30,7 @@ from fccomodel.library.errors import smoothing_too_large
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Setting
-from fccomodel.plan.sharing import Strata, strata
+from fccomodel.plan.sharing import Strata, Wanted, strata
 from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 
@@ -28,77 +38,75 @@ from fccomodel.structure import Analysis
 SECONDS = 25.0
 #: Options that a plan reads, with their meaning.
 OPTIONS = {
-    "algorithm": "which algorithm; race: a few take a share of the budget each, and the one that came "
-    "furthest goes on",
+    "algorithm": "the algorithm; race: a few get a share of the budget each, and the best one goes on",
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
-    "inner_batch": "samples per inner expectation (B2); of nets, nobody having given it, fewer where "
-    "many blocks draw their own, "
-    "512 together where all share them",
-    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner ones "
-    "from 16 on), or iid",
-    "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, "
+    "inner_batch": "samples per inner expectation (B2); default for networks: fewer if many blocks "
+    "draw their own, 512 in total if all share them",
+    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner "
+    "ones from 16 on), or iid",
+    "inner_sampling": "whether blocks see the same inner samples (shared), or each its own "
+    "(per_block, as theorems assume)",
+    "draws": "whether expectations over a table share one batch with some rows of every group "
+    "(shared; default for networks, unless the objective saturates), or each draws its own (separate, "
     "as theorems assume)",
-    "draws": "whether expectations of a table's rows share one batch, which has some of every group "
-    "(shared, of nets unless the "
-    "objective saturates), or each draws its own (separate, as theorems assume)",
-    "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the "
-    "estimates' (same)",
+    "gradient_batch": "inner samples of gradients in ALEXR, ALEXR2: fresh (as theorems assume), or "
+    "those of the estimates (same)",
     "eta": "first step size; 0: the inverse of the estimated smoothness",
     "gamma": "weight of the new inner value",
     "gamma_prime": "weight of the inner difference",
     "beta": "weight of the new gradient",
     "beta_prime": "weight of the new squared gradient",
     "eps": "added to the root of the squared gradient",
-    "tau": "weight of a block's dual variable y in its next value (ALEXR), of the averages' new values "
-    "(NASA)",
-    "theta": "weight of the extrapolation of inner values (ALEXR), of the prox point in the next iterate "
-    "(HSCG)",
+    "tau": "weight of a block's dual variable y in its next value (ALEXR); weight of new values in "
+    "the averages (NASA)",
+    "theta": "weight of the extrapolation of inner values (ALEXR); weight of the prox point in the "
+    "next iterate (HSCG)",
     "fresh": "b / b0 in the weight of fresh samples; 0: b0 is a full pass (HSCG)",
-    "mu": "weight of |w|^2 / 2 that is added to the objective (SOX-boost; theory: where it is merely convex)",
-    "values": "minibatches by which values are estimated, to one of Jacobians (HSCG)",
+    "mu": "weight of |w|^2 / 2 that is added to the objective (SOX-boost; theory: if it is only convex)",
+    "values": "minibatches for estimates of values, per minibatch for Jacobians (HSCG)",
     "horizon": "T in that weight; 0: the epoch's steps (HSCG)",
-    "restarts": "1: each epoch starts from exact estimates, 0: the first one alone (HSCG)",
-    "epochs": "epochs that the step sizes are made for (ASCVRG)",
+    "restarts": "1: recompute exact estimates at each epoch; 0: only at the first (HSCG)",
+    "epochs": "number of epochs for which the step sizes are chosen (ASCVRG)",
     "alpha_power": "decay of the step size, (1 + t / warm)^-power (SCGD, ASC-PG)",
     "beta_power": "decay of the weight of new values (SCGD, ASC-PG)",
-    "warm": "steps before such decays set in",
+    "warm": "steps before these decays begin",
     "inner_eta": "step of the inner loop; 0: the inverse of the estimated smoothness",
     "inner_steps": "steps of the inner loop (K), of each subproblem (prox-linear)",
     "last": "steps of the last stage; 0: as many as before it (ALEXR2 with a final ALEXR stage)",
-    "finer": "1 - theta in the last stage, to one in the inner loop",
-    "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the "
-    "inner steps reach",
-    "matrix": "entries of the largest Jacobian that is kept as a matrix; products with it are beyond",
-    "probe": "samples by which the first step size is found (all, where they are fewer)",
-    "pass_limit": "samples above which full passes are made where an algorithm is made of them alone",
-    "look": "steps within an epoch from one exact evaluation to the next",
-    "rho": "largest multiplier that the penalty allows, to begin with",
+    "finer": "1 - theta in the last stage, relative to the inner loop",
+    "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as "
+    "the inner steps reach",
+    "matrix": "entries of the largest Jacobian that is stored as a matrix; larger ones are used by products",
+    "probe": "samples for the choice of the first step size (all, if there are fewer)",
+    "pass_limit": "largest number of samples for which deterministic algorithms may run",
+    "look": "steps between two exact evaluations within an epoch",
+    "rho": "largest multiplier that the penalty allows at first",
     "stage": "steps of the first stage",
     "longest": "steps of the longest stage",
     "patience": "stages without progress before the end",
     "growth": "how much longer each epoch is than the one before",
     "shrink": "factor on the step size after an epoch without progress",
     "gain": "relative gain of a stage that counts as progress",
-    "lam": "smoothing of non-smooth outer functions, to begin with; 0: by the size of their arguments",
-    "schedule": "practical: stages that adapt; theory: the theorem's; decay: eta, a tenth of it from "
-    "half of the budget on and a "
-    "hundredth from three quarters, all else constant, and the last iterate",
-    "epsilon": "the accuracy that theory schedules and rates are for",
-    "unverified": "run where no theorem covers the model",
-    "ranks": "whether the program is one of several processes, which torchrun starts (there: true)",
-    "polish": "finish by passes over all rows, where they are affordable",
-    "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
+    "lam": "first smoothing of non-smooth outer functions; 0: from the size of their arguments",
+    "schedule": "practical: stages that adapt; theory: the theorem's; decay: eta until half of the "
+    "budget, a tenth of it until three quarters, then a hundredth, all else constant, and the last "
+    "iterate",
+    "epsilon": "accuracy for theory schedules and rates",
+    "unverified": "run although no theorem covers the model",
+    "ranks": "whether the program is one of several processes that torchrun starts (there: true)",
+    "polish": "finish by passes over all rows, if they are affordable",
+    "tol": "KKT residual to stop at: stationarity, violation and the last change of the multipliers",
 }
 #: Options that belong to no algorithm, with their meaning.
 SETTINGS = {
-    "seed": "of every random choice: the same seed gives the same answer on the same machine",
-    "device": "where it runs: auto takes an accelerator where there is one",
-    "precision": "of the steps; reports are in float64",
-    "backend": "what runs the steps: auto is eager but where the budget has so many steps that another "
-    "saves time",
-    "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
-    "holdout": "rows left out, to judge the answer by: a condition on rows, or a share of them",
+    "seed": "seed of every random choice: the same seed gives the same answer on the same machine",
+    "device": "where it runs; auto takes an accelerator if there is one",
+    "precision": "precision of the steps; reports are in float64. bfloat16 is for nets only, by autocast",
+    "backend": "what runs the steps; auto is eager, unless the budget has so many steps that another "
+    "backend saves time",
+    "budget": "60s, 2m or 1h for the whole command; 5000it: steps; 1e6oracles: evaluations of g_i(w; xi)",
+    "holdout": "rows that are left out and judge the answer: a condition on rows, or a share of them",
     "margin": "confidence with which constraints on expectations over rows shall hold for new rows",
     "population": "an interval of the optimality gap for new rows, and the time it may take: 60s",
 }
@@ -163,6 +171,14 @@ def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused
     return {name: entry for name, entry in given.items() if name not in names}, tuple(aside)
 
 
+def refuse_half(given: Origins, record: Algorithm, problem: ir.Problem) -> None:
+    """Raise F0606 for nets in bfloat16 where steps train none by some rows at a time."""
+    trained = any(variable.net for variable in problem.variables.values())
+    if value(given, "precision") != HALF or trained and record.oracle == "blocks":
+        return
+    refuse(errors.half_without_nets(record, trained), source=problem.source)
+
+
 def by_algorithm(
     given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem, shared: bool = False
 ) -> Origins:
@@ -190,15 +206,34 @@ def by_algorithm(
     return settled
 
 
-def shared(settled: Origins, normal: NormalForm, bound: Bound | None, batch: Batch) -> tuple[Strata, ...]:
-    """The rows that expectations share in a step; none unless the option ``draws`` is ``shared``."""
+def shared(
+    settled: Origins,
+    normal: NormalForm,
+    bound: Bound | None,
+    batch: Batch,
+    record: Algorithm,
+    *,
+    thrifty: bool = False,
+) -> tuple[Strata, ...]:
+    """The rows that expectations share in a step; none unless the option ``draws`` is ``shared``.
+
+    thrifty   whether every row of the nets is expensive
+    """
     if value(settled, "draws") != "shared":
         return ()
     asked = None
     number, origin = settled["inner_batch"]
     if origin != AUTOMATIC:
         asked = int(number)
-    return strata(normal.objective, bound, batch, asked)
+    wanted = Wanted(given=asked, thrifty=thrifty, blocks=thrifty and _any_blocks(record))
+    return strata(normal.objective, bound, batch, wanted)
+
+
+def _any_blocks(record: Algorithm) -> bool:
+    """Whether a step may meet blocks with unequal probabilities: nothing but their mean depends on these."""
+    estimator = record.estimator
+    needs_share = estimator is None or getattr(estimator, "needs_share", False)
+    return not needs_share and record.outer not in ("dual", "conjugate")
 
 
 def hyper_parameters(

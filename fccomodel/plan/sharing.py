@@ -4,19 +4,25 @@ Two rows are in one stratum if every expectation, and every member of a family, 
 Enough rows of each stratum are drawn that every expectation and every group has some. An expectation
 is then the mean over its own rows of the batch, each weighted by the share of its stratum. This is
 unbiased, whatever the numbers drawn.
+
+Where a row of a net is expensive, rows that are blocks share too: in ``E[p ~ P] log(E[n ~ N] ...)`` the
+rows p, of which each has an estimate of its inner expectation. The gradient is a sum over expectations,
+so only the rows that each of them meets must be drawn without bias, not independently of the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import prod
+from typing import TypeGuard
 
 import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets import elements, members, realising, selections
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.plan.sizes import LISTED, Batch
@@ -27,6 +33,10 @@ MOST_STRATA = 64
 MOST_CELLS = 4096
 #: Rows of a table in a step.
 ROWS_IN_STEP = 512
+#: A number of rows this close to a whole one is the whole one.
+ROUNDING = 1e-9
+#: ``ROWS_IN_STEP`` where every row of the nets is expensive and none of the rows is a block.
+ROWS_OF_DEAR_NETS = 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,41 +90,66 @@ class Strata:
         return self.per_row(ratio)[self.taken(binder)]
 
 
-def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, given: int | None) -> tuple[Strata, ...]:
-    """The strata that the expectations of a normal form share, by table; none if fewer than two meet the
-    same rows.
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The rows that a step should have.
 
-    given   rows that each expectation must have, or None if no number was asked for
+    given    rows that each expectation must have, or None if no number was asked for
+    thrifty  whether every row of the nets is expensive: expectations then have as many rows as they
+             would draw alone
+    blocks   whether rows that are blocks may share: estimators of the algorithm allow it
     """
+
+    given: int | None = None
+    thrifty: bool = False
+    blocks: bool = False
+
+
+def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, wanted: Wanted) -> tuple[Strata, ...]:
+    """The strata that the expectations of a normal form share, by table; none if fewer than two meet the
+    same rows."""
     if bound is None:
         return ()
     by_table: dict[str, list[Selection]] = {}
-    for selection in alike(objective, bound, batch):
+    for selection in alike(objective, bound, batch, blocks=wanted.blocks):
         assert isinstance(selection.binder.domain, ir.RowSet)
         by_table.setdefault(selection.binder.domain.table, []).append(selection)
+    blocks = {binder for node in ir.walk(objective) if has_blocks(node) for binder in node.binders}
     made = (
-        together(table, parts, bound, batch, given) for table, parts in by_table.items() if len(parts) > 1
+        together(table, parts, bound, batch, wanted, blocks & {part.binder for part in parts})
+        for table, parts in by_table.items()
+        if len(parts) > 1
     )
     return tuple(part for part in made if part is not None)
 
 
-def alike(objective: ir.Expr, bound: Bound, batch: Batch) -> list[Selection]:
+def has_blocks(node: ir.Expr) -> TypeGuard[ir.Reduce]:
+    """Whether a node is a reduction with another one, or a search for an element, inside."""
+    if not isinstance(node, ir.Reduce):
+        return False
+    return any(isinstance(inside, ir.Reduce | ir.Exists) for inside in ir.walk(node.body))
+
+
+def alike(objective: ir.Expr, bound: Bound, batch: Batch, *, blocks: bool = False) -> list[Selection]:
     """The expectations that can share rows: each is over the rows of one table, nothing around it is
-    drawn, and nothing inside it is reduced. Groups are allowed if every step meets all of them."""
+    drawn, and nothing inside it is reduced unless ``blocks`` may share. Groups are allowed if every step
+    meets all of them."""
     nodes = [node for node in ir.walk(objective) if isinstance(node, ir.Reduce)]
     sampled = {b for node in nodes for b in node.binders if not _complete(b, bound, batch)}
     chosen = []
     for node in nodes:
         (binder, *more), kind = node.binders, reductions.of(node)
-        if more or binder.kind != "~" or not isinstance(binder.domain, ir.RowSet):
+        of_blocks = has_blocks(node)
+        drawn = binder.kind == "~" or of_blocks
+        if more or not drawn or not isinstance(binder.domain, ir.RowSet):
             continue
         if not kind.linear or kind.total:
             continue
         (part,) = selections.split(node.binders, node.condition)
         used = {b for e in (node.body, node.condition) if e is not None for b in ir.free_binders(e)}
         free = used - {binder}
-        inside = any(isinstance(n, ir.Reduce | ir.Exists) for n in ir.walk(node.body))
-        if not inside and not free & sampled and not (part.orders or part.excludes or part.masks):
+        allowed = blocks or not of_blocks
+        if allowed and not free & sampled and not (part.orders or part.excludes or part.masks):
             chosen.append(part)
     return chosen
 
@@ -127,10 +162,18 @@ def _complete(binder: ir.Binder, bound: Bound, batch: Batch) -> bool:
 
 
 def together(
-    table: str, parts: Sequence[Selection], bound: Bound, batch: Batch, given: int | None
+    table: str,
+    parts: Sequence[Selection],
+    bound: Bound,
+    batch: Batch,
+    wanted: Wanted,
+    blocks: AbstractSet[ir.Binder] = frozenset(),
 ) -> Strata | None:
     """The strata of a table for some selections of its rows; None if no two of them have a row in common,
-    if a step takes all rows anyway, or if there are too many strata."""
+    if a step takes all rows anyway, or if there are too many strata.
+
+    blocks   the binders whose rows are blocks
+    """
     length = elements.extent(bound, parts[0].binder.domain)
     partitions = [(part, cells) for part in parts if (cells := cells_of(part, bound, length)) is not None]
     partitions = [(part, cells) for part, cells in partitions if not _whole(part, cells, batch)]
@@ -150,7 +193,12 @@ def together(
     rows = [np.flatnonzero(code == k) for k in order]
     sizes = np.array([len(part) for part in rows])
     by_binder = {part.binder: kinds[order, k] for k, (part, _) in enumerate(partitions)}
-    counts = allotted(sizes, by_binder.values(), given)
+    if wanted.thrifty:
+        counts = few(sizes, by_binder, batch)
+        if not blocks and wanted.given is None:
+            counts = np.maximum(counts, allotted(sizes, by_binder.values(), None, ROWS_OF_DEAR_NETS))
+    else:
+        counts = allotted(sizes, by_binder.values(), wanted.given)
     return Strata(table=table, rows=np.concatenate(rows), sizes=sizes, counts=counts, cells=by_binder)
 
 
@@ -164,14 +212,14 @@ def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
     cell is empty, if two cells take a row, or if there are too many cells."""
     cells = np.full(length, -1)
     if not part.parents:
-        rows = selections.realise(bound, members.alone(part)).rows
+        rows = realising.realise(bound, members.alone(part)).rows
         cells[rows] = 0
         if len(rows):
             return cells
         return None
     if prod(elements.extent(bound, parent.domain) for parent in part.parents) > MOST_CELLS:
         return None
-    ranges = selections.realise(bound, part, empty="keep")
+    ranges = realising.realise(bound, part, empty="keep")
     assert ranges.start is not None and ranges.size is not None
     lists = [elements.ids(bound, parent.domain) for parent in part.parents]
     for cell in np.ravel_multi_index(np.ix_(*lists), ranges.size.shape).ravel():
@@ -183,10 +231,25 @@ def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
     return cells
 
 
-def allotted(sizes: np.ndarray, cells: Iterable[np.ndarray], given: int | None) -> np.ndarray:
+def few(sizes: np.ndarray, cells: Mapping[ir.Binder, np.ndarray], batch: Batch) -> np.ndarray:
+    """The number of rows to draw from each stratum so that every expectation and group has as many as it
+    would draw alone; at least one, and at most all of the stratum."""
+    counts = np.ones(len(sizes))
+    for binder, of in cells.items():
+        for cell in np.unique(of[of >= 0]):
+            here = of == cell
+            whole = int(sizes[here].sum())
+            alone = batch(binder, whole, True) or whole
+            counts[here] = np.maximum(counts[here], alone * sizes[here] / whole)
+    return np.minimum(np.ceil(counts - ROUNDING), sizes).astype(np.int64)
+
+
+def allotted(
+    sizes: np.ndarray, cells: Iterable[np.ndarray], given: int | None, rows: int = ROWS_IN_STEP
+) -> np.ndarray:
     """The number of rows to draw from each stratum, by its largest share in any expectation or group.
 
-    It is ``ROWS_IN_STEP`` in all, or enough that each expectation and group has ``given`` rows; at least
+    It is ``rows`` in all, or enough that each expectation and group has ``given`` rows; at least
     one for each stratum, and at most all of its rows.
     """
     share = np.zeros(len(sizes))
@@ -195,7 +258,7 @@ def allotted(sizes: np.ndarray, cells: Iterable[np.ndarray], given: int | None) 
         share[here] = np.maximum(share[here], sizes[here] / sizes[here].sum())
     least = min(share[here].sum() for here in groups)
     if given is None:
-        whole = ROWS_IN_STEP / share.sum()
+        whole = rows / share.sum()
     else:
         whole = given / least
     return np.minimum(np.maximum(np.rint(whole * share), 1), sizes).astype(np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.core.options import Origins
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets import elements, members, realising, selections
 from fccomodel.normal_form import NormalForm
 
 #: (binder, number of its elements, inner) -> the number that a step takes, or None for all.
@@ -216,7 +216,7 @@ def taken(node: ir.Reduce | ir.Constraint, bound: Bound) -> Iterator[tuple[ir.Bi
     """The binders over sets that can be listed, and the number of elements of each, at least one."""
     for part in selections.split(node.binders, node.condition):
         if isinstance(part.binder.domain, LISTED):
-            yield part.binder, max(1, len(selections.index(bound, members.alone(part)).rows))
+            yield part.binder, max(1, len(realising.index(bound, members.alone(part)).rows))
 
 
 def _outer(root: ir.Expr) -> list[ir.Reduce]:

@@ -16,14 +16,16 @@ class Kept:
     variables   all variables, also those that reformulations added
     centres     of smoothed functions
     estimates   u of inner expectations
+    moments     running means of gradients and of their squares
     settings    that the run found, such as step sizes
     pairs       changes of w and of the residual, (2, m, entries of w): the curvature that a finish knew
-    training    the end of a run by somebody's optimizer (``execution.training.loop.Carried``), or None
+    training    the end of a run by somebody's optimizer (``execution.training.carried.Carried``), or None
     """
 
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)
     centres: Mapping[str, np.ndarray] = field(default_factory=dict)
     estimates: Mapping[str, np.ndarray] = field(default_factory=dict)
+    moments: Mapping[str, np.ndarray] = field(default_factory=dict)
     settings: Mapping[str, float] = field(default_factory=dict)
     pairs: np.ndarray | None = None
     training: Any = None

@@ -11,6 +11,7 @@ from fccomodel.core.memory import in_words
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.library import distributions, reductions
+from fccomodel.plan.errors import RACE
 
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
@@ -141,6 +142,15 @@ def nothing_to_share(algorithm: str, whole: Mapping[str, str]) -> Diagnostic:
     )
 
 
+def no_program(entrants: Sequence[str]) -> Diagnostic:
+    """A program has one algorithm."""
+    return RACE.error(
+        "a race has no program of its own",
+        reason=f"Which of {', '.join(entrants)} goes on is found by running them.",
+        fix="Name one of them, or solve with --out: solver.py is the program of the one that won.",
+    )
+
+
 def memory_foreseen(needed: float, left: float, largest: float, of: str, span: Span) -> Diagnostic:
     """What a run will take fits into the memory that is left; bytes, of all and of the ``largest``
     array, that ``of`` has."""
@@ -171,17 +181,6 @@ def net_of_no_column(node: ir.NetCall) -> Diagnostic:
         span=node.span,
         reason="A criterion is handed one output of the net for each row of the batch.",
         fix=f"Bind what the net takes as a column, and write `{node.net}(w; z.x)`; or use problem.solve().",
-    )
-
-
-def net_of_variables(node: ir.NetCall) -> Diagnostic:
-    """No derivative goes through the inputs of a net."""
-    return NOT_EMITTED.error(
-        f"an input of the net `{node.net}` depends on the variables",
-        span=node.span,
-        reason="Gradients of nets are taken in their weights, not in their inputs.",
-        fix="Give the net data alone, and combine its output with the variables; or make one module of "
-        "both, and bind that.",
     )
 
 
@@ -228,6 +227,17 @@ def criterion_scores(given: Sequence[str], nets: Sequence[str]) -> Diagnostic:
     )
 
 
+def criterion_modules(given: Sequence[str], nets: Sequence[str]) -> Diagnostic:
+    """A report is about the weights of all nets."""
+    unknown = [name for name in given if name not in nets]
+    words = ", ".join(f"`{name}`" for name in unknown or [n for n in nets if n not in given])
+    return CRITERION.error(
+        f"the model trains no net {words}" if unknown else f"the module of {words} is missing",
+        reason=f"The nets that it trains are {', '.join(f'`{name}`' for name in nets)}.",
+        fix=f"Call criterion.report({', '.join(f'{name}={name}' for name in nets)}).",
+    )
+
+
 def criterion_inputs(net: str, expected: Sequence[str]) -> Diagnostic:
     """A net on several columns has scores for each."""
     shown = ", ".join(f'"{name}": ...' for name in expected)
@@ -253,7 +263,8 @@ def criterion_rows(table: str, row: int, known: int) -> Diagnostic:
         f"row {row} is not in the table `{table}`, which has {known:,} rows",
         reason="Rows are counted from 0, in the order of the source that was bound; rows that `where` or "
         "`missing` left out have no estimates.",
-        fix="Draw batches by criterion.sampler(), and number the dataset by fc.numbered(dataset).",
+        fix="Draw batches by criterion.sampler(), and number the dataset by fc.numbered(dataset). Rows of "
+        f'another table are evaluated with it: criterion.evaluate(loader, data={{"{table}": frame}}, ...).',
     )
 
 
@@ -263,6 +274,26 @@ def criterion_row_numbers(table: str, reason: str) -> Diagnostic:
         f"these are not row numbers of the table `{table}`: {reason}",
         reason="A batch is a list of at least one row number, counted from 0.",
         fix="Number the dataset by fc.numbered(dataset): its loader yields (rows, batch).",
+    )
+
+
+def criterion_labels(table: str, batches: int, drawn: int, few: int) -> Diagnostic:
+    """A batch names its rows by their numbers, not by their labels."""
+    return CRITERION.error(
+        f"these look like labels, not like row numbers of the table `{table}`",
+        reason=f"The first {batches} batches had {drawn:,} rows, but only {few:,} different numbers.",
+        fix="Number the dataset by fc.numbered(dataset), and write `for rows, (x, y) in loader`: the first "
+        "entry of a batch is then the row numbers.",
+    )
+
+
+def criterion_other_rows(table: str, why: str) -> Diagnostic:
+    """Rows without a table of their own are those that were bound."""
+    return CRITERION.error(
+        f"the loader does not give the bound rows of the table `{table}`",
+        reason=f"Without `data` the loader's numbers are rows of the bound table; but {why}.",
+        fix=f'Give the table of these rows: criterion.evaluate(loader, data={{"{table}": frame}}, ...). '
+        "If they are the bound rows all the same, transformed, say so by data={}.",
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.options import AUTOMATIC
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.library.proximal import Piecewise
@@ -20,6 +21,8 @@ from fccomodel.program.lower import BlockSteps, Layout, Lowered, LoweredSteps
 
 #: Names of settings that a run determines, besides the smoothing of each centre.
 DETERMINED = ("rho", "weight", "steep", "pass_step")
+#: Settings that stages change. A run of a net goes on with them, unless somebody gives others.
+OF_STAGES = ("eta", "gamma", "gamma_prime", "stage", "together")
 #: Largest number of entries of the pairs of a quasi-Newton method that are kept.
 MOST_PAIRED = 1 << 17
 #: Penalties allow multipliers that are larger by this factor than those that a run begins with.
@@ -34,17 +37,20 @@ def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
     """
     w = final.w.double().numpy()
     estimates: dict[str, Any] = {}
+    moments: dict[str, Any] = {}
     if getattr(final, "u", None) is not None and getattr(final, "way", "") != "finish":
-        estimates = vars(final.u)
+        estimates, moments = vars(final.u), final.moments or {}
     centres = {name: value for name, value in vars(final.c).items() if name not in inside}
     settings = {}
     for name, value in vars(final.h).items():
-        if name in DETERMINED or name.startswith("lam_y"):
+        if name in (*DETERMINED, *OF_STAGES) or name.startswith("lam_y"):
             settings[name] = float(value)
+    settings["eta"] = float(getattr(final.h, "peak", 0.0))  # a stage begins with it
     return Kept(
         variables={name: w[a:b].reshape(shape) for name, (a, b, shape) in layout.items()},
         centres={name: value.cpu().double().numpy() for name, value in centres.items()},
         estimates={name: value.cpu().double().numpy() for name, value in estimates.items()},
+        moments={name: value.cpu().double().numpy() for name, value in moments.items()},
         settings={name: value for name, value in settings.items() if math.isfinite(value)},
         pairs=_paired(getattr(final, "pairs", []), w.size),
     )
@@ -107,6 +113,15 @@ def estimates(lowered: Lowered) -> dict[str, np.ndarray]:
     return {name: value for name, value in start.kept.estimates.items() if value.shape == shapes.get(name)}
 
 
+def moments(lowered: Lowered) -> dict[str, np.ndarray]:
+    """The running means of gradients that an earlier run of a net kept. (Runs without nets are finished
+    by full passes, which need none.)"""
+    start = lowered.plan.start
+    if start is None or lowered.plan.pace != "practical" or not lowered.bound.nets:
+        return {}
+    return {name: value for name, value in start.kept.moments.items() if value.shape == (_size(lowered),)}
+
+
 def pairs(lowered: Lowered) -> np.ndarray | None:
     """The pairs of the quasi-Newton method that were kept, if they have as many variables."""
     start = lowered.plan.start
@@ -126,7 +141,7 @@ def settings(lowered: Lowered) -> dict[str, Any]:
     if values and all(f"lam_{s.name}" in values for s in lowered.centred):
         names = {*DETERMINED, *(f"lam_{name}" for name in lowered.steps.state.centres)}
         earlier: dict[str, Any] = {name: value for name, value in values.items() if name in names}
-        return {**earlier, "kept": True}
+        return {**earlier, **_of_stages(lowered), "kept": True}
     largest = ROOM * max(map(abs, start.multipliers.values()), default=0.0)
     rho = float(lowered.plan.hyper.get("rho", 0.0))
     if rho and largest > rho:
@@ -134,10 +149,23 @@ def settings(lowered: Lowered) -> dict[str, Any]:
     return {}
 
 
+def _of_stages(lowered: Lowered) -> dict[str, Any]:
+    """The settings that the stages of an earlier run of a net came to, without those that somebody
+    gives."""
+    plan, known = lowered.plan, {}
+    if plan.start is None or not lowered.bound.nets:
+        return {}
+    for name, value in plan.start.kept.settings.items():
+        _, origin = plan.options.get(name, (None, AUTOMATIC))
+        if name in OF_STAGES and origin == AUTOMATIC and value:
+            whole = name in ("stage", "together")
+            known[name] = int(value) if whole else value
+    return known
+
+
 def _of_penalties(lowered: Lowered) -> Iterator[tuple[str, np.ndarray]]:
-    """By centre, the slopes at which the penalties have the multipliers of their constraints; 0 for
-    members without a multiplier.
-    """
+    """The slopes at which penalties have the multipliers of their constraints, by centre; 0 for members
+    without a multiplier."""
     assert lowered.plan.start is not None
     for constraint in lowered.normal.reformed.constraints:
         penalty = lowered.normal.penalties.get(constraint.label)

@@ -52,22 +52,13 @@ from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
 from fccomodel.report.point.rows import Gradients, constraint_rows, gradients
 from fccomodel.report.point.scales import Scales, scales
 from fccomodel.report.point.system import System, inward, norm
-from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
-from fccomodel.report.verdicts import (
-    GOOD,
-    Judged,
-    at_bound,
-    cancelling,
-    counted,
-    counting,
-    judge,
-    loose,
-    notes_of,
-    verdict,
-)
-from fccomodel.report.verdicts import failed as failed
-from fccomodel.report.verdicts import unfinished as unfinished
-from fccomodel.report.verdicts import unmet as unmet
+from fccomodel.report.verdicts.failures import failed as failed
+from fccomodel.report.verdicts.failures import unfinished as unfinished
+from fccomodel.report.verdicts.failures import unmet as unmet
+from fccomodel.report.verdicts.grades import FEASIBLE as FEASIBLE
+from fccomodel.report.verdicts.grades import GOOD, Evidence, Judged, counted, counting, judge
+from fccomodel.report.verdicts.notes import at_bound, cancelling, notes_of
+from fccomodel.report.verdicts.sentence import Findings, loose, verdict
 from fccomodel.structure import Analysis, analyse
 
 #: Counted seconds of the search for multipliers if no budget is given.
@@ -170,7 +161,8 @@ class KKTReport:
         return written
 
 
-def report(
+# Each keyword is a wish of its own, with a default; few callers have two of the same.
+def report(  # noqa: PLR0913
     bound: Bound,
     point: Mapping[str, np.ndarray],
     *,
@@ -209,7 +201,6 @@ def report(
     Raises F0701 if the objective, a constraint or a gradient is not finite, and F0702 for a point
     that does not fit.
     """
-
     asked = _Asked(
         multipliers=multipliers,
         limits=limits or {},
@@ -261,7 +252,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
             asked = dataclasses.replace(asked, analysis=None)
         seed, afford, most = asked.seed, asked.afford, asked.most
         parts = Parts(bound=bound, seed=seed)
-        part = subsample.part_for(parts, point, afford=afford, most=most)
+        part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
         try:
             if part is None:
                 made = _on(bound, point, asked)
@@ -334,30 +325,35 @@ def _report(system: System, asked: _Asked) -> KKTReport:
         analysis = asked.analysis or analyse(system.problem, system.bound)
         convex = analysis.minimised.convex and analysis.convex_constraints
         gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
-    if drawn is None:
-        errors = None
-    else:
-        errors = _errors(system, optimal, scale, drawn)
-    beyond = _beyond(system, optimal) / scale.of_gains
-    judged = judge(relative, gap, scale.size, beyond, drawn, errors, convex=convex)
+    evidence = Evidence(
+        relative=relative,
+        gap=gap,
+        size=scale.size,
+        beyond=_beyond(system, optimal) / scale.of_gains,
+        convex=convex,
+        noise=drawn,
+        errors={} if drawn is None else _errors(system, optimal, scale, drawn),
+    )
+    judged = judge(evidence)
     lost = 0.0 if rounded is None else rounded.objective
     judged = judged.rounded(counted(lost) / max(scale.size, abs(system.objective)))
     if not asked.judging:
         search = _Search(system, optimal, gap, scale, drawn, meter, convex)
         judged = search.judged(judged, gradients_of_constraints)
-    sentence, advice = verdict(
-        system,
-        rows,
-        parts,
-        relative,
-        judged,
-        solvers,
+    findings = Findings(
+        system=system,
+        rows=rows,
+        parts=parts,
+        relative=relative,
+        judged=judged,
+        solvers=solvers,
         judging=asked.judging,
         ended=asked.ended,
         convex=convex,
         loose=loose(system, optimal, meter),
         noise=drawn,
     )
+    sentence, advice = verdict(findings)
     qualified, moves = None, None
     if system.labels:
         qualified = qualification(system, gradients_of_constraints, optimal)

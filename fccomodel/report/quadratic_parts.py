@@ -164,12 +164,7 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
         case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
             return steady(body, see)
         case ir.Reduce(body=body) if _logarithmic(node) and not _conditional(node):
-            theta = 1.0
-            if "theta" in node.options:
-                theta = see(node.options["theta"]).interval.value.lo
-            if theta > 0:
-                return _steady_of_exponentials(body, theta, see)
-            return None
+            return _steady_of_exponentials(body, _temperature(node, see), see)
         case ir.Apply(op="log", args=(ir.LetRef() | ir.Reduce() as inner,)) if (
             rows := _exponentials(inner)
         ) is not None:
@@ -177,14 +172,7 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
         case ir.Apply() if (terms := atoms.signed(node)) is not None:
             return _steady_of_sum(terms, see)
         case ir.Apply(op="mul", args=(a, b)):
-            if ir.variables_of(a):
-                factor, u = (b, a)
-            else:
-                factor, u = (a, b)
-            positive = not ir.variables_of(factor) and see(factor).interval.value.lo >= 0
-            if positive and not u.shape:
-                return steady(u, see)
-            return None
+            return _steady_of_product(a, b, see)
     atom = atoms.of(node)
     if not isinstance(atom, atoms.ScalarAtom) or atom.steady == math.inf or node.shape:
         return None
@@ -197,14 +185,28 @@ def _logarithmic(node: ir.Reduce) -> bool:
 
 
 def _steady_of_exponentials(rows: ir.Expr, theta: float, see: Analyser) -> float | None:
-    """``steady`` of log-mean-exp of rows with temperature ``theta``."""
-    if see(rows).convex:
-        known = steady(rows, see)
-    else:
-        known = None
+    """``steady`` of log-mean-exp of rows with temperature ``theta``, or None if that may not be positive."""
+    if theta <= 0 or not see(rows).convex:
+        return None
+    known = steady(rows, see)
     if known is None:
         return None
     return known + 6 * _constant(see(rows)) / theta
+
+
+def _temperature(node: ir.Reduce, see: Analyser) -> float:
+    """The least value of the option ``theta`` of a reduction, which is 1 if nobody gives it."""
+    if "theta" not in node.options:
+        return 1.0
+    return see(node.options["theta"]).interval.value.lo
+
+
+def _steady_of_product(a: ir.Expr, b: ir.Expr, see: Analyser) -> float | None:
+    """``steady`` of a product of a number by a factor without variables that is nowhere negative."""
+    factor, u = (b, a) if ir.variables_of(a) else (a, b)
+    if ir.variables_of(factor) or see(factor).interval.value.lo < 0 or u.shape:
+        return None
+    return steady(u, see)
 
 
 def _steady_of_sum(terms: Sequence[tuple[float, ir.Expr]], see: Analyser) -> float | None:

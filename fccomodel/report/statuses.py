@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from fccomodel.report import verdicts
-
-if TYPE_CHECKING:
-    from fccomodel.report import KKTReport
+from fccomodel.report.verdicts import grades
 
 #: Violation, relative to its constraint's scale, up to which constraints count as met.
-FEASIBLE = verdicts.FEASIBLE
+FEASIBLE = grades.FEASIBLE
 #: Words by the grade that a verdict begins with.
 WORDS = {
     "Solved to high accuracy": "solved",
@@ -19,25 +14,31 @@ WORDS = {
     "Stationary to high accuracy": "stationary",
     "Stationary": "stationary",
     "Roughly stationary": "roughly_stationary",
-    verdicts.OPEN: "loose_bound",
-    verdicts.BEATEN: "not_best",
-    verdicts.SADDLE: "saddle",
+    grades.OPEN: "loose_bound",
+    grades.BEATEN: "not_best",
+    grades.SADDLE: "saddle",
 }
 
 
-def word(report: KKTReport) -> str:
+#: Statuses of a run whose problem has no solution. They are words themselves.
+FAILURES = ("infeasible", "infeasible_nearby", "unbounded", "unattained")
+
+
+def word(verdict: str, status: str, violation: float) -> str:
     """The verdict in one word.
 
-    One of ``solved``, ``roughly``, ``stationary``, ``roughly_stationary``, ``loose_bound``,
-    ``not_best``, ``saddle``, ``infeasible``, ``infeasible_nearby``, ``unbounded``, ``unattained``,
-    ``stopped_feasible`` or ``stopped_infeasible``.
+    verdict     the report's text
+    status      the status of the run
+    violation   the largest one, relative to its constraint's scale
+
+    The word is one of those in ``WORDS`` and ``FAILURES``, or ``stopped_feasible``, or
+    ``stopped_infeasible``.
     """
-    if report.failure:
-        return report.failure
+    if status in FAILURES:
+        return status
     for grade in sorted(WORDS, key=len, reverse=True):
-        if report.verdict.startswith(grade):
+        if verdict.startswith(grade):
             return WORDS[grade]
-    violation = report.relative.get("feasibility", report.feasibility)
     if violation <= FEASIBLE:
         return "stopped_feasible"
     return "stopped_infeasible"

@@ -57,16 +57,21 @@ class Analyser:
         if id(expr) not in self.memo:
             for node in ir.walk(expr):
                 if id(node) not in self.memo:
-                    facts = self._pieces(node, self._measured(self._node(node)))
-                    if node in self.declared.within:
-                        assumed = self.declared.within[node]
-                        inside = replace(facts.interval, value=assumed, standing=Standing.ASSUMED)
-                        facts = replace(facts, interval=inside)
-                    if self.base is not None and not any(domains.by_data(f.subject) for f in facts.domain):
-                        stronger = _text_and_data(self.base(node), facts)
-                        facts = replace(stronger, domain=facts.domain)
-                    self.memo[id(node)] = node, facts
-        return self.memo[id(expr)][1]
+                    self.memo[id(node)] = node, self._all_facts(node)
+        _, facts = self.memo[id(expr)]
+        return facts
+
+    def _all_facts(self, node: ir.Expr) -> Facts:
+        """The facts of a node by rules, by data, by assumptions and by the text alone."""
+        facts = self._pieces(node, self._measured(self._node(node)))
+        if node in self.declared.within:
+            assumed = self.declared.within[node]
+            inside = replace(facts.interval, value=assumed, standing=Standing.ASSUMED)
+            facts = replace(facts, interval=inside)
+        if self.base is None or any(domains.by_data(fact.subject) for fact in facts.domain):
+            return facts
+        stronger = _text_and_data(self.base(node), facts)
+        return replace(stronger, domain=facts.domain)
 
     def everywhere(self, facts: Facts) -> Facts:
         """The facts of the same expression with its variables ranging over all reals."""
@@ -80,11 +85,10 @@ class Analyser:
         return self._wide(facts.expr)
 
     def raised(self, facts: Facts) -> Facts:
-        """The facts with a positive lower bound from the bound data, if one is found and is new."""
-        settled = (
-            facts.constant or facts.interval.value.positive or facts.interval.standing == Standing.ASSUMED
-        )
-        if self.declared.bound is None or settled:
+        """The facts with a positive lower bound from the bound data, if there is one and it is new."""
+        if self.declared.bound is None or facts.constant:
+            return facts
+        if facts.interval.value.positive or facts.interval.standing == Standing.ASSUMED:
             return facts
         # imported here: it needs torch, which the facts of a text do not
         from fccomodel.structure.estimates.least import least
@@ -94,62 +98,68 @@ class Analyser:
             return facts
         where = facts.interval.value.meet(interval(low.value))
         reason = f"its least value on the data is at least {low.value:.3g}"
-        fact = make(
-            "interval", where, facts.expr, "least value", reason, [facts.below], standing=low.standing
-        )
-        return replace(facts, interval=fact, restricted=facts.restricted or not self.declared.free)
+        uses = [facts.below]
+        fact = make("interval", where, facts.expr, "least value", reason, uses, standing=low.standing)
+        restricted = facts.restricted or not self.declared.free
+        return replace(facts, interval=fact, restricted=restricted)
 
     def _measured(self, facts: Facts) -> Facts:
         """The facts with the measured range, for an expression of the data whose sign is not known yet."""
-        node, where = facts.expr, facts.interval.value
+        node = facts.expr
+        where = facts.interval.value
         several = isinstance(node, ir.Apply) and len(node.args) > 1
-        if self.declared.bound is None or not several or not facts.constant or not where.lo < 0 < where.hi:
+        sign_known = not where.lo < 0 < where.hi
+        if self.declared.bound is None or not several or not facts.constant or sign_known:
             return facts
         # imported here: it needs torch, which the facts of a text do not
         from fccomodel.structure.estimates.measured import measured
 
-        seen = measured(node, self.declared.bound)
-        if seen is None:
+        range_of_data = measured(node, self.declared.bound)
+        if range_of_data is None:
             return facts
-        fact = make("interval", where.meet(seen), node, "data range", "", [], standing=Standing.BOUNDED)
+        narrower = where.meet(range_of_data)
+        fact = make("interval", narrower, node, "data range", "", [], standing=Standing.BOUNDED)
         return replace(facts, interval=fact)
 
     def key(self, expr: ir.Expr) -> int:
         """A number of the expression. Expressions with the same number have the same value."""
         for node in ir.walk(expr, lets=False):
             if id(node) not in self.keys:
-                children = tuple(self.keys[id(c)][1] for c in node.children)
-                number = self.numbers.setdefault((*_identity(node), children), len(self.numbers))
+                children = tuple(self.keys[id(child)][1] for child in node.children)
+                identity = (*_identity(node), children)
+                number = self.numbers.setdefault(identity, len(self.numbers))
                 self.keys[id(node)] = node, number
-        return self.keys[id(expr)][1]
+        _, number = self.keys[id(expr)]
+        return number
 
     def _pieces(self, node: ir.Expr, facts: Facts) -> Facts:
         """The facts with the degree of the node as a polynomial, and of its polynomial pieces."""
-        if facts.constant or isinstance(node, ir.Var | ir.Hole):
-            degree = 0 if facts.constant else 1
-            return replace(facts, pieces=degree, degree=degree)
-        children = (node.let.body,) if isinstance(node, ir.LetRef) else node.children
-        inner = [self(c) for c in children]
-        scalar = len(facts.leaves) == 1 and all(n in self.scalars for n in facts.leaves)
-        if facts.affine:
-            as_polynomial: int | None = 1
-        else:
-            as_polynomial = pieces(node, tuple(f.degree for f in inner), scalar=scalar, whole=True)
-        in_pieces = pieces(node, tuple(f.pieces for f in inner), scalar=scalar)
-        return replace(facts, pieces=in_pieces, degree=as_polynomial)
+        if facts.constant:
+            return replace(facts, pieces=0, degree=0)
+        if isinstance(node, ir.Var | ir.Hole):
+            return replace(facts, pieces=1, degree=1)
+        children = node.children
+        if isinstance(node, ir.LetRef):
+            children = (node.let.body,)
+        inner = [self(child) for child in children]
+        scalar = len(facts.leaves) == 1 and all(name in self.scalars for name in facts.leaves)
+        degree: int | None = 1
+        if not facts.affine:
+            degree = pieces(node, tuple(child.degree for child in inner), scalar=scalar, whole=True)
+        of_pieces = pieces(node, tuple(child.pieces for child in inner), scalar=scalar)
+        return replace(facts, pieces=of_pieces, degree=degree)
 
     # -------------------------------------------------------------------------------------- domains
     def _unproved(self, use: Use, args: Sequence[Facts]) -> list[Fact]:
         """The conditions on constant arguments that are neither proved nor checked when data are bound."""
+        ranges = [opened(facts.interval.value) for facts in args]
         unproved = []
-        for fault in use.asks.doubts([opened(f.interval.value) for f in args], use.names):
-            facts, argument = args[fault.argument], use.args[fault.argument]
-            title = use.titles[fault.argument]
+        for fault in use.asks.doubts(ranges, use.names):
+            k = fault.argument
+            facts = args[k]
             if facts.constant and not self._checked(use, fault):
-                reason = (
-                    f"{title} needs {fault.needs}, and is only known to lie in {opened(facts.interval.value)}"
-                )
-                unproved.append(make("domain", False, argument, "no rule", reason, [facts.interval]))
+                reason = f"{use.titles[k]} needs {fault.needs}, and is only known to lie in {ranges[k]}"
+                unproved.append(make("domain", False, use.args[k], "no rule", reason, [facts.interval]))
         return unproved
 
     def _checked(self, use: Use, fault: atoms.Fault) -> bool:
@@ -164,11 +174,11 @@ class Analyser:
 
     def _undefined(self, node: ir.Expr, args: tuple[Facts, ...], conditions: Sequence[Fact]) -> Facts:
         """Facts of a node that may be undefined for all values of the variables: nothing is known."""
-        draft = Draft(expr=node, args=args, domain=tuple(conditions))
-        draft.leaves = {name: NEITHER for a in args for name in a.leaves}
+        draft = Draft(expr=node, args=args, domain=tuple(conditions), leaves=_of_unknown_sign(args))
         if draft.leaves:
-            draft.both(NONE, "no rule", conditions[0].reason)
-            draft.propose("differentiable", False, "no rule", conditions[0].reason)
+            reason = conditions[0].reason
+            draft.both(NONE, "no rule", reason)
+            draft.propose("differentiable", False, "no rule", reason)
         return draft.finish()
 
     # ---------------------------------------------------------------------------------------- nodes
@@ -189,11 +199,11 @@ class Analyser:
                 return self._reduce(node)
             case ir.Apply():
                 return self._apply(node)
-        args = tuple(self(c) for c in node.children)
-        draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
-        return draft.finish()
+        args = tuple(self(child) for child in node.children)
+        return Draft(expr=node, args=args, leaves=_of_unknown_sign(args)).finish()
 
     def _constant(self, node: ir.Expr) -> Facts:
+        """The facts of a leaf without variables: a number, a size, data."""
         match node:
             case ir.Const(value=value):
                 leaf = Leaf(interval=atoms.Interval.point(value), size=amount(value))
@@ -219,13 +229,11 @@ class Analyser:
 
     def _leaf(self, node: ir.Expr, leaf: Leaf) -> Draft:
         """A draft with the range and the norm of a leaf."""
-        draft = Draft(
-            expr=node, entries=self.declared.entries(node.shape), random=leaf.random, compact=not leaf.random
-        )
+        entries = self.declared.entries(node.shape)
+        draft = Draft(expr=node, entries=entries, random=leaf.random, compact=not leaf.random)
+        rule = "declared range"
         if leaf.standing == Standing.BOUNDED:
             rule = "data range"
-        else:
-            rule = "declared range"
         if leaf.interval != REALS:
             draft.propose("interval", leaf.interval, rule, standing=leaf.standing)
         if leaf.size.finite:
@@ -236,19 +244,22 @@ class Analyser:
 
     def _net(self, node: ir.NetCall) -> Facts:
         """A frozen net of data is data; another net is a function of its weights."""
-        args = tuple(self(one) for one in node.children)
-        if node.params is None and all(one.constant for one in args):
-            return self._leaf(node, Leaf(random=any(one.random for one in args))).finish()
+        args = tuple(self(child) for child in node.children)
+        if node.params is None and all(facts.constant for facts in args):
+            random = any(facts.random for facts in args)
+            return self._leaf(node, Leaf(random=random)).finish()
         return nets.call(node, args, self.declared)
 
     def _variable(self, node: ir.Var | ir.Hole) -> Facts:
+        """The facts of a variable, or of a hole that stands for an argument."""
         if not node.shape:
             self.scalars.add(node.name)
         leaf = self.declared.variable(node.name)
         draft = self._leaf(node, leaf)
         draft.compact = leaf.size.finite
         draft.restricted = leaf.interval != REALS or leaf.size.finite
-        draft.leaves, draft.parts = {node.name: INCREASING}, {node.name: Amount(1.0)}
+        draft.leaves = {node.name: INCREASING}
+        draft.parts = {node.name: Amount(1.0)}
         rule = "argument" if isinstance(node, ir.Hole) else "variable"
         draft.both(ZERO, rule)
         draft.propose("lipschitz", Amount(1.0), rule)
@@ -257,6 +268,7 @@ class Analyser:
         return draft.finish()
 
     def _item(self, node: ir.Item) -> Facts:
+        """The facts of an entry of an array: those of all entries."""
         base = self(node.base)
         if not base.interval.holds and not base.size.value.finite:
             return replace(base, expr=node)
@@ -267,38 +279,42 @@ class Analyser:
         return draft.finish()
 
     def _reduce(self, node: ir.Reduce) -> Facts:
-        uses = [(use, [self(arg) for arg in use.args]) for use in domains.uses(node)]
-        doubts = [fact for use, args in uses for fact in self._unproved(use, args)]
-        if doubts:
-            return self._undefined(node, (self(node.body),), doubts)
+        """The facts of a reduction; nothing is known if its options or elements may be undefined."""
+        doubts = []
+        for use in domains.uses(node):
+            doubts += self._unproved(use, [self(arg) for arg in use.args])
         body = self(node.body)
+        if doubts:
+            return self._undefined(node, (body,), doubts)
         return averaged(node, body, self, reduce(node, body, self.declared, self))
 
     # ---------------------------------------------------------------------------------------- atoms
     def _apply(self, node: ir.Apply) -> Facts:
+        """The facts of an operation; nothing is known if its arguments may be outside its domain."""
         atom = atoms.of(node)
-        args = tuple(self(a) for a in node.args)
+        args = tuple(self(arg) for arg in node.args)
         if atom is None or not atom.accepts(len(args)):
             return self._unknown_operation(node, args)
         if not node.shape:
-            steep = atom.steep_at_0(*(a.interval.value for a in args))
-            args = tuple(self.raised(a) if k in steep else a for k, a in enumerate(args))
-        if atom.limited and (doubts := self._unproved(domains.of_atom(atom, node.args), args)):
-            return self._undefined(node, args, doubts)
+            steep = atom.steep_at_0(*(facts.interval.value for facts in args))
+            args = tuple(self.raised(facts) if k in steep else facts for k, facts in enumerate(args))
+        if atom.limited:
+            doubts = self._unproved(domains.of_atom(atom, node.args), args)
+            if doubts:
+                return self._undefined(node, args, doubts)
         entries = self.declared.entries(node.shape)
         if isinstance(atom, atoms.ScalarAtom) and node.shape:
-            args = tuple(
-                a if child.shape else spread(a, entries) for a, child in zip(args, node.args, strict=True)
-            )
+            pairs = zip(args, node.args, strict=True)
+            args = tuple(facts if child.shape else spread(facts, entries) for facts, child in pairs)
         return self._structure(node, args, self._operation(node, atom, args, entries))
 
     def _unknown_operation(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts:
         """Facts of an operation that no atom describes."""
-        draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
+        draft = Draft(expr=node, args=args, leaves=_of_unknown_sign(args))
         if draft.leaves:
             draft.both(NONE, "no rule", f"nothing is known of {node.op}")
-        elif all(a.size.value.finite for a in args):
-            draft.propose("size", SOME, "finite data", uses=[a.size for a in args])
+        elif all(facts.size.value.finite for facts in args):
+            draft.propose("size", SOME, "finite data", uses=[facts.size for facts in args])
         return draft.finish()
 
     def _operation(self, node: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...], entries: float) -> Facts:
@@ -306,71 +322,95 @@ class Analyser:
         if isinstance(atom, atoms.ScalarAtom):
             sizes = (entries,) * len(args)
         else:
-            sizes = tuple(self.declared.entries(a.shape) for a in node.args)
-        op, moving = atom.name, [a for a in args if not a.constant]
-        match op:
-            case "sub" if (as_variance := self._variance(node)) is not None:
-                return combine(as_variance, arithmetic.add(node, args, (1, -1), entries))
-            case "sub" if (complement := self._complement(node)) is not None:
-                return replace(combine(complement, arithmetic.add(node, args, (1, -1), entries)), expr=node)
-            case _ if atom.signs is not None:
-                return arithmetic.add(node, args, atom.signs, entries)
-            case _ if atom.bilinear and len(moving) == 1:
-                if args[0].constant:
-                    factor, varying, count = args[0], args[1], sizes[1]
-                else:
-                    factor, varying, count = args[1], args[0], sizes[0]
-                return arithmetic.scale(node, factor, varying, entries, op, arithmetic.spread_to(count))
-            case _ if atom.bilinear and len(moving) == 2:
-                return self._square(node, op, args, sizes, entries) or self._shared(node, op, args, entries)
-            case "div" if moving:
-                facts = arithmetic.quotient(node, args[0], args[1], entries, self.everywhere)
-                if node.shape or args[1].constant:
-                    return facts
-                return whole.perspective(node, args[0], args[1], facts)
-            case "pow" if moving:
-                return arithmetic.power(node, args[0], args[1], entries, self.everywhere)
+            sizes = tuple(self.declared.entries(arg.shape) for arg in node.args)
+        varying = [facts for facts in args if not facts.constant]
+        if atom.name == "sub":
+            return self._difference(node, args, entries)
+        if atom.signs is not None:
+            return arithmetic.add(node, args, atom.signs, entries)
+        if atom.bilinear and varying:
+            return self._bilinear(node, atom.name, args, sizes, entries)
+        if atom.name == "div" and varying:
+            numerator, divisor = args
+            facts = arithmetic.quotient(node, numerator, divisor, entries, self.everywhere)
+            if node.shape or divisor.constant:
+                return facts
+            return whole.perspective(node, numerator, divisor, facts)
+        if atom.name == "pow" and varying:
+            base, exponent = args
+            return arithmetic.power(node, base, exponent, entries, self.everywhere)
         return compose(node, atom, args, sizes, entries, self.everywhere)
+
+    def _difference(self, node: ir.Apply, args: tuple[Facts, ...], entries: float) -> Facts:
+        """The facts of a difference, which may be a variance or the complement of a function."""
+        facts = arithmetic.add(node, args, (1, -1), entries)
+        as_variance = self._variance(node)
+        if as_variance is not None:
+            return combine(as_variance, facts)
+        complement = self._complement(node)
+        if complement is not None:
+            return replace(combine(complement, facts), expr=node)
+        return facts
+
+    def _bilinear(
+        self, node: ir.Apply, op: str, args: tuple[Facts, ...], sizes: tuple[float, ...], entries: float
+    ) -> Facts:
+        """The facts of a product of which one or both factors vary; ``sizes`` count their entries."""
+        left, right = args
+        if left.constant:
+            return arithmetic.scale(node, left, right, entries, op, arithmetic.spread_to(sizes[1]))
+        if right.constant:
+            return arithmetic.scale(node, right, left, entries, op, arithmetic.spread_to(sizes[0]))
+        return self._square(node, op, args, sizes, entries) or self._shared(node, op, args, entries)
 
     def _square(
         self, node: ir.Apply, op: str, args: tuple[Facts, ...], sizes: tuple[float, ...], entries: float
     ) -> Facts | None:
         """A product of an expression with itself or with a multiple of it, or x' A x; otherwise None."""
         left, right = node.args
-        name = "square" if op == "mul" else "sumsq"
-        if products.alike(left, right, self.key) and (op == "mul" or len(left.shape) == 1):
-            atom = atoms.get(name)
-            assert atom is not None
-            facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
-            if args[0].affine:
-                powers = (2.0, atoms.Interval(0.0, 0.0))
-            else:
-                powers = None
-            return replace(arithmetic.renamed(facts, "square"), powers=powers)
-        if (op == "mul" or len(left.shape) == 1) and (multiple := multiples(left, right)) is not None:
-            of = ir.Apply(op=name, args=(multiple.core,), shape=node.shape, span=node.span)
-            return arithmetic.renamed(whole.credited(self(replace(multiple, core=of).expr), node), "square")
-        if op not in ("dot", "matmul") or not len(left.shape) == len(right.shape) == 1:
+        of_numbers = op == "mul"
+        of_vectors = len(left.shape) == len(right.shape) == 1
+        name = "square" if of_numbers else "sumsq"
+        if of_numbers or len(left.shape) == 1:
+            if products.alike(left, right, self.key):
+                atom = atoms.get(name)
+                assert atom is not None
+                facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
+                powers = (2.0, atoms.Interval(0.0, 0.0)) if args[0].affine else None
+                return replace(arithmetic.renamed(facts, "square"), powers=powers)
+            multiple = multiples(left, right)
+            if multiple is not None:
+                square = ir.Apply(op=name, args=(multiple.core,), shape=node.shape, span=node.span)
+                facts = self(replace(multiple, core=square).expr)
+                return arithmetic.renamed(whole.credited(facts, node), "square")
+        if op not in ("dot", "matmul") or not of_vectors:
             return None
         for x, image in ((left, right), (right, left)):
-            if not isinstance(image, ir.Apply) or image.op != "matmul":
-                continue
-            for matrix, vector in (image.args, image.args[::-1]):
-                if self.key(vector) == self.key(x) and len(matrix.shape) == 2 and self(matrix).constant:
-                    plain = self._product(node, op, args, entries)
-                    return whole.quadratic_form(
-                        node, self(x), self(matrix), self._spectrum(matrix), plain, Standing.BOUNDED
-                    )
+            matrix = self._matrix_of(x, image)
+            if matrix is not None:
+                plain = self._product(node, op, args, entries)
+                eigenvalues = self._spectrum(matrix)
+                return whole.quadratic_form(
+                    node, self(x), self(matrix), eigenvalues, plain, Standing.BOUNDED
+                )
+        return None
+
+    def _matrix_of(self, x: ir.Expr, image: ir.Expr) -> ir.Expr | None:
+        """The constant matrix A if an expression is A x or x A, or None."""
+        if not isinstance(image, ir.Apply) or image.op != "matmul":
+            return None
+        for matrix, vector in (image.args, image.args[::-1]):
+            if self.key(vector) == self.key(x) and len(matrix.shape) == 2 and self(matrix).constant:
+                return matrix
         return None
 
     def _shared(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
         """A product of two factors that both vary; shared parts of the factors are used."""
         left, right = args
+        facts = self._product(node, op, args, entries)
         if op != "mul" or node.shape:
-            return self._product(node, op, args, entries)
-        return products.product_of(
-            node, (left, right), self, self.key, self._product(node, op, args, entries)
-        )
+            return facts
+        return products.product_of(node, (left, right), self, self.key, facts)
 
     def _product(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
         """A product of two factors that both vary, by the product rule alone."""
@@ -381,12 +421,11 @@ class Analyser:
 
     def _variance(self, node: ir.Apply) -> Facts | None:
         """Facts of ``E e^2 - (E e)^2`` over one set as a variance, or None if the node has another form."""
-        first, second = node.args[0], _base_of_square(node.args[1], self.key)
-        if (
-            not isinstance(first, ir.Reduce)
-            or not isinstance(second, ir.Reduce)
-            or not reductions.of(first).average
-        ):
+        first = node.args[0]
+        second = _base_of_square(node.args[1], self.key)
+        if not isinstance(first, ir.Reduce) or not isinstance(second, ir.Reduce):
+            return None
+        if not reductions.of(first).average:
             return None
         inner = _base_of_square(first.body, self.key)
         if inner is None or self(inner).constant:
@@ -469,6 +508,11 @@ class Analyser:
         if zero[1]:
             return args[0]
         return None
+
+
+def _of_unknown_sign(args: Sequence[Facts]) -> dict[str, int]:
+    """The variables that some arguments depend on, each with a dependence of no known sign."""
+    return {name: NEITHER for facts in args for name in facts.leaves}
 
 
 def _base_of_square(node: ir.Expr, key: Callable[[ir.Expr], int]) -> ir.Expr | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan, sqrt
 from typing import Any
 
@@ -63,7 +63,9 @@ class Draft:
         fix: str = "",
     ) -> None:
         """Propose a fact. It replaces a weaker fact of the same kind."""
-        fact = make(kind, value, self.expr, rule, reason, uses, standing=standing, lacks=lacks, fix=fix)
+        fact = make(kind, value, self.expr, rule, reason, uses, standing=standing)
+        if lacks or fix:
+            fact = replace(fact, lacks=lacks, fix=fix)
         if kind in self.facts:
             self.facts[kind] = self.facts[kind].better(fact)
         else:

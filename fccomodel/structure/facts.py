@@ -109,8 +109,6 @@ def make(
     uses: Iterable[Fact] = (),
     *,
     standing: Standing = Standing.PROVED,
-    lacks: str = "",
-    fix: str = "",
 ) -> Fact:
     """A fact whose standing is the weakest of ``standing`` and those of its ``uses``.
 
@@ -118,13 +116,11 @@ def make(
     otherwise the amount is unknown (inf).
     """
     uses = tuple(uses)
-    worst = max([standing, *(u.standing for u in uses)])
-    if (
-        kind in CURVATURES
-        and not value.rounding
-        and any(u.kind in CURVATURES and u.value.rounding for u in uses)
-    ):
-        value = rounded(value, inf)
+    worst = max([standing, *(fact.standing for fact in uses)])
+    if kind in CURVATURES and not value.rounding:
+        uses_rounding = any(fact.kind in CURVATURES and fact.value.rounding for fact in uses)
+        if uses_rounding:
+            value = rounded(value, inf)
     return Fact(
         kind=kind,
         value=value,
@@ -133,8 +129,6 @@ def make(
         reason=reason,
         uses=uses,
         standing=worst,
-        lacks=lacks,
-        fix=fix,
     )
 
 

@@ -12,7 +12,7 @@ import torch
 
 from fccomodel import algorithms
 from fccomodel.algorithms.runtime.finish import ending, finish
-from fccomodel.algorithms.runtime.loops import block_loop, vector_loop
+from fccomodel.algorithms.runtime.loops import block_loop, progress, vector_loop
 from fccomodel.algorithms.runtime.loops.schedules import SCHEDULES, Decay, Practical, Schedule, Theory
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings, LoopSettings, VectorSettings
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver, VectorSolver
@@ -216,3 +216,21 @@ def test_constants_among_inner_functions_have_a_derivative() -> None:
     found = linearised(lambda w: torch.ones(2, dtype=w.dtype), torch.zeros(3))
     assert found.pull(torch.ones(2)).tolist() == [0.0] * 3 and found.push(torch.ones(3)).tolist() == [0.0] * 2
     assert found.matrix().tolist() == [[0.0] * 3] * 2
+
+
+def test_progress_hears_of_steps_between_stages():
+    told = []
+    run = SimpleNamespace(history=[], value=(2.0, 0.0, 0.5), count=7)
+    heard = progress.hearing(told.append, every=0.0)
+    heard(run)
+    run.history, run.count = [{"stage": 1, "kkt": 0.1, "iteration": 7}], 9
+    heard(run)
+    assert told[0] == {"stage": 0, "iteration": 7, "objective": 2.0, "violation": 0.5}
+    assert told[1] == {"stage": 1, "iteration": 9, "objective": 2.0, "violation": 0.5, "kkt": 0.1}
+    assert progress.hearing(None) is None
+
+
+def test_progress_hears_nothing_within_its_rhythm():
+    told = []
+    progress.hearing(told.append, every=1e9)(SimpleNamespace(history=[], value=(0, 0, 0), count=1))
+    assert told == []

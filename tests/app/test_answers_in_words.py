@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fccomodel as fc
-from fccomodel.report import verdicts
 from fccomodel.report.statuses import WORDS
+from fccomodel.report.verdicts.grades import BEATEN, FIRST_ORDER, GRADES, OPEN, SADDLE
 
 MODELS = {
     "solved": "var x[2]; minimize f: sumsq(x - 1); subject to half: x[1] <= 0.5;",
@@ -22,8 +22,8 @@ def test_the_word_of_a_verdict(word: str) -> None:
 
 
 def test_every_grade_has_a_word() -> None:
-    grades = {text for _, text in verdicts.GRADES if not text.startswith("Not")}
-    grades |= {*verdicts.FIRST_ORDER.values(), verdicts.OPEN, verdicts.BEATEN, verdicts.SADDLE}
+    grades = {text for _, text in GRADES if not text.startswith("Not")}
+    grades |= {*FIRST_ORDER.values(), OPEN, BEATEN, SADDLE}
     assert grades == set(WORDS)
 
 

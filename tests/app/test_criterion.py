@@ -347,6 +347,35 @@ def test_report_and_evaluate_agree() -> None:
     assert half.objective == pytest.approx(exact.mean(), abs=1e-9)
 
 
+def test_a_net_over_a_net_in_ones_own_loop() -> None:
+    """The gradient of a batch of all rows is that of the formula; report and evaluate agree with it."""
+    text = (
+        "model m; dim d; dim k; data D : table(x: real[d]); net enc : real[d] -> real[k];"
+        "net dec : real[k] -> real[d]; var a = params(enc); var b = params(dec);"
+        "minimize E[z ~ D] sumsq(dec(b; enc(a; z.x)) - z.x);"
+    )
+    x = rows()["x"]
+    torch.manual_seed(0)
+    enc = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2)).double()
+    dec = torch.nn.Linear(2, 5).double()
+    problem = fccomodel.compile(text).bind(D={"x": x}, nets={"enc": enc, "dec": dec})
+    criterion, inputs = problem.criterion(batch=120), torch.from_numpy(x)
+    criterion(np.arange(120), dec=dec(enc(inputs))).backward()
+    both = torch.nn.ModuleList([enc, dec])
+    found = gradient_of(both)
+    both.zero_grad()
+    exact = (dec(enc(inputs)) - inputs).square().sum(1).mean()
+    exact.backward()
+    torch.testing.assert_close(found, gradient_of(both), rtol=1e-9, atol=1e-12)
+    loader = torch.utils.data.DataLoader(fccomodel.numbered(inputs), batch_size=50)
+    exact = exact.detach()
+    seen = criterion.evaluate(loader, dec=lambda rows: dec(enc(rows)))
+    assert seen.objective == pytest.approx(float(exact), rel=1e-9)
+    assert criterion.report(enc=enc, dec=dec).objective == pytest.approx(float(exact), rel=1e-6)
+    with pytest.raises(FccoError, match="the module of `enc` is missing"):
+        criterion.report(dec=dec)
+
+
 def test_a_result_of_ones_own_loop(tmp_path: Path) -> None:
     """Trained by hand, judged, predicted with and kept as the answer of a solve is."""
     problem, data, net = bound(AUC)
@@ -464,6 +493,60 @@ def test_a_loader_without_row_numbers_is_refused() -> None:
     batch = torch.from_numpy(data["x"]), torch.from_numpy(data["y"])
     with pytest.raises(FccoError, match="not row numbers of the table `D`: the first entry of a batch"):
         problem.criterion(batch=24).evaluate([batch], s=net)
+
+
+def test_validation_rows_without_their_table_are_refused() -> None:
+    """Labels tell; inputs alone do where the loader has no labels; transformed inputs do not."""
+    problem, data, net = bound(AUC)
+    criterion = problem.criterion(batch=24)
+    x, y = torch.from_numpy(data["x"]), torch.from_numpy(data["y"])
+    other = torch.utils.data.TensorDataset(x.flip(0), y.flip(0))
+
+    def evaluated(dataset: Any, **more: Any) -> Any:
+        """The values on all items of a dataset."""
+        loader = torch.utils.data.DataLoader(fccomodel.numbered(dataset), batch_size=50)
+        return criterion.evaluate(loader, s=net, **more)
+
+    with pytest.raises(FccoError, match="no\\s+entry of the loader goes with the column y or g"):
+        evaluated(other)
+    with pytest.raises(FccoError, match="inputs of the loader are not those of the bound rows"):
+        evaluated(x.flip(0))
+    with pytest.raises(FccoError, match="data="):
+        evaluated(torch.cat([x, x]))
+    frame = {"x": data["x"][::-1].copy(), "y": data["y"][::-1].copy(), "g": data["g"][::-1].copy()}
+    known = evaluated(torch.utils.data.TensorDataset(x, y)).objective
+    assert evaluated(other, data={"D": frame}).objective == pytest.approx(known, abs=1e-9)
+    halved = evaluated(torch.utils.data.TensorDataset(x / 2, y))
+    assert halved.objective == evaluated(x / 2, data={}).objective
+
+
+@pytest.mark.parametrize("classes", [2, 40])
+def test_labels_in_place_of_row_numbers_are_refused(classes: int) -> None:
+    problem, data, net = bound(AUC, rows(n=2000))
+    x, criterion = torch.from_numpy(data["x"]), problem.criterion(batch=64)
+    labels = torch.arange(2000) % classes
+    order = torch.randperm(2000, generator=torch.Generator().manual_seed(0))
+    with pytest.raises(FccoError, match=f"look like labels(.|\n)*only {classes} different"):
+        for batch in order[:1024].split(64):
+            criterion(labels[batch], s=net(x[batch]))
+
+
+def test_one_batch_again_and_again_is_no_sign_of_labels() -> None:
+    problem, data, net = bound(AUC)
+    x, criterion = torch.from_numpy(data["x"]), problem.criterion(batch=8)
+    batch = torch.cat([torch.from_numpy(np.flatnonzero(data["y"] == k)[:4]) for k in (0, 1)])
+    for _ in range(20):
+        assert torch.isfinite(criterion(batch, s=net(x[batch])))
+
+
+def test_running_values_are_of_the_last_ten_steps() -> None:
+    """Scores rise by the same amount in every step: the running mean is nine steps late."""
+    problem, data, net = bound(HEAD + "minimize E[z ~ D] s(w; z.x);")
+    criterion = problem.criterion(batch=24)
+    batch = torch.arange(24)
+    for k in range(120):
+        criterion(batch, s=torch.full((24,), float(k)))
+    assert 119 - criterion.values()["objective"] == pytest.approx(9.0, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ def test_two_ranks_are_one_process_with_the_joint_batch(tmp_path: Path) -> None:
             assert torch.allclose(state["net"][name], value, rtol=0, atol=1e-10), name
         for name, value in criterion.state_dict().items():
             if isinstance(value, torch.Tensor):
-                assert torch.allclose(state["criterion"][name], value, rtol=0, atol=1e-10, equal_nan=True), name
+                assert torch.allclose(state["criterion"][name], value, rtol=0, atol=1e-10, equal_nan=True), (
+                    name
+                )
         assert state["seen"] == pytest.approx(seen.objective, abs=1e-10)
     assert float(criterion.state_dict()["variables.t"]) != 0.0
 

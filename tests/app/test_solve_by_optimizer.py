@@ -215,7 +215,7 @@ def test_layers_in_train_mode_are_trained_and_judged_in_evaluation_mode() -> Non
 
 
 def test_scores_that_are_not_finite_end_the_run_at_its_best_point() -> None:
-    result = model().solve(optimizer=lambda p: torch.optim.SGD(p, lr=float('inf')), budget="50it")
+    result = model().solve(optimizer=lambda p: torch.optim.SGD(p, lr=float("inf")), budget="50it")
     assert "not finite" in result.outcome.stopped
     assert np.isfinite(result.variables["w"]).all()
 

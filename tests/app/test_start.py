@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import fccomodel as fc
 from fccomodel import pipeline
@@ -128,3 +129,47 @@ def test_what_did_not_change_is_not_planned_again(problem, monkeypatch):
     assert (
         len(fresh._plans) <= session.PLANS and fresh.with_params(tau=0.3).plan(seed=0).plan is not first.plan
     )
+
+
+# ------------------------------------------------------------------------------------------- networks
+NET = """
+model m; dim d;
+data D : table(x: real[d], y: {0, 1});
+set P = {z in D | z.y == 1};
+set N = {z in D | z.y == 0};
+net s : real[d] -> real;
+var w = params(s);
+minimize auc: E[p ~ P] log(E[n ~ N] exp(square(max(1 - (s(w; p.x) - s(w; n.x)), 0))));
+subject to rate: E[p ~ P] sigmoid(-s(w; p.x)) <= 0.2;
+"""
+
+
+def scorer():
+    """The model with a small network, on rows that a product of two columns tells apart."""
+    torch.manual_seed(0)
+    x = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+    y = (x[:, 0] + x[:, 1] * x[:, 2] > 0.5).astype(int)
+    layers = torch.nn.Linear(4, 8), torch.nn.ELU(), torch.nn.Linear(8, 1), torch.nn.Flatten(-2)
+    return fc.compile(NET).bind(D={"x": x, "y": y}, nets={"s": torch.nn.Sequential(*layers)})
+
+
+def test_a_run_of_a_net_goes_on_where_another_ended():
+    """Moments, rates and the length of stages are those that the first run ended with."""
+    made = scorer()
+    how = {"unverified": True, "polish": False}
+    first = made.solve(budget="60it", seed=0, **how)
+    kept = first.outcome.solution.kept
+    assert np.abs(kept.moments["v"]).max() > 0
+    assert kept.moments["s"].min() >= 0
+    again = made.solve(budget="60it", seed=1, start=first, **how)
+    program = again.outcome.program
+    assert np.array_equal(program.data["net_0_v"].numpy(), kept.moments["v"])
+    assert f"stage: int = {int(kept.settings['stage'])}" in program.text
+    assert again.objective < first.objective
+
+
+def test_a_rate_that_somebody_gives_is_taken():
+    made = scorer()
+    how = {"unverified": True, "polish": False, "budget": "20it"}
+    again = made.solve(**how, start=made.solve(**how), eta=0.001)
+    assert "eta: float = 0.001" in again.outcome.program.text

@@ -23,6 +23,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,8 @@ from fccomodel.core.options import parse_budget
 #: A command in a budget of seconds takes at most so many times these, and so many seconds more.
 TIMES = 1.3
 MORE = 5.0
+#: A command that takes longer is ended, in seconds.
+LONGEST_COMMAND = 180.0
 #: The memory that a command may take on a random form.
 MOST_GB = 1.5
 #: What the names of random forms begin with.
@@ -93,12 +96,15 @@ def written(name: str, folder: Path) -> list[str]:
 
 def measured(arguments: list[str]) -> tuple[float, float, float, int, str]:
     """Seconds of the clock and of the process, the most GB that it held, the exit status, the last line."""
-    began, pid = time.monotonic(), 0
+    began = time.monotonic()
     with tempfile.TemporaryFile() as said:
         child = subprocess.Popen(
             [sys.executable, "-m", "fccomodel", *arguments], stdout=said, stderr=said, env=os.environ
         )
-        pid, status, used = os.wait4(child.pid, 0)
+        alarm = threading.Timer(LONGEST_COMMAND, child.kill)
+        alarm.start()
+        _, status, used = os.wait4(child.pid, 0)
+        alarm.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read().decode(errors="replace")

@@ -77,9 +77,7 @@ def test_the_criterion_of_token_ids() -> None:
 def test_a_frozen_net_is_computed_once_and_decides_a_size() -> None:
     """Of 7 numbers, which nothing but the module says; the solver's file has its outputs, not the net."""
     frozen = nn.Linear(3, 7)
-    problem = bound(
-        "dim k; net q : real[d] -> real[k] frozen; var w[k];", "dot(w, q(z.x))", q=frozen
-    )
+    problem = bound("dim k; net q : real[d] -> real[k] frozen; var w[k];", "dot(w, q(z.x))", q=frozen)
     assert problem.bound.dims["k"] == 7
     assert "net_q" not in problem.emit()
     result = problem.solve()
@@ -109,8 +107,26 @@ def test_a_module_is_tried_on_rows_of_the_data() -> None:
 
 def test_an_input_of_a_trained_net_that_depends_on_variables() -> None:
     declared = "net s : real[d] -> real; var w = params(s); var c[d];"
-    with pytest.raises(FccoError, match="depends on the variables"):
-        bound(declared, "s(w; z.x + c)", s=nn.Linear(3, 1)).solve(budget="5it", unverified=True)
+    problem = bound(declared, "s(w; z.x + c)", s=nn.Linear(3, 1))
+    before, result = problem.solve(budget="1it"), problem.solve(budget="60it", seed=0)
+    rows = torch.as_tensor(data()["x"] + result.variables["c"])
+    assert result.objective == pytest.approx(by_hand(result.module("s").double()(rows)), rel=1e-9)
+    assert result.objective < before.objective and np.abs(result.variables["c"]).max() > 1e-3
+
+
+def test_a_net_over_a_trained_net() -> None:
+    """No theorem is claimed of a ReLU inside; the value is that of the modules one after the other."""
+    declared = (
+        "dim k; net q : real[d] -> real[k]; net s : real[k] -> real; var w = params(s); var v = params(q);"
+    )
+    inner = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    problem = bound(declared, "s(w; q(v; z.x))", q=inner, s="mlp(4)")
+    result = problem.solve(budget="60it", seed=0)
+    scores = result.module("s").double()(result.module("q").double()(torch.as_tensor(data()["x"])))
+    assert result.objective == pytest.approx(by_hand(scores), rel=1e-9)
+    assert any("ReLU" in said for said in result.outcome.planned.plan.of_nets)
+    smooth = bound(declared, "s(w; q(v; z.x))", q=nn.Linear(3, 2), s="mlp(4)").plan().plan
+    assert smooth.guarantee != "nothing"
 
 
 @pytest.mark.slow

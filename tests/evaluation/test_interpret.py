@@ -16,8 +16,9 @@ from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import interpret
 from fccomodel.evaluation.interpret import pairs
+from fccomodel.evaluation.interpret.spaces import Listing
 from fccomodel.evaluation.kernels import net_rows
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import elements
 from fccomodel.language import check, parse
 from fccomodel.library.sets.capped_simplex import project_capped
 from fccomodel.numerics import concave_maxima
@@ -271,7 +272,7 @@ def test_a_let_family_and_its_members():
 def test_constraints_are_evaluated_along_their_binders():
     made = bound("minimize 0 * w[1]; subject to cap[k in G, t in L]: E[z ~ D | z.g == k] dot(w, z.x) <= t;")
     (constraint,) = made.problem.constraints
-    env = {b: selections.ids(made, b.domain) for b in constraint.binders}
+    env = {b: elements.ids(made, b.domain) for b in constraint.binders}
     found = interpret.evaluate(
         made, constraint.body, {name: torch.as_tensor(v) for name, v in POINT.items()}, env
     )
@@ -447,6 +448,20 @@ def test_empty_groups():
     )
 
 
+@pytest.mark.parametrize("side", [">=", "<="])
+def test_sums_over_runs_are_cumulative_though_some_rows_are_in_none(side, monkeypatch):
+    """Rows before the first death, or after the last, are in no risk set."""
+    monkeypatch.setattr(Listing, "distinct", None)  # no run is summed by itself
+    made = bound(
+        f"minimize mean[i in {{z in D | z.t > 2 and z.t < 6}}] log(E[j ~ D | j.t {side} i.t] "
+        "exp(dot(w, j.x) - dot(w, i.x)));"
+    )
+    before = {">=": np.greater_equal, "<=": np.less_equal}[side]
+    outer = np.flatnonzero((T > 2) & (T < 6))
+    terms = [np.log(np.exp(S[before(T, T[i])] - S[i]).mean()) for i in outer]
+    assert value(made) == pytest.approx(np.mean(terms), rel=1e-12)
+
+
 def test_a_point_that_does_not_fit():
     made = bound("minimize sumsq(w);")
     with pytest.raises(FccoError, match="asks for"):
@@ -477,7 +492,7 @@ def test_acceptance_models(name, monkeypatch):
     objective, constraints = problem.evaluate(w)
     assert value(made, {problem.variable: w}) == pytest.approx(objective, rel=1e-10)
     for constraint in made.problem.constraints:
-        env = {b: selections.ids(made, b.domain) for b in constraint.binders}
+        env = {b: elements.ids(made, b.domain) for b in constraint.binders}
         found = interpret.evaluate(made, constraint.body, {problem.variable: torch.as_tensor(w)}, env)
         assert found.reshape(-1).tolist() == pytest.approx(list(constraints.values()), rel=1e-10)
 

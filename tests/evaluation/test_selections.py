@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound, BoundTable
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import elements, realising, selections
 
 torch.set_num_threads(1)
 RANDOM = np.random.default_rng(0)
@@ -156,7 +156,7 @@ PAIRS = {
 }
 
 
-def table_of(bound: Bound, sel: selections.Selection, ranges: selections.Ranges) -> np.ndarray:
+def table_of(bound: Bound, sel: selections.Selection, ranges: realising.Ranges) -> np.ndarray:
     """Which (parent, element) pairs the ranges describe, masks left out."""
     found = np.zeros((len(ranges.start), N), dtype=int)
     for i, (start, size) in enumerate(zip(ranges.start, ranges.size, strict=True)):
@@ -174,7 +174,7 @@ def test_pairs_are_those_of_brute_force(name):
     bound = bind()
     (sel,) = selections.split((J,), condition)
     assert sel.parents == (OUT,)
-    ranges = selections.realise(bound, sel, empty="keep")
+    ranges = realising.realise(bound, sel, empty="keep")
     found = table_of(bound, sel, ranges)
     if sel.masks:
         assert (found >= expected).all() and found.max() == 1
@@ -216,7 +216,7 @@ def test_two_different_orders_leave_one_as_a_mask():
     condition = both(op("ge", col(J, "t"), col(OUT, "t")), op("le", col(J, "h"), col(OUT, "h")))
     (sel,) = selections.split((J,), condition)
     assert len(sel.orders) == 1 and len(sel.masks) == 1
-    ranges = selections.realise(bind(), sel, empty="keep")
+    ranges = realising.realise(bind(), sel, empty="keep")
     expected = (T[B] >= T[A]) & (H[B] <= H[A])
     np.testing.assert_allclose(ranges.accept * ranges.size, expected.sum(1))
 
@@ -225,7 +225,7 @@ def test_two_parents_of_different_sets():
     condition = both(op("eq", col(J, "g"), ir.Element(binder=K)), op("eq", col(J, "h"), ir.Element(binder=C)))
     (sel,) = selections.split((J,), condition)
     assert sel.parents == (K, C)
-    ranges = selections.realise(bind(), sel, empty="keep")
+    ranges = realising.realise(bind(), sel, empty="keep")
     assert ranges.start.shape == (4, 2)
     for k in range(4):
         for c in range(2):
@@ -238,16 +238,16 @@ def test_elements_of_sets():
     bound = bind()
     where = op("eq", col(OUT, "h"), ir.Const(value=1.0))
     some = ir.RowSet(name="P", table="D", row=OUT, where=where)
-    np.testing.assert_array_equal(selections.ids(bound, some), np.flatnonzero(H == 1))
+    np.testing.assert_array_equal(elements.ids(bound, some), np.flatnonzero(H == 1))
     span = ir.ValueSet(name="T", low=ir.Const(value=-0.3), high=ir.Const(value=0.3), step=ir.Const(value=0.1))
-    np.testing.assert_allclose(selections.values(bound, span), np.linspace(-0.3, 0.3, 7), atol=1e-15)
-    assert selections.names(bound, span)[1:4] == ["-0.2", "-0.1", "0"]
-    assert selections.names(bound, GROUPS) == ["a", "b", "c", "d"]
-    assert selections.names(bound, SIGNS) == ["0", "1"]
+    np.testing.assert_allclose(elements.values(bound, span), np.linspace(-0.3, 0.3, 7), atol=1e-15)
+    assert elements.names(bound, span)[1:4] == ["-0.2", "-0.1", "0"]
+    assert elements.names(bound, GROUPS) == ["a", "b", "c", "d"]
+    assert elements.names(bound, SIGNS) == ["0", "1"]
     assert (
-        selections.size(bound, "G") == 4
-        and selections.size(bound, "d") == 3
-        and selections.size(bound, 7) == 7
+        elements.size(bound, "G") == 4
+        and elements.size(bound, "d") == 3
+        and elements.size(bound, 7) == 7
     )
 
 
@@ -255,20 +255,20 @@ def test_an_empty_group_is_named():
     bound = bind(labels={"G": ("a", "b", "c", "d", "rare")})
     (sel,) = selections.split((J,), op("eq", col(J, "g"), ir.Element(binder=K)))
     with pytest.raises(FccoError, match="k = rare"):
-        selections.realise(bound, sel)
-    assert selections.realise(bound, sel, empty="keep").size[4] == 0
+        realising.realise(bound, sel)
+    assert realising.realise(bound, sel, empty="keep").size[4] == 0
 
 
 def test_an_empty_set_is_named():
     (sel,) = selections.split((J,), op("gt", col(J, "t"), ir.Const(value=99.0)))
     with pytest.raises(FccoError, match="no element of `D`"):
-        selections.realise(bind(), sel)
+        realising.realise(bind(), sel)
 
 
 def test_a_condition_needs_data_alone():
     (sel,) = selections.split((J,), op("gt", col(J, "t"), ir.Var(name="w")))
     with pytest.raises(FccoError, match="decided by data alone"):
-        selections.realise(bind(), sel)
+        realising.realise(bind(), sel)
 
 
 def test_draws_of_a_distribution_are_masked():

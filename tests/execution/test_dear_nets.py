@@ -38,6 +38,45 @@ def problem(monkeypatch: pytest.MonkeyPatch) -> Any:
     return fccomodel.compile(TEXT).bind(D={"x": x, "y": y}, nets={"s": net()})
 
 
+@pytest.fixture
+def grouped(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same with a bound for each of three groups of unequal size."""
+    monkeypatch.setattr(net_costs, "THRIFTY_PASS", 1e5)
+    rng = np.random.default_rng(1)
+    y = (rng.random(600) < 0.4).astype(int)
+    x = rng.normal(size=(600, 1, 8, 8)).astype(np.float32)
+    g = rng.choice(["a", "b", "c"], size=600, p=[0.6, 0.3, 0.1])
+    text = TEXT.replace("y: {0, 1})", "y: {0, 1}, g: G)").replace("model m;", "model m; set G;")
+    text = text.replace("rate: E[p ~ P]", "rate[k in G]: E[p ~ P | p.g == k]")
+    return fccomodel.compile(text).bind(D={"x": x, "y": y, "g": g}, nets={"s": net()})
+
+
+def test_blocks_share_their_rows_with_constraints(grouped: Any) -> None:
+    """The rows p of the objective are those of the groups' constraints: one pass of the net for both."""
+    text = grouped.emit(unverified=True, budget="5s")
+    assert "E[p ~ P | p.g == k] sigmoid" in text
+    assert "in_range(" not in text.partition("def gradient")[2].partition("def evaluate")[0]
+    (strata,) = grouped.plan(unverified=True, budget="5s").plan.strata
+    assert len(strata.cells) == 2
+    assert 32 <= strata.size < 64
+
+
+def test_shared_rows_give_unbiased_means(grouped: Any) -> None:
+    """Drawn uniformly within strata, the weighted mean of a batch has the mean over a set, or over each
+    of its groups, as its expectation."""
+    (strata,) = grouped.plan(unverified=True, budget="5s").plan.strata
+    of_rows = np.random.default_rng(2).normal(size=600)
+    begins = np.concatenate([[0], np.cumsum(strata.sizes)])
+    means = [of_rows[strata.rows[a:b]].mean() for a, b in zip(begins[:-1], begins[1:], strict=True)]
+    for binder, cells in strata.cells.items():
+        expected = strata.per_row(np.array(means))[strata.taken(binder)] * strata.weights(binder)
+        in_batch = strata.per_row(cells)[strata.taken(binder)]
+        of_members = np.repeat(cells, strata.sizes)
+        for cell in np.unique(cells[cells >= 0]):
+            members = strata.rows[of_members == cell]
+            assert expected[in_batch == cell].mean() == pytest.approx(of_rows[members].mean(), abs=1e-12)
+
+
 def test_what_a_pass_costs() -> None:
     """A convolution of 4 x 9 weights at 64 places, and a layer of 16 weights."""
     assert net_costs.multiply_adds(net(), [torch.zeros(1, 1, 8, 8)]) == 4 * 9 * 64 + 16

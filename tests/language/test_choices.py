@@ -46,18 +46,18 @@ def objective(formula: str, data: dict, w: np.ndarray) -> float:
 
 #: A formula, and its value by NumPy from the data and the scores u = x w.
 CASES = {
-    "E[z ~ D] ((z.y == 1) * dot(w, z.x) + 2 * (z.g == \"a\"))": lambda d, u: np.mean(
+    'E[z ~ D] ((z.y == 1) * dot(w, z.x) + 2 * (z.g == "a"))': lambda d, u: np.mean(
         (d["y"] == 1) * u + 2 * (d["g"] == "a")
     ),
     "E[z ~ D] (if z.v > 0 then log(z.v) * dot(w, z.x) else 1 - dot(w, z.x))": lambda d, u: np.mean(
         np.where(d["v"] > 0, np.log(np.abs(d["v"])) * u, 1 - u)
     ),
-    "E[z ~ D] pos(if z.g == \"a\" then 1 - dot(w, z.x) else 2 + dot(w, z.x))": lambda d, u: np.mean(
+    'E[z ~ D] pos(if z.g == "a" then 1 - dot(w, z.x) else 2 + dot(w, z.x))': lambda d, u: np.mean(
         np.maximum(np.where(d["g"] == "a", 1 - u, 2 + u), 0)
     ),
     "E[z ~ D | z.y in {-1, 1}] dot(w, z.x)^2": lambda d, u: np.mean(u[d["y"] != 0] ** 2),
     "E[z ~ D | z.v in 0 .. 2] dot(w, z.x)": lambda d, u: np.mean(u[(d["v"] >= 0) & (d["v"] <= 2)]),
-    "(E[z ~ D] (z.y == 1 and not z.g == \"b\")) * sumsq(w)": lambda d, u: np.mean(
+    '(E[z ~ D] (z.y == 1 and not z.g == "b")) * sumsq(w)': lambda d, u: np.mean(
         (d["y"] == 1) & (d["g"] != "b")
     ),
     "(if 1 < 2 then 3 else 4) * sumsq(w)": lambda d, u: 3.0,
@@ -75,9 +75,9 @@ def test_values(formula: str, data: dict) -> None:
 
 def test_a_program_takes_the_same_choice(data: dict) -> None:
     """The answer of a solve, whose steps are emitted, is that of the sums written out."""
-    chosen = "E[z ~ D] (if z.g == \"a\" then (dot(w, z.x) - 1)^2 else 3 * (dot(w, z.x) + z.v)^2)"
-    first = "(sum[z in D | z.g == \"a\"] (dot(w, z.x) - 1)^2)"
-    second = "(sum[z in D | z.g == \"b\"] 3 * (dot(w, z.x) + z.v)^2)"
+    chosen = 'E[z ~ D] (if z.g == "a" then (dot(w, z.x) - 1)^2 else 3 * (dot(w, z.x) + z.v)^2)'
+    first = '(sum[z in D | z.g == "a"] (dot(w, z.x) - 1)^2)'
+    second = '(sum[z in D | z.g == "b"] 3 * (dot(w, z.x) + z.v)^2)'
     answers = [
         fc.compile(f"{HEAD}minimize f: {text};").bind(D=data).solve(seed=0, budget="300it")
         for text in (chosen, f"({first} + {second}) / {ROWS}")
@@ -120,7 +120,7 @@ def test_pi_is_a_number_unless_the_model_has_the_name(data: dict) -> None:
 
 def test_gradients_of_a_choice(data: dict) -> None:
     """The stationarity of the report at a point is the norm of autograd's gradient in float64."""
-    text = "E[z ~ D] (if z.g == \"a\" then log1pexp(dot(w, z.x)) else z.v * dot(w, z.x)^2)"
+    text = 'E[z ~ D] (if z.g == "a" then log1pexp(dot(w, z.x)) else z.v * dot(w, z.x)^2)'
     point = np.array([0.3, -0.2, 0.1])
     found = report(f"{HEAD}minimize f: {text};", data, point)
     w = torch.tensor(point, requires_grad=True)

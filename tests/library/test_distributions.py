@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 from support.conformance_tools import Book
 
-from fccomodel.evaluation.sets.draws import made
+from fccomodel.evaluation.sets.draws import transformation
 from fccomodel.library import distributions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.distributions import Distribution
@@ -32,7 +32,7 @@ def drawn(record: Distribution, values: tuple[float, ...], number: int = 100_000
     standard = distributions.noise(
         record.standard, (number,), torch.Generator().manual_seed(1), "cpu", torch.float64
     )
-    return made(record.torch, len(values))(
+    return transformation(record.torch, len(values))(
         standard, *(torch.tensor(v, dtype=torch.float64) for v in values)
     ).numpy()
 

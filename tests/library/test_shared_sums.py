@@ -11,7 +11,14 @@ import fccomodel
 from fccomodel.library import identities, linear
 
 #: What each level is of the one before, which it uses twice: written out, 24 levels have 16 million terms.
-LEVELS = ["{a} + {a}", "2 * {a} - {a}", "{a} * {a}", "max({a}, 2 * {a})", "exp(-{a}) + {a}", "{a} / (1 + {a}^2)"]
+LEVELS = [
+    "{a} + {a}",
+    "2 * {a} - {a}",
+    "{a} * {a}",
+    "max({a}, 2 * {a})",
+    "exp(-{a}) + {a}",
+    "{a} / (1 + {a}^2)",
+]
 
 
 @pytest.mark.parametrize("form", LEVELS)

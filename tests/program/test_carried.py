@@ -3,14 +3,16 @@ this package."""
 
 from __future__ import annotations
 
-import ast
 import builtins
 import importlib
 import inspect
 import pkgutil
+import re
 import symtable
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pytest
 from support.emitted_models import CASES, HEAD, Case, made, make
@@ -23,6 +25,10 @@ from fccomodel.program.emit.carried import carried, read, source
 
 SMOOTH = Case(text=f"model m;{HEAD}minimize (E[z ~ P] tanh(dot(w, z.x)))^2 + 0.1 * sumsq(w);")
 WORST = Case(text=f"model m;{HEAD}minimize max[k in G] (E[z ~ D | z.g == k] (dot(w, z.x) - z.y)^2);")
+#: How the symbol table calls scopes that no statement names.
+WITHOUT_NAME = ("lambda", "listcomp", "setcomp", "dictcomp", "genexpr")
+#: An import of this package.
+IMPORTED = re.compile(r"^from fccomodel|^\s*(from fccomodel import|import fccomodel)", re.MULTILINE)
 PACES = {"practical": {}, "theory": {"schedule": "theory"}, "decay": {"schedule": "decay", "budget": "100it"}}
 
 
@@ -34,7 +40,7 @@ def scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 def undefined(text: str) -> set[str]:
     """The names that a program reads and nothing defines, those in annotations too."""
-    top = symtable.symtable(text, "solver.py", "exec")
+    top = table(text)
     known = {*dir(builtins), "__file__", "__name__"} | {child.get_name() for child in top.get_children()}
     known |= {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
     return {
@@ -46,20 +52,28 @@ def undefined(text: str) -> set[str]:
 
 
 def defined_twice(text: str) -> set[str]:
-    names = [n.name for n in ast.parse(text).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
-    return {name for name in names if names.count(name) > 1}
+    """The functions and classes that a program defines more than once."""
+    names = Counter(child.get_name() for child in table(text).get_children())
+    return {name for name, count in names.items() if count > 1 and name not in WITHOUT_NAME}
+
+
+@lru_cache(maxsize=1)
+def table(text: str) -> symtable.SymbolTable:
+    """The symbols of a program by scope: a tenth of the time that its syntax tree takes to make and walk."""
+    return symtable.symtable(text, "solver.py", "exec")
 
 
 def test_a_missing_name_is_seen() -> None:
     assert undefined("def f(a: B):\n    def g():\n        return a + c\n    return g()\n") == {"B", "c"}
     assert defined_twice("def f(): pass\nclass f: pass\n") == {"f"}
+    assert defined_twice("f = lambda: 0\ng = lambda: [i for i in ()], [j for j in ()]\n") == set()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_name_of_a_program_is_defined_once(name: str) -> None:
     text = made(name).program.text
     assert not undefined(text) and not defined_twice(text)
-    assert "fccomodel" not in {getattr(n, "module", None) or "" for n in ast.walk(ast.parse(text))}
+    assert not IMPORTED.search(text)
 
 
 @pytest.mark.parametrize("pace", PACES)

@@ -18,7 +18,7 @@ from fccomodel.core.source import Source
 from fccomodel.data.bind import _prepared
 from fccomodel.data.prepare import prepare
 from fccomodel.evaluation.interpret import evaluate
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import realising
 from fccomodel.evaluation.sets.mapped import Mapped
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
@@ -209,17 +209,17 @@ def test_groups_and_orders_stay_in_their_files(tmp_path, monkeypatch):
     data = {"D": {"x": x, "y": y, "t": rng.normal(size=N) - 2 * (y > 0), "g": g}}
     model.prepare(tmp_path / "p", data=data, dtype="float64")
     monkeypatch.setattr(_prepared, "HELD", 0)
-    made, sort = [], selections.order_of
+    made, sort = [], realising.order_of
 
     def order_of(bound, part):
         made.append(
-            selections.decided_by(part)
+            realising.decided_by(part)
             if isinstance(part.binder.domain, ir.RowSet)
             else part.binder.domain.name
         )
         return sort(bound, part)
 
-    monkeypatch.setattr(selections, "order_of", order_of)
+    monkeypatch.setattr(realising, "order_of", order_of)
     options = {"budget": "3it", "polish": False}
     memory = model.bind(data=data).solve(**options)
     assert "by row.g; along row.t" in made

@@ -30,6 +30,7 @@ from fccomodel.program.operations.entrywise import fill, masked, number, spread,
 from fccomodel.program.operations.estimates import couple, envelope, track, weights
 from fccomodel.program.operations.given import given_scores
 from fccomodel.program.operations.indexing import entry, pick, take_val, within
+from fccomodel.program.operations.moving_nets import moving_net
 from fccomodel.program.operations.reductions import reduce
 from fccomodel.program.operations.scores import net, score, table_score
 from fccomodel.program.operations.segments import log_segment, segment
@@ -244,6 +245,15 @@ def _(b: Bench) -> Val:
     rows = b.graph.make(take, [b.i], key="c", event=(3,))
     b.graph.make(net, [v, b.graph.apply("neg", rows)], net="s", variable="v", event=())
     return b.graph.make(net, [v, rows], net="s", variable="v", event=())
+
+
+@example(moving_net)
+def _(b: Bench) -> Val:
+    """A net at rows that a variable moves."""
+    b.layout = {"v": (0, 21, (21,)), "u": (21, 24, (3,))}
+    v, u = (b.graph.make(variable, name=name, event=(size,)) for name, size in (("v", 21), ("u", 3)))
+    rows = b.graph.apply("add", b.graph.make(take, [b.i], key="c", event=(3,)), u)
+    return b.graph.make(moving_net, [v, rows], net="s", variable="v", event=(), full=False)
 
 
 @example(couple)

@@ -203,3 +203,18 @@ def test_what_has_an_entry_for_each_row_is_not_held_out():
         model.bind(D={"x": np.arange(5.0)}).solve(holdout=0.2)
     with pytest.raises(fccomodel.FccoError, match="F0811"):
         fccomodel.compile("var w; minimize E[z ~ normal(0, 1)] square(w - z);").solve(holdout=0.2)
+
+
+def test_rows_that_no_group_can_spare_have_no_error():
+    """Each row is the only one of its group: without any of them nothing changes, which is no certainty."""
+    text = """
+set G;
+data D : table(x: real, g: G);
+var w >= -1, <= 1;
+minimize f: mean[i in D] (E[j ~ D | j.g == i.g] (j.x - w))^2;
+"""
+    rows = {"D": {"x": np.linspace(0, 1, 64), "g": np.array([f"g{k}" for k in range(64)])}}
+    alone = fccomodel.compile(text).bind(data=rows).bound
+    found = intervals(alone, {"w": np.array(0.2)})
+    assert found.groups == 0 and "too few to leave any out" in found.why
+    assert np.isnan(found.objective.half)

@@ -236,3 +236,20 @@ def test_means_over_rows_alone_are_not_estimated():
     text = "data D : table(y: real); var w; minimize f: E[z ~ D] (w - z.y)^2;"
     found = at(text, {"w": 1.5}, {"D": {"y": np.array([1.0, 2.0])}})
     assert "estimated" not in found.verdict and found.verdict.startswith("Solved to high accuracy")
+
+
+def test_a_bound_that_would_form_too_many_pairs_is_not_made():
+    """The value comes from sums over sorted rows, the bound of its rounding from all pairs of rows."""
+    text = """
+data D : table(x: real);
+var w >= -3, <= 3;
+minimize f: mean[i in D, j in D] sqhinge(1 - w * (i.x - j.x)) + (w - 1)^2;
+"""
+    rows = bound(text, {"D": {"x": np.linspace(-1, 1, 2000)}})
+    system = System(rows, {"w": np.array(0.5)})
+    assert rounding(system, Meter(60.0)) is not None and not system.unrounded
+    meter = Meter(0.5)
+    assert rounding(system, meter) is None and system.unrounded
+    assert meter.left == 0.5
+    found = report.report(rows, {"w": np.array(0.5)}, work=Meter(0.5))
+    assert "in exact arithmetic" in str(found.gap)

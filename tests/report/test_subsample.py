@@ -144,3 +144,18 @@ def test_held_out_rows_share_the_budget(monkeypatch):
     spent = dataclasses.replace(outcome.solution, worked=1e9)
     pipeline.held_out(outcome.planned, spent)
     assert asked[1] == 1.0
+
+
+def test_a_part_that_cannot_become_smaller_is_taken():
+    """Each group keeps a row, whatever a pass over these takes; a pass over all rows that takes more
+    than was foreseen, or is late, is left."""
+    text = """set G; data D : table(x: real, g: G); var w in box(-1, 1);
+minimize mean[i in D] (E[j ~ D, k ~ D | k.g == i.g] pos(w * (i.x - j.x) + k.x))^2;"""
+    data = {"D": {"x": RNG.normal(size=1200), "g": np.array([f"g{k % 400}" for k in range(1200)])}}
+    rows, point = fccomodel.compile(text).bind(data=data).bound, {"w": np.array(0.5)}
+    part = subsample.part_for(Parts(bound=rows, seed=0), point, afford=1e-4, most=1e-4)
+    assert part is not None and part.values is None and part.bound.tables["D"].n >= 400
+    exact = passes.values_within(rows, point, 0, np.inf, lambda: False)
+    assert exact == pytest.approx(passes.values(rows, point)[0])
+    assert passes.values_within(rows, point, 0, 1e-4, lambda: False) is None
+    assert passes.values_within(rows, point, 0, np.inf, lambda: True) is None

@@ -18,7 +18,8 @@ from fccomodel.report.advice import Ending
 from fccomodel.report.around.local_search import Better
 from fccomodel.report.kkt.active import Qualification
 from fccomodel.report.point.system import System
-from fccomodel.report.verdicts import BEATEN, Judged, verdict
+from fccomodel.report.verdicts.grades import BEATEN, Judged
+from fccomodel.report.verdicts.sentence import Findings, advice_of
 
 RANDOM = np.random.default_rng(11)
 
@@ -323,9 +324,8 @@ def test_a_saddle_is_not_a_matter_of_curvature():
     system = System(made, {"x": np.zeros(2)})
     judged = Judged(grade=BEATEN, better=better)
     parts = dict.fromkeys(("stationarity", "feasibility", "complementarity"), 0.0)
-    advice = {
-        convex: verdict(system, {}, parts, parts, judged, None, convex=convex)[1] for convex in (True, False)
-    }
+    found = Findings(system=system, rows={}, parts=parts, relative=parts, judged=judged)
+    advice = {convex: advice_of(replace(found, convex=convex)) for convex in (True, False)}
     assert "Curvature" in advice[True] and "1e-4 * sumsq(x)" in advice[True]
     assert "saddles" in advice[False] and "Curvature" not in advice[False]
 

@@ -96,7 +96,7 @@ case("pairs", "minimize E[p ~ P, n ~ N] sqhinge(1 - dot(w, p.x) + dot(w, n.x));"
 case("pairs_swapped", "minimize E[p ~ P] E[n ~ N] sigmoid(dot(w, n.x) - dot(w, p.x)) * p.time;")
 case(
     "chosen",
-    'minimize E[z ~ D] (if z.time > 1 then log(z.time) * dot(w, z.x)^2 else z.y * dot(w, z.x)) '
+    "minimize E[z ~ D] (if z.time > 1 then log(z.time) * dot(w, z.x)^2 else z.y * dot(w, z.x)) "
     '+ E[z ~ D] (z.g == "north") * exp(0.1 * dot(w, z.x)) + sumsq(w)^2;',
 )
 case("maximised", "maximize E[p ~ P, n ~ N] sigmoid(dot(w, p.x) - dot(w, n.x)) - 0.01 * sumsq(w)^2;")
@@ -526,6 +526,19 @@ class Tokens(torch.nn.Module):
         return score.squeeze(-1)
 
 
+class Two(torch.nn.Module):
+    """A score of two vectors, of 3 and 2 numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.both = torch.nn.Linear(5, 1)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Scores (rows,)."""
+        return torch.tanh(self.both(torch.cat([x, y], -1))).squeeze(-1)
+
+
 NETS = {"nets": lambda: {"s": mlp()}, "scale": 0.0}
 case("net_logistic", "minimize E[z ~ D] log1pexp(-z.y * s(v; z.x)) + 0.01 * sumsq(v);", head=NET, **NETS)
 case(
@@ -575,6 +588,20 @@ case("frozen_net", "net r : real[d] -> real[2] frozen; net q : real[2] -> real; 
      head=NET, nets=lambda: {"s": mlp(), "r": mlp(outputs=2), "q": mlp(inputs=2)}, scale=0.0)  # fmt: skip
 case("frozen_net_of_draws", "net r : real[d] -> real frozen; minimize E[z ~ D, e ~ normal(0, 1)[d]] (s(v; z.x) - r(z.x + e))^2;",
      head=NET, nets=lambda: {"s": mlp(), "r": mlp()}, scale=0.0)  # fmt: skip
+INNER = {"head": NET.replace("real[d] -> real;", "real[2] -> real;"), "scale": 0.0}
+ENCODER = "net r : real[d] -> real[2]; var q = params(r); "
+case("net_of_net", ENCODER + "minimize E[z ~ D] (z.y - s(v; r(q; z.x)))^2;",
+     nets=lambda: {"s": mlp(inputs=2), "r": mlp(outputs=2)}, **INNER)  # fmt: skip
+case("net_of_net_nested", ENCODER + "minimize mean[i in P] log(1 + E[j ~ N] exp(s(v; r(q; j.x) - r(q; i.x)) + sum(r(q; j.x))));",
+     nets=lambda: {"s": mlp(inputs=2), "r": mlp(outputs=2)}, **INNER)  # fmt: skip
+case("frozen_net_of_net", "net f : real[2] -> real[2] frozen; var u[d]; minimize E[z ~ D] sumsq(f(concat(s(v; z.x), dot(u, z.x))));",
+     head=NET, nets=lambda: {"s": mlp(), "f": mlp(inputs=2, outputs=2)}, scale=0.0)  # fmt: skip
+case("net_of_moved_rows", "var u[d]; minimize E[z ~ D] (z.y - s(v; z.x + u))^2 + sumsq(u);",
+     head=NET, nets=lambda: {"s": mlp()}, scale=0.0)  # fmt: skip
+case("net_of_two_moving_inputs", "net f : real[d], real[2] -> real; net r : real[d] -> real[2]; var a = params(f); var q = params(r); minimize mean[i in P] log(1 + E[j ~ N] exp(f(a; j.x, r(q; i.x)) - s(v; i.x)));",
+     head=NET, nets=lambda: {"s": mlp(), "f": Two(), "r": mlp(outputs=2)}, scale=0.0)  # fmt: skip
+case("net_at_a_point", "minimize E[z ~ D] (z.y - s(v; z.x) + s(v; origin))^2;",
+     head=NET.replace("net s", "param origin[d]; net s"), params={"origin": np.linspace(-1, 1, 3)}, nets=lambda: {"s": mlp()}, scale=0.0)  # fmt: skip
 BESIDE = {"head": NET.replace("real[d] -> real;", "real[4] -> real;").replace("x: real[d]", "x: real[3]"), "nets": lambda: {"s": mlp(inputs=4)}, "scale": 0.0}  # fmt: skip
 case("net_beside_draws", "minimize E[z ~ D, e ~ uniform(0, 1)] log1pexp(-z.y * s(v; concat(z.x, e)));", **BESIDE)  # fmt: skip
 case("net_of_nested_draws", "minimize E[z ~ D] (z.y - E[e ~ uniform(0, 1)] s(v; concat(z.x, e)))^2;", **BESIDE)  # fmt: skip

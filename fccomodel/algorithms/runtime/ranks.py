@@ -7,6 +7,7 @@ The emitter copies what a program of ranks calls.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from types import SimpleNamespace
@@ -269,14 +270,26 @@ class KeeperOfAll(FileKeeper):
 def by_rank_0(priced):
     """``priced``, counted by rank 0 for all: what follows from it is the same everywhere."""
 
-    def agreed(work):
-        """The result, and the seconds that rank 0 measured."""
+    def agreed(work, most=math.inf):
+        """The result, and the seconds that rank 0 measured; infinity if more than ``most``."""
         result, seconds = priced(work)
-        return result, float(
-            RANKS.add(torch.tensor(seconds if RANKS.rank == 0 else 0.0, dtype=torch.float64))
-        )
+        seconds = float(RANKS.add(torch.tensor(seconds if RANKS.rank == 0 else 0.0, dtype=torch.float64)))
+        if seconds > most:
+            return None, math.inf
+        return result, seconds
 
     return agreed
+
+
+def unhurried(to_the_end):
+    """``to_the_end`` of several ranks: work always comes to its end, since each has a clock of its own,
+    and would leave the others waiting."""
+
+    def done(work, over, dear=True):
+        """Do the work. It came to its end."""
+        return to_the_end(work, over, dear=False)
+
+    return done
 
 
 def agreed(ending):

@@ -32,6 +32,7 @@ from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
+from fccomodel.app.python.tracebacks import DEBUG
 from fccomodel.core import interrupts, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__
@@ -58,8 +59,6 @@ COMMANDS = (
     options,
     completion,
 )
-#: The environment variable that asks for tracebacks of defects.
-DEBUG = "FCCOMODEL_DEBUG"
 #: Seconds that a rank waits while another one says why all end.
 WAIT_FOR_SPEAKER = 1.0
 

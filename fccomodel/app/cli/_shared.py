@@ -123,7 +123,9 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
         )
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument(
-        "--precision", metavar="float32|float64", help="of the steps; reports are always float64"
+        "--precision",
+        metavar="float32|float64|bfloat16",
+        help="of the steps; reports are always float64. bfloat16: nets by autocast, all else float32",
     )
     group.add_argument(
         "--backend",

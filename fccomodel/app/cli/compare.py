@@ -73,18 +73,21 @@ def run(args: argparse.Namespace) -> int:
         kept(args.checkpoint, args.every, args.fresh) as checkpoints,
         display.progress(terminal(sys.stderr), quiet=args.quiet) as progress,
     ):
-        record = comparison.compare(
-            compiled,
-            binding,
+        contest = comparison.Contest(
             algorithms=variants.split(args.algorithms),
             seeds=_seeds(args.seeds),
-            chosen=chosen,
             tuning=args.tune,
             validation=_share(args.validation),
             test=args.test,
             show=args.show,
             reference=args.reference,
             tolerance=args.tolerance,
+        )
+        record = comparison.compare(
+            compiled,
+            binding,
+            contest,
+            chosen=chosen,
             jobs=args.jobs,
             checkpoints=checkpoints,
             progress=progress,

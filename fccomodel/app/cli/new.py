@@ -11,7 +11,9 @@ from fccomodel.app.cli._output import say
 
 def arguments(to: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    to.add_argument("template", nargs="?", metavar="TEMPLATE", help="one of the list that no template prints")
+    to.add_argument(
+        "template", nargs="?", metavar="TEMPLATE", help="the name of a template; `fccomodel new` lists them"
+    )
     to.add_argument(
         "folder", nargs="?", type=Path, metavar="DIR", help="where to write (default: a folder of its name)"
     )

@@ -76,12 +76,10 @@ def _beside(bind: Path) -> Path:
 prepare = Command(
     name="prepare",
     summary="write a binding's tables as files that are mapped into memory",
-    detail="For data that do not fit it. Parquet files, several of them (part-*.parquet), csv files and "
-    "queries "
-    "(duckdb:SELECT ..) are read in parts; every key of the binding is heeded, to the same "
-    "numbers as in memory. A source that "
-    'changes later, and a damaged file, are refused when the folder is bound, by source = "DIR" '
-    "or --data D=DIR.",
+    detail="For data larger than memory. All settings of the binding apply, with the same results. Parquet "
+    "files, also several (part-*.parquet), csv files and queries (duckdb:SELECT ..) are read in parts. Bind "
+    'the folder by source = "DIR" or --data D=DIR. It is refused if a file is damaged, or if the source has '
+    "changed.",
     examples=(
         "fccomodel prepare model.toml --out prepared",
         "fccomodel prepare model.toml --model other.fcco --dtype float64 --out prepared",

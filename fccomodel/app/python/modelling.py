@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fccomodel.app.python.tracebacks import public
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
@@ -136,6 +137,7 @@ class Model(Shown, Notation):
         """Changes when the mathematics does; comments, layout and options do not count."""
         return self.compiled.hash
 
+    @public
     def check(self) -> Model:
         """The model itself, after its names, shapes and domains are checked.
 
@@ -144,6 +146,7 @@ class Model(Shown, Notation):
         _ = self.compiled
         return self
 
+    @public
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
         """The facts that the model alone proves, their reasons, and the algorithm that would run.
 
@@ -151,8 +154,11 @@ class Model(Shown, Notation):
         """
         return self.compiled.explain(params=params, **given)
 
-    def bind(
+    @public
+    def bind(  # noqa: PLR0913  keywords of the documented interface
         self,
+        rows: Any = None,
+        /,
         *,
         spec: Mapping[str, Any] | str | Path | None = None,
         samplers: Mapping[str, Callable[..., Any]] | None = None,
@@ -166,6 +172,7 @@ class Model(Shown, Notation):
     ) -> BoundModel:
         """Give the model's names their data: ``m.bind(D=frame, mu=0.1, s=module)``.
 
+        rows   the data of the model's only table, without its name: ``m.bind(frame)``
         given  values by name. For a table: a DataFrame, a file, a mapping of arrays or
                ``sklearn:NAME``; for a param: a number; for a net: a torch module or
                ``"mlp(64, 64)"``. They may also be in mappings ``data``, ``params`` and ``nets``
@@ -179,6 +186,7 @@ class Model(Shown, Notation):
         """
         named = self._by_kind(given)
         return self.compiled.bind(
+            rows,
             spec=spec,
             samplers=samplers,
             data_dir=data_dir,
@@ -190,6 +198,7 @@ class Model(Shown, Notation):
             **named,
         )
 
+    @public
     def prepare(
         self,
         folder: str | Path,
@@ -220,6 +229,7 @@ class Model(Shown, Notation):
             **named,
         )
 
+    @public
     def mock(self, *, rows: int = 200, seed: int = 0) -> BoundModel:
         """The model with data of the declared types, drawn at random, so that it runs before there is
         data: ``m.mock().solve()``.
@@ -255,7 +265,7 @@ class Model(Shown, Notation):
         }
 
     def _kinds(self) -> dict[str, str]:
-        """For each name that is bound: ``data``, ``params`` or ``nets``."""
+        """The kind of each name that is bound: ``data``, ``params`` or ``nets``."""
         problem = self.compiled.compiled.problem
         kinds = dict.fromkeys((*problem.tables, *problem.arrays), "data")
         return {
@@ -264,10 +274,12 @@ class Model(Shown, Notation):
             **dict.fromkeys(problem.nets, "nets"),
         }
 
+    @public
     def solve(self, **given: Any) -> Result:
         """Solve a model that needs no data."""
         return self.compiled.solve(**given)
 
+    @public
     def latex(self, form: str = "problem") -> str:
         """The model as a LaTeX ``align*`` block.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,12 @@ from fccomodel.app import errors
 from fccomodel.app.python import starts
 from fccomodel.app.python import track as track
 from fccomodel.app.python.solved import Explanation, Planned, Result
+from fccomodel.app.python.tracebacks import public
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
 from fccomodel.app.stored import comparison, results
 from fccomodel.app.stored.checkpoints import kept
-from fccomodel.core import files, options
+from fccomodel.core import files, ir, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 PLANS = 8
 
 
+@public
 def compile(text_or_path: str | Path) -> CompiledModel:
     """The checked model of a text (a string with a line break or a ``;``) or of a file.
 
@@ -44,6 +45,7 @@ def compile(text_or_path: str | Path) -> CompiledModel:
     return CompiledModel(compiled=pipeline.compile_model(files.model_source(text_or_path)))
 
 
+@public
 def load(
     folder: str | Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False
 ) -> results.Stored:
@@ -56,6 +58,7 @@ def load(
     return results.load(Path(folder), nets=nets, allow_python=allow_python)
 
 
+@public
 def numbered(dataset: Any) -> Numbered:
     """A map-style dataset that yields each item together with its row number.
 
@@ -67,6 +70,7 @@ def numbered(dataset: Any) -> Numbered:
     return training.numbered(dataset)
 
 
+@public
 def evaluate(
     stored: Result | results.Stored | str | Path,
     *,
@@ -102,7 +106,9 @@ def evaluate(
     )
 
 
-def compare(
+# Users give these keywords one by one: a record would be a second name for each.
+@public
+def compare(  # noqa: PLR0913
     model: BoundModel,
     *,
     algorithms: Sequence[str],
@@ -142,19 +148,22 @@ def compare(
     chosen = options.resolve(
         given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
     )
+    contest = comparison.Contest(
+        algorithms=algorithms,
+        seeds=seeds,
+        tuning=tune,
+        validation=validation,
+        test=test,
+        show=show,
+        reference=reference,
+        tolerance=tolerance,
+    )
     with kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
             model.compiled,
             model.binding,
-            algorithms=algorithms,
-            seeds=seeds,
+            contest,
             chosen=chosen,
-            tuning=tune,
-            validation=validation,
-            test=test,
-            show=show,
-            reference=reference,
-            tolerance=tolerance,
             jobs=jobs,
             bound=model.bound,
             checkpoints=checkpoints,
@@ -192,6 +201,16 @@ def _tables(data: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
     from fccomodel.data.bind import by_name  # loads torch
 
     return files.merged(("in `data`", by_name(data, "data")), ("as a keyword", tables))
+
+
+def _of_only_table(problem: ir.Problem, rows: Any, tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The tables by name, with ``rows`` (None if not given) as the data of the model's only table."""
+    if rows is None:
+        return tables
+    if len(problem.tables) != 1:
+        refuse(errors.rows_without_table(list(problem.tables)))
+    (name,) = problem.tables
+    return files.merged(("without a name", {name: rows}), ("as a keyword", tables))
 
 
 def _binding(
@@ -238,8 +257,12 @@ class CompiledModel(latex.Typeset):
         """Notes on statements that are allowed but may be mistakes."""
         return self.compiled.problem.warnings
 
-    def bind(
+    # Users give these keywords one by one.
+    @public
+    def bind(  # noqa: PLR0913
         self,
+        rows: Any = None,
+        /,
         *,
         spec: Mapping[str, Any] | str | Path | None = None,
         data: Mapping[str, Any] | None = None,
@@ -256,6 +279,7 @@ class CompiledModel(latex.Typeset):
     ) -> BoundModel:
         """Give the model's names their data.
 
+        rows       the data of the model's only table, without its name: ``bind(frame)``
         tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, or
                    ``sklearn:NAME``. Arrays are copied, so changing them later changes nothing here
         data       a mapping of such tables, for names that cannot be keywords
@@ -276,12 +300,15 @@ class CompiledModel(latex.Typeset):
         """
         from fccomodel.data.bind import Given, keyed
 
+        tables = dict(_of_only_table(self.compiled.problem, rows, tables))
         given = {name: owned(value) for name, value in _tables(data, tables).items()}
         given = keyed(self.compiled.problem, given, owned(keys))
         drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
         return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
 
-    def prepare(
+    # The keywords are those of ``bind``.
+    @public
+    def prepare(  # noqa: PLR0913
         self,
         folder: str | Path,
         *,
@@ -304,7 +331,7 @@ class CompiledModel(latex.Typeset):
         The other arguments are those of ``bind``; files and queries are read in parts.
         Raises F0806 if the folder cannot be written.
         """
-        options.check_value("precision", dtype, options.KEYWORD)
+        options.check_stored(dtype)
         binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
         made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
         return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
@@ -314,6 +341,7 @@ class CompiledModel(latex.Typeset):
             compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding)
         )
 
+    @public
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
         """The facts that the text alone proves, their reasons, and the algorithm that would run.
 
@@ -325,6 +353,7 @@ class CompiledModel(latex.Typeset):
         binding = pipeline.Binding(params=params or {})
         return Explanation(explained=pipeline.explain(self.compiled, binding, chosen))
 
+    @public
     def solve(self, **given: Any) -> Result:
         """Solve a model that needs no data."""
         return self.bind().solve(**given)
@@ -342,6 +371,7 @@ class BoundModel(latex.Typeset):
     bound: Bound = field(repr=False)
     _plans: dict[str, pipeline.Planned] = field(default_factory=dict, init=False, repr=False)
 
+    @public
     def with_params(self, **params: Any) -> BoundModel:
         """The model with its data, at other values of some params.
 
@@ -351,6 +381,7 @@ class BoundModel(latex.Typeset):
         binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, given)
         return BoundModel(compiled=self.compiled, binding=binding, bound=bound)
 
+    @public
     def plan(self, **given: Any) -> Planned:
         """The facts about the model, the chosen algorithm, and the value and origin of every option.
 
@@ -376,6 +407,7 @@ class BoundModel(latex.Typeset):
         self._plans[key] = planned
         return planned
 
+    @public
     def explain(self, **given: Any) -> Explanation:
         """The facts about the model with their reasons, the chosen algorithm, and the requirements
         that each rejected algorithm lacks. ``.json`` has all this as data."""
@@ -398,6 +430,7 @@ class BoundModel(latex.Typeset):
             return self.bound
         return None
 
+    @public
     def emit(self, path: str | Path | None = None, **given: Any) -> str:
         """The text of the standalone solver. If a path is given, write it there, with its data."""
         program = results.emitted(self.plan(**given))
@@ -406,6 +439,7 @@ class BoundModel(latex.Typeset):
         results.write_program(program, Path(path))
         return Path(path).read_text(encoding="utf-8")
 
+    @public
     def criterion(
         self,
         *,
@@ -434,7 +468,9 @@ class BoundModel(latex.Typeset):
             self, batch=batch, algorithm=algorithm, together=together, track=track, **given
         )
 
-    def solve(
+    # Every option has a keyword, so that editors complete it and ``help`` explains it.
+    @public
+    def solve(  # noqa: PLR0913
         self,
         *,
         seed: int | None = None,
@@ -445,6 +481,7 @@ class BoundModel(latex.Typeset):
         algorithm: str | None = None,
         unverified: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
+        verbose: bool = False,
         show: Iterable[str] = (),
         holdout: str | float | None = None,
         margin: float | None = None,
@@ -471,13 +508,15 @@ class BoundModel(latex.Typeset):
 
         seed         whole number; the same seed gives the same answer on the same machine
         device       ``auto``, ``cpu``, ``cuda``
-        precision    ``float32`` or ``float64`` of the steps; reports are always float64
+        precision    ``float32`` or ``float64`` of the steps; reports are always float64. With
+                     ``bfloat16`` steps run nets by autocast, and all else is float32
         backend      what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``, ``cuda-graph``;
                      F0818 if it cannot
         budget       ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm    the algorithm to use; its requirements are checked all the same
         unverified   run even if no theorem covers the model; the report says so first
         progress     called now and then with a ``Progress``. By default a notebook shows the progress
+        verbose      whether to show the progress in the terminal too
         show         names of lets whose values are wanted: ``result.values``
         holdout      rows that are left out of the solve and judge the answer: a condition, or a share
                      of the rows, chosen at random. See ``result.heldout``
@@ -570,7 +609,7 @@ class BoundModel(latex.Typeset):
             if every is not None:
                 recipe["every"] = every
             named = {k: v for k, v in named.items() if v is not None or k == "algorithm"}
-            with live.progress() if progress is None else nullcontext(progress) as shown:
+            with live.shown(progress, verbose=verbose) as shown:
                 outcome = training.trained(
                     self, recipe, {**named, **given}, start, shown, show=show, sensitive=sensitivity
                 )
@@ -586,7 +625,7 @@ class BoundModel(latex.Typeset):
             refuse(errors.traced_whole())
         with (
             kept(checkpoint, every, fresh) as checkpoints,
-            live.progress() if progress is None else nullcontext(progress) as shown,
+            live.shown(progress, verbose=verbose) as shown,
         ):
             if trace:
                 wanted = lets(planned.problem, show)
@@ -602,6 +641,7 @@ class BoundModel(latex.Typeset):
 
         return bool(in_train_mode(self.bound.nets))
 
+    @public
     def sweep(
         self,
         *,
@@ -632,6 +672,7 @@ class BoundModel(latex.Typeset):
             self.compiled, self.binding, self.bound, params, chosen, start=start, show=show, progress=progress
         )
 
+    @public
     def path(
         self,
         param: str | None = None,

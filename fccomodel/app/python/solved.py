@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app.generated import citing
 from fccomodel.app.scoring import scoring
-from fccomodel.app.scoring.answers import Answer
-from fccomodel.app.shown import display, explain, frames, labelled, page, plots
+from fccomodel.app.shown import display, explain, labelled, page, plots
 from fccomodel.app.shown.history import History
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.app.stored import results, store
@@ -81,13 +79,13 @@ class Planned(Shown, pipeline.Planned):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result(Shown, Answer):
+class Result(Shown, results.Recorded):
     """A solved problem. ``print(result)`` shows the report."""
 
     outcome: pipeline.Outcome
 
     @property
-    def variables(self) -> dict[str, np.ndarray]:
+    def variables(self) -> dict[str, np.ndarray]:  # type: ignore[override]  # a stored result has a field
         """The decision variables by name, in float64.
 
         Entries have names too: ``variables["w"].sel(d="radius")``.
@@ -116,60 +114,6 @@ class Result(Shown, Answer):
     def report(self) -> KKTReport:
         """Objective, constraints and KKT residuals of the original problem over all bound rows."""
         return self.outcome.report
-
-    @property
-    def status(self) -> str:
-        """The verdict in one word.
-
-        ``solved``, ``roughly``, ``stationary``, ``roughly_stationary``, ``loose_bound`` (nearly stationary;
-        the proved bound is loose), ``not_best``, ``saddle``, ``infeasible``, ``infeasible_nearby``,
-        ``unbounded``, ``unattained``, ``stopped_feasible`` or ``stopped_infeasible`` (the budget ended
-        first).
-        """
-        from fccomodel.report import statuses  # which loads torch
-
-        return statuses.word(self.outcome.report)
-
-    def summary(self) -> str:
-        """Three lines: what was solved, how good the answer is, and whether the constraints hold."""
-        from fccomodel.report import statuses
-
-        report = self.outcome.report
-        if not report.constraints:
-            held = "no constraints"
-        elif report.relative.get("feasibility", report.feasibility) <= statuses.FEASIBLE:
-            held = f"constraints: {len(report.constraints)}, all hold"
-        else:
-            held = f"constraints: {len(report.constraints)}, largest violation {report.feasibility:.2g}"
-        return (
-            f"{self.outcome.problem.name}: objective {self.objective:.6g} ({self.status})\n"
-            f"{self.report.verdict}\n{held}"
-        )
-
-    def to_frame(self) -> Any:
-        """The variables as a pandas table with the columns variable, entry and value, a row for each number.
-
-        F0529 without pandas. The constraints are ``constraints_frame()``.
-        """
-        rows = [
-            {"variable": name, "entry": entry, "value": value}
-            for name, array in self.variables.items()
-            for entry, value in labelled.entries(array)
-        ]
-        return frames.frame(rows, "A table of the answer", ("variable", "entry", "value"))
-
-    def constraints_frame(self) -> Any:
-        """The constraints as a pandas table with the columns constraint, value and multiplier.
-
-        value   left minus right side: at most 0 if the constraint holds
-
-        F0529 without pandas.
-        """
-        rows = [
-            {"constraint": label, "value": row.value, "multiplier": row.multiplier}
-            for label, row in self.outcome.report.constraints.items()
-        ]
-        return frames.frame(rows, "A table of the constraints", ("constraint", "value", "multiplier"))
 
     @property
     def objective(self) -> float:
@@ -253,11 +197,6 @@ class Result(Shown, Answer):
         """Pictures: ``plot()``, ``plot.convergence()``, ``plot.constraints()``,
         ``plot.multipliers()``, ``plot.groups()``, ``plot.roc()``."""
         return plots.Plots(self.json, display.kinds(self.outcome.problem), self.outcome)
-
-    def cite(self) -> str:
-        """BibTeX entries of the algorithm's paper, of the interior-point method if it was used, and
-        of this library."""
-        return citing.cite(self.json)
 
     def html(self) -> str:
         """The result as a page for a browser, which needs no network.

@@ -23,9 +23,11 @@ from fccomodel.execution.training import criterion as compiled
 from fccomodel.execution.training import errors as refusals
 from fccomodel.execution.training import joint
 from fccomodel.execution.training.recipe import Recipe, Validation, Watch
+from fccomodel.execution.training.right_rows import Items
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
 from fccomodel.program import errors
+from fccomodel.program.lower.given import applied_to
 
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel
@@ -105,6 +107,11 @@ class Criterion(compiled.Criterion):
         """The algorithm whose gradient this is."""
         return self.plan.algorithm
 
+    @property
+    def _trained(self) -> list[str]:
+        """The nets that have weights."""
+        return [one.net for one in self.bound.problem.variables.values() if one.net is not None]
+
     def evaluate(
         self,
         loader: Iterable[Any],
@@ -117,7 +124,9 @@ class Criterion(compiled.Criterion):
         """The objective and the constraints on the rows of a loader, in float64.
 
         loader   yields pairs of row numbers and a batch, as a loader of ``numbered(dataset)`` does
-        data     tables for validation, ``{"D": frame}``; the row numbers then count their rows
+        data     tables for validation, ``{"D": frame}``; the row numbers then count their rows. Without it
+                 the numbers are bound rows, and a loader of other rows is refused (F0826); ``{}`` says
+                 that they are bound rows which the loader transforms
         inputs   function from a batch to the net's input; by default the batch, or its first entry
         nets     a module, or any function of the inputs, by the name of the model's net; a module runs
                  in evaluation mode
@@ -125,7 +134,7 @@ class Criterion(compiled.Criterion):
         """
         if set(nets) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
-        rows, scores = self._pass(loader, inputs or _first, nets, together)
+        rows, scores = self._pass(loader, inputs or _first, nets, together, bound_rows=data is None)
         bound, point = self._at_scores(rows, scores, data)
         from fccomodel.report.point.system import System
 
@@ -138,26 +147,39 @@ class Criterion(compiled.Criterion):
         )
 
     def _pass(
-        self, loader: Iterable[Any], inputs: Callable[[Any], Any], nets: Mapping[str, Any], together: bool
+        self,
+        loader: Iterable[Any],
+        inputs: Callable[[Any], Any],
+        nets: Mapping[str, Any],
+        together: bool,
+        *,
+        bound_rows: bool,
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """The row numbers in increasing order, each once, and the scores of these rows for each net."""
+        """The row numbers in increasing order, each once, and the scores of these rows for each net.
+
+        Raises F0826 if the rows should be bound rows and are not.
+        """
         for name, columns in self.inputs.items():
             if len(columns) != 1:
                 self._refuse(errors.criterion_inputs(name, [f"{one.table}.{one.column}" for one in columns]))
         rows: list[np.ndarray] = []
         scores: dict[str, list[np.ndarray]] = {name: [] for name in nets}
+        asked = next(iter(self.inputs.values()))[0]
+        items = Items(self.bound.tables[asked.table], asked.columns)
         with torch.no_grad(), _evaluating(nets.values()):
             for numbers, batch in loader:
                 numbers = np.asarray(numbers)
                 if numbers.ndim > 1 or numbers.dtype.kind not in "iu":
-                    table = next(iter(self.inputs.values()))[0].table
                     found = f"the first entry of a batch has shape {numbers.shape} and type {numbers.dtype}"
-                    self._refuse(errors.criterion_row_numbers(table, found))
+                    self._refuse(errors.criterion_row_numbers(asked.table, found))
                 rows.append(numbers.astype(np.int64).reshape(-1))
+                items.add(rows[-1], batch, inputs(batch))
                 for name, net in nets.items():
                     value = net(_on_device_of(net, inputs(batch)))
                     scores[name].append(value.detach().double().cpu().numpy())
         taken = np.concatenate(rows)
+        if bound_rows:
+            self._bound_rows(taken, items)
         outputs = {name: np.concatenate(batches) for name, batches in scores.items()}
         if together:
             taken = joint.of_all(taken)
@@ -167,6 +189,15 @@ class Criterion(compiled.Criterion):
             name: values.reshape(-1, *self.inputs[name][0].event)[first] for name, values in outputs.items()
         }
         return numbers, ordered
+
+    def _bound_rows(self, rows: np.ndarray, items: Items) -> None:
+        """Raises F0826 unless these are the bound rows with these numbers, as far as it shows."""
+        numbers = items.table.numbers
+        outside = np.setdiff1d(rows, numbers)
+        if len(outside):
+            self._refuse(errors.criterion_rows(items.table.name, int(outside[0]), len(numbers)))
+        if why := items.others(rows):
+            self._refuse(errors.criterion_other_rows(items.table.name, why))
 
     def _at_scores(
         self, rows: np.ndarray, scores: Mapping[str, np.ndarray], data: Mapping[str, Any] | None
@@ -182,7 +213,7 @@ class Criterion(compiled.Criterion):
         columns = {**bound.tables[table].columns, PLACES: places}
         tables = {**bound.tables, table: replace(bound.tables[table], columns=columns)}
         nets: dict[str, Any] = {name: KnownScores(scores[name]) for name in self.inputs}
-        dims = {**bound.dims, **{f"params({name})": 0 for name in nets}}
+        dims = {**bound.dims, **{f"params({name})": 0 for name in self._trained}}
         problem = rewrite_problem(bound.problem, _of_places)
         bound = replace(bound, problem=problem, tables=tables, nets={**bound.nets, **nets}, dims=dims)
         point = {}
@@ -195,16 +226,11 @@ class Criterion(compiled.Criterion):
 
     def _on_rows(self, rows: np.ndarray, table: str, data: Mapping[str, Any] | None) -> Bound:
         """The problem on some rows of a table, or of the table given in its place in ``data``."""
-        numbers = self.bound.tables[table].numbers
-        if data is None and np.array_equal(rows, numbers):
+        if not data and np.array_equal(rows, self.bound.tables[table].numbers):
             return self.bound
-        if data is None:
-            outside = np.setdiff1d(rows, numbers)
-            if len(outside):
-                self._refuse(errors.criterion_rows(table, int(outside[0]), len(numbers)))
         binding = self.model.binding
         encoding = {name: one.encoding for name, one in self.bound.tables.items()}
-        if data is not None:
+        if data:
             binding = replace(binding, data={**binding.data, **data})
         return pipeline.bind(
             self.model.compiled, binding, seed=self.planned.seed, encoding=encoding, rows={table: rows}
@@ -269,8 +295,8 @@ class Criterion(compiled.Criterion):
 
     def _at(self, nets: Mapping[str, torch.nn.Module]) -> tuple[Bound, dict[str, np.ndarray]]:
         """The bound problem with copies of these modules, and the values of all its variables."""
-        if set(nets) != set(self.inputs):
-            self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
+        if set(nets) != set(self._trained):
+            self._refuse(errors.criterion_modules(list(nets), self._trained))
         modules = {}
         for name, net in nets.items():
             module = copy.deepcopy(net).cpu().eval()
@@ -289,10 +315,15 @@ class Criterion(compiled.Criterion):
 
 
 def _of_places(node: ir.Expr) -> ir.Expr | None:
-    """The call of a net on the places of rows, in place of its call on columns; None for other nodes."""
-    if not isinstance(node, ir.NetCall) or node.params is None or node.column is None:
+    """The call of a net on the places of rows, in place of its call on columns, or on outputs of nets of
+    these; None for other nodes."""
+    if not isinstance(node, ir.NetCall) or not ir.variables_of(node):
         return None
-    places = replace(node.column, name=PLACES, shape=())
+    applied = applied_to(node)
+    if applied is None:
+        return None
+    column = next(one for one in ir.walk(node) if isinstance(one, ir.Column))
+    places = replace(column, name=PLACES, shape=())
     return replace(node, inputs=(places,) * len(node.inputs))
 
 

@@ -24,14 +24,14 @@ class Answer:
     """
 
     def fitted(self) -> Fitted:
-        """What the answer knows without its data."""
+        """The facts that the answer knows without its data."""
         raise NotImplementedError
 
     def value(
         self, name: str, rows: Any, /, *, columns: Mapping[str, str] | None = None, table: str = ""
     ) -> np.ndarray:
-        """What a ``def``, a ``let`` of rows, or a net of the model is at each of some rows, by its
-        name: (rows, ...), float64.
+        """The values at some rows of a ``def``, a ``let`` of rows, or a net of the model, by its name:
+        (rows, ...), float64.
 
         columns  of a ``def`` that the model takes of several: the table's column for each parameter
         table    which table the rows are of, where several have these columns
@@ -72,6 +72,29 @@ class Answer:
         wanted = of_rows.score(known.compiled)
         scores = scoring.value(known, wanted, rows)
         return scoring.predicted(known, wanted, scores, threshold=threshold, target=target)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The coefficients of a linear score in the units of the data, before any scaling.
+
+        They are (columns,), or (scores, columns) for several scores. Entries have the names of the
+        data's columns: ``result.coef_.sel(column="age")``. F0815 if the score is not linear.
+        """
+        from fccomodel.app.scoring import linear
+        from fccomodel.app.shown import labelled
+
+        found = linear.coefficients(self.fitted())
+        columns = ("column", found.names)
+        if found.coefficients.ndim == 1:
+            return labelled.Labelled(found.coefficients, [columns])
+        return labelled.Labelled(found.coefficients, [("score", None), columns])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The constant of a linear score: a number, or (scores,). F0815 if the score is not linear."""
+        from fccomodel.app.scoring import linear
+
+        return linear.coefficients(self.fitted()).constant
 
     def module(self, name: str) -> torch.nn.Module:
         """Uses of an answer for new rows; the answer is in memory or was read from its folder."""

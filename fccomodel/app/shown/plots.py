@@ -85,7 +85,7 @@ class Plots:
         return drawn(lambda axes: _constraints(axes[0], self._record, self._kinds), size=self._bars_size)
 
     def multipliers(self) -> Figure:
-        """The largest multipliers: the change of the optimum per unit of a constraint's right side."""
+        """The largest multipliers: how much better the optimum gets per unit of relaxation."""
         return drawn(lambda axes: _multipliers(axes[0], self._record), size=self._bars_size)
 
     @property
@@ -130,7 +130,8 @@ def drawn(
     """
     require()
     import matplotlib
-    from matplotlib.figure import Figure
+
+    from fccomodel.app.shown.pictures.figure import Figure
 
     with matplotlib.rc_context(PAPER):
         figure = Figure(figsize=(size[0], size[1] * rows), layout="constrained")
@@ -234,7 +235,7 @@ def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, largest, len(known))
     groups.plain(axes)
-    axes.set_xlabel("multiplier: change of the optimum per unit of the right side")
+    axes.set_xlabel("multiplier: how much better the optimum gets\nper unit by which a constraint is relaxed")
 
 
 def _labelled(axes: Axes, labels: Sequence[str], count: int) -> None:

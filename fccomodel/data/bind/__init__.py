@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ __all__ = ["Given", "Inputs", "Sink", "bind", "keyed", "parameters"]
 Inputs = Callable[[Bound, str, int], "list[torch.Tensor] | None"]
 
 
-def bind(
+def bind(  # noqa: PLR0913  (keywords of `Model.bind`, each an input of its own)
     problem: ir.Problem,
     *,
     spec: Mapping[str, Any] | str | Path | None = None,
@@ -91,7 +91,7 @@ def bind(
     one copy and a few columns. An array that is float64 and contiguous already is not copied.
     """
     folders = () if data_dir is None else (Path(data_dir),)
-    return _Binder(
+    request = _Request(
         problem=problem,
         spec=spec,
         data={name: value for name, value in by_name(data, "data").items() if value is not None},
@@ -108,7 +108,8 @@ def bind(
         sink=sink,
         inputs=inputs,
         drawing=drawing or Given(),
-    ).run()
+    )
+    return _Binder(request).run()
 
 
 def _condition(given: Any, *, by_table: bool = False) -> Any:
@@ -144,53 +145,57 @@ def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
     )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Request:
+    """The keywords of ``bind``, checked; ``folders`` are searched before the folder of the binding file."""
+
+    problem: ir.Problem
+    spec: Mapping[str, Any] | str | Path | None
+    data: dict[str, Any]
+    params: dict[str, Any]
+    given_nets: dict[str, Any]
+    samplers: dict[str, Callable[..., Any]]
+    folders: tuple[Path, ...]
+    allow_python: bool
+    seed: int
+    encoding: Mapping[str, Any]
+    where: str | Mapping[str, str] | None
+    without: str | None
+    rows: Mapping[str, np.ndarray]
+    sink: Sink | None
+    inputs: Inputs | None
+    drawing: Given
+
+
 class _Binder:
     """The steps of one binding.
 
     Each step adds to ``errors``. They are raised before a step that needs the failed ones.
     """
 
-    def __init__(
-        self,
-        *,
-        problem: ir.Problem,
-        spec: Mapping[str, Any] | str | Path | None,
-        data: dict[str, Any],
-        params: dict[str, Any],
-        given_nets: dict[str, Any],
-        samplers: dict[str, Callable[..., Any]],
-        folders: tuple[Path, ...],
-        allow_python: bool,
-        seed: int,
-        encoding: Mapping[str, Any],
-        where: str | Mapping[str, str] | None,
-        without: str | None,
-        rows: Mapping[str, np.ndarray],
-        sink: Sink | None,
-        inputs: Inputs | None,
-        drawing: Given,
-    ):
+    def __init__(self, request: _Request):
+        problem, folders = request.problem, request.folders
         self.problem = problem
-        self.data = data
-        self.params = params
-        self.given_nets = given_nets
-        self.samplers = samplers
-        self.allow_python = allow_python
-        self.seed = seed
-        self.encoding = encoding
-        self.where = where
-        self.without = without
-        self.only = rows
-        self.sink = sink
-        self.inputs = inputs
-        self.drawing = drawing
-        self.lazy = {} if sink is not None else only_nets_read(problem)
-        drawing.check(problem, self.lazy)
+        self.data = request.data
+        self.params = request.params
+        self.given_nets = request.given_nets
+        self.samplers = request.samplers
+        self.allow_python = request.allow_python
+        self.seed = request.seed
+        self.encoding = request.encoding
+        self.where = request.where
+        self.without = request.without
+        self.only = request.rows
+        self.sink = request.sink
+        self.inputs = request.inputs
+        self.drawing = request.drawing
+        self.lazy = {} if self.sink is not None else only_nets_read(problem)
+        self.drawing.check(problem, self.lazy)
         self.errors = Errors()
         self.notes: list[str] = []
         self.spec = Spec()
         with self.errors.collect():
-            self.spec = _reader.read(problem, spec, (Path(), *folders), self.errors)
+            self.spec = _reader.read(problem, request.spec, (Path(), *folders), self.errors)
         self.stop_if_unreadable()
         if self.spec.folder is not None:
             self.folders = (*folders, self.spec.folder, Path())
@@ -328,17 +333,18 @@ class _Binder:
             section = opened.spec or section
             if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
-            drafts[name] = _tables.draft(
-                table,
-                section,
-                opened,
-                stored,
-                sizes,
-                domains.get(name, {}),
-                self.errors,
-                self.sink,
-                self.ways(stored, table).drawing,
+            columns_of_table = _tables.Section(
+                table=table,
+                spec=section,
+                opened=opened,
+                stored=stored,
+                sizes=sizes,
+                domains=domains.get(name, {}),
+                errors=self.errors,
+                sink=self.sink,
+                drawing=self.ways(stored, table).drawing,
             )
+            drafts[name] = _tables.draft(columns_of_table)
             if drafts[name].columns:
                 with self.errors.collect(span=table.span):
                     sizes.unify(name, drafts[name].rows.n, name, f"the rows of {name}")

@@ -45,75 +45,57 @@ class Draft:
     notes: tuple[str, ...] = ()
 
 
-def draft(
-    table: ir.Table,
-    spec: TableSpec,
-    opened: Opened,
-    stored: Mapping[str, Any],
-    sizes: Sizes,
-    domains: Mapping[str, Any],
-    collected: Errors,
-    sink: Sink | None = None,
-    drawing: Drawing | None = None,
-) -> Draft:
-    """Bind every column of a table.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Section:
+    """A table of the model, and what its columns are bound with.
 
-    spec        the section of the table
-    opened      the source
-    stored      the encoding of an earlier binding, by column
-    sizes       the sizes so far; new ones are added
-    domains     the numbers of value sets, by column
-    collected   the errors so far; new ones are added
-    sink        writes vectors to files; None to hold them in memory
-    drawing     how rows are drawn
+    table     the table as the model declares it
+    spec      the section of the table
+    opened    the source
+    stored    the encoding of an earlier binding, by column
+    sizes     the sizes so far; new ones are added
+    domains   the numbers of value sets, by column
+    errors    the errors so far; new ones are added
+    sink      writes vectors to files; None to hold them in memory
+    drawing   how rows are drawn
     """
+
+    table: ir.Table
+    spec: TableSpec
+    opened: Opened
+    stored: Mapping[str, Any]
+    sizes: Sizes
+    domains: Mapping[str, Any]
+    errors: Errors
+    sink: Sink | None = None
+    drawing: Drawing | None = None
+
+
+def draft(section: Section) -> Draft:
+    """Bind every column of a table."""
+    table, spec, opened = section.table, section.spec, section.opened
     raw, rows = opened.raw, opened.rows
-    stored = {name: record for name, record in stored.items() if name not in raw.ready}
-    entries = _entries(table, spec, raw, stored, sizes, collected)
-    named_columns: set[str] = set()
-    for entry in entries.values():
-        if entry.columns != "*":
-            named_columns |= set(entry.columns)
-    if spec.family is not None:
-        named_columns |= set(spec.family.columns)
-    source_columns: dict[str, tuple[str, ...]] = {}
-    for name, entry in entries.items():
-        with collected.collect(place=entry.place, span=table.columns[name].span):
-            source_columns[name] = _source_columns(table, name, entry, raw, named_columns, stored.get(name))
+    stored = {name: record for name, record in section.stored.items() if name not in raw.ready}
+    section = replace(section, stored=stored)
+    entries = _entries(table, spec, raw, stored, section.sizes, section.errors)
+    source_columns = _all_source_columns(section, entries)
     if len(source_columns) < len(table.columns):  # after an error
         return Draft(table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record)
     notes: list[str] = []
-    with collected.collect(place=spec.place, span=table.span):
+    with section.errors.collect(place=spec.place, span=table.span):
         rows, opened = _filtered(table, spec, entries, source_columns, opened, stored, notes)
     notes += _automatic_notes(table, spec, source_columns, stored)
     notes += raw.notes
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
-        with collected.collect(place=entry.place, span=table.columns[name].span):
-            if raw.drawn.keys() & set(source_columns[name]):
-                kind, what = table.columns[name], f"{table.name}.{name}"
-                built = _drawn.column(raw, entry, rows, name, what, drawing or Drawing())
-                columns[name] = _sized(built, kind, name, what, raw, sizes)
-            else:
-                columns[name] = _column(
-                    table,
-                    name,
-                    entry,
-                    source_columns[name],
-                    raw,
-                    rows,
-                    stored.get(name),
-                    sizes,
-                    domains.get(name, ()),
-                    sink,
-                )
+        with section.errors.collect(place=entry.place, span=table.columns[name].span):
+            columns[name] = _column(section, name, entry, source_columns[name], rows)
             notes += columns[name].notes
     used: set[str] = set().union(*source_columns.values())
-    unused = [name for name in raw.names if name not in used and name not in raw.hidden]
     record = opened.record | {
         "rows": rows.n,
         "encoding": {name: dict(built.encoding) for name, built in columns.items()},
-        "unused": unused,
+        "unused": [name for name in raw.names if name not in used and name not in raw.hidden],
         "spec": _prepared.plain(spec.raw),
     }
     return Draft(
@@ -125,6 +107,23 @@ def draft(
         record=record,
         notes=tuple(notes),
     )
+
+
+def _all_source_columns(section: Section, entries: Mapping[str, Entry]) -> dict[str, tuple[str, ...]]:
+    """The names of the source columns of each column; columns with an error are left out."""
+    table, spec = section.table, section.spec
+    named_columns: set[str] = set()
+    for entry in entries.values():
+        if entry.columns != "*":
+            named_columns |= set(entry.columns)
+    if spec.family is not None:
+        named_columns |= set(spec.family.columns)
+    by_name: dict[str, tuple[str, ...]] = {}
+    for name, entry in entries.items():
+        learned = section.stored.get(name)
+        with section.errors.collect(place=entry.place, span=table.columns[name].span):
+            by_name[name] = _source_columns(table, name, entry, section.opened.raw, named_columns, learned)
+    return by_name
 
 
 def _entries(
@@ -402,37 +401,31 @@ def _narrowed(
     return rows.keep(mask)
 
 
-def _column(
-    table: ir.Table,
-    name: str,
-    entry: Entry,
-    columns: tuple[str, ...],
-    raw: RawTable,
-    rows: Rows,
-    learned: Mapping[str, Any] | None,
-    sizes: Sizes,
-    domain: Any,
-    sink: Sink | None,
-) -> Built:
-    """The array of one column; its sizes are noted."""
-    kind, what = table.columns[name], f"{table.name}.{name}"
-    if name in raw.ready:
+def _column(section: Section, name: str, entry: Entry, columns: tuple[str, ...], rows: Rows) -> Built:
+    """The array of one column, from some source columns and rows; its sizes are noted."""
+    kind = section.table.columns[name]
+    what = f"{section.table.name}.{name}"
+    raw = section.opened.raw
+    learned = section.stored.get(name)
+    rank = len(kind.shape)
+    if raw.drawn.keys() & set(columns):
+        built = _drawn.column(raw, entry, rows, name, what, section.drawing or Drawing())
+    elif name in raw.ready:
         built = _prepared.column(raw.ready[name], kind, what, rows, raw.prepared["dtype"])
-        return _sized(built, kind, name, what, raw, sizes)
-    if _is_label(kind):
+    elif _is_label(kind):
         built = _encode.labels(raw, entry, rows, what, (learned or {}).get("map"))
         labels = kind.domain.name  # type: ignore[union-attr]
         return replace(built, encoding={**built.encoding, "set": labels, "min_rows": entry.min_rows})
-    if not kind.shape:
-        return _encode.number(raw, entry, rows, what, learned, domain)
-    rank = len(kind.shape)
-    if sink is not None:
-        built = sink.column(raw, entry, columns, rows, what, rank, learned)
-        return _sized(built, kind, name, what, raw, sizes)
-    vectors = _encode.vector(raw, replace(entry, columns=columns), rows, what, rank)
-    if vectors is None:
-        vectors = _encode.features(raw, entry, columns, rows, what, learned)
-    return _sized(vectors, kind, name, what, raw, sizes)
+    elif not kind.shape:
+        return _encode.number(raw, entry, rows, what, learned, section.domains.get(name, ()))
+    elif section.sink is not None:
+        built = section.sink.column(raw, entry, columns, rows, what, rank, learned)
+    else:
+        vectors = _encode.vector(raw, replace(entry, columns=columns), rows, what, rank)
+        if vectors is None:
+            vectors = _encode.features(raw, entry, columns, rows, what, learned)
+        built = vectors
+    return _sized(built, kind, name, what, raw, section.sizes)
 
 
 def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTable, sizes: Sizes) -> Built:

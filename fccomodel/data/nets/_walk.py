@@ -51,6 +51,11 @@ class NetFacts:
         """Whether the output is a smooth function of the weights."""
         return self.kind == SMOOTH
 
+    @property
+    def weakly_convex(self) -> bool:
+        """Whether the output is weakly convex in the weights and has kinks."""
+        return self.kind == WEAK
+
 
 #: From the state of an operation's input to the state of its output.
 _Rule = Callable[[str], str]
@@ -248,8 +253,12 @@ class _Tracer(torch.fx.Tracer):
         return attr_val
 
 
-def walk(module: nn.Module) -> NetFacts:
-    """The facts about a module, from its operations between input and output."""
+def walk(module: nn.Module, moving: str = CONSTANT) -> NetFacts:
+    """The facts about a module, from its operations between input and output.
+
+    moving   how its inputs depend on variables; they are data unless it is given. The facts are then of a
+             function of the parameters and of these variables
+    """
     try:
         with process.ALONE, warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -263,7 +272,8 @@ def walk(module: nn.Module) -> NetFacts:
     unknown: list[str] = []  # operations that made the state unknown
     negating = ""  # the first operation that may multiply a kink by a negative number
     for node in graph.nodes:
-        before = max((states[source] for source in node.all_input_nodes), key=ORDER.index, default=CONSTANT)
+        first = moving if node.op == "placeholder" else CONSTANT
+        before = max((states[source] for source in node.all_input_nodes), key=ORDER.index, default=first)
         states[node] = _state_after(module, node, states, before)
         has_convex_kink = _can_have_kinks(module, node) and _state_after(module, node, states, SMOOTH) == WEAK
         if before != CONSTANT and has_convex_kink:
@@ -329,9 +339,7 @@ def _state_after(
     module: nn.Module, node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str
 ) -> str:
     """The state of a node's value, if the last of its inputs' states is ``before``."""
-    if node.op == "placeholder":
-        return CONSTANT
-    if node.op == "output":
+    if node.op in ("placeholder", "output"):
         return before
     if node.op == "get_attr":
         value: Any = module

@@ -45,14 +45,17 @@ def verified(bound: Bound, use: Use, argument: int) -> bool:
     It is checked at all places of the problem. A use outside of the problem is checked at all elements.
     """
     judge = _judge(bound)
-    key = use.asks, use.args
+    key = (use.asks, use.args)
     if key not in judge.doubted:
-        binders = dict.fromkeys(b for a in use.args for b in ir.free_binders(a))
+        binders: dict[ir.Binder, None] = {}
+        for arg in use.args:
+            binders |= dict.fromkeys(ir.free_binders(arg))
         judge.doubted[key] = judge(use, Place(binders=tuple(binders)))
     return argument not in judge.doubted[key]
 
 
 def _judge(bound: Bound) -> Judge:
+    """The checks of a bound problem's uses, made once."""
     return remember(bound, "domains", lambda: Judge(bound).run())
 
 
@@ -71,7 +74,11 @@ class Place:
 
     def inside(self, binders: Sequence[ir.Binder], conditions: Sequence[ir.Expr] = ()) -> Place:
         """The place inside of further binders and conditions."""
-        return replace(self, binders=(*self.binders, *binders), conditions=(*self.conditions, *conditions))
+        return replace(
+            self,
+            binders=(*self.binders, *binders),
+            conditions=(*self.conditions, *conditions),
+        )
 
     def meant(self, arg: ir.Expr) -> ir.Expr:
         """An argument of a let in terms of the binders around."""
@@ -81,22 +88,31 @@ class Place:
 
     def free(self, expr: ir.Expr) -> set[ir.Binder]:
         """The binders around that an expression depends on."""
-        meant = [self.meant(ir.Element(binder=b)) for b in ir.free_binders(expr)]
-        return {e.binder for e in meant if isinstance(e, ir.Element)}
+        binders = set()
+        for binder in ir.free_binders(expr):
+            element = self.meant(ir.Element(binder=binder))
+            if isinstance(element, ir.Element):
+                binders.add(element.binder)
+        return binders
 
     def outside(self, bound: Bound, condition: ir.Expr) -> ir.Expr | None:
         """A condition in terms of the binders around, or None.
 
         It is None if an element of another set stands for one of the condition's binders.
         """
-        inner = {b: self.stand_for[b] for b in ir.free_binders(condition) if b in self.stand_for}
-        for binder, e in inner.items():
-            if isinstance(e, ir.Element) and e.binder.domain is not binder.domain:
+        replacements: dict[ir.Binder, ir.Expr] = {}
+        for binder in ir.free_binders(condition):
+            if binder not in self.stand_for:
+                continue
+            meant = self.stand_for[binder]
+            if isinstance(meant, ir.Element) and meant.binder.domain is not binder.domain:
                 return None
-            if isinstance(e, ir.Const):
-                inner[binder] = ir.Const(value=float(elements.values(bound, binder.domain)[int(e.value)]))
-        if inner:
-            return substitute(condition, inner)
+            if isinstance(meant, ir.Const):
+                numbers = elements.values(bound, binder.domain)
+                meant = ir.Const(value=float(numbers[int(meant.value)]))
+            replacements[binder] = meant
+        if replacements:
+            return substitute(condition, replacements)
         return condition
 
 
@@ -125,35 +141,40 @@ class _Walk:
         """The uses in the problem."""
         problem = self.problem
         self.stack.append((problem.objective.expr, OUTSIDE))
-        for c in problem.constraints:
-            self.stack.append((c.body, self.bound(c.binders, c.condition, OUTSIDE)))
+        for constraint in problem.constraints:
+            place = self.bound(constraint.binders, constraint.condition, OUTSIDE)
+            self.stack.append((constraint.body, place))
         for index_set in problem.sets.values():
             self.of_set(index_set)
         yield from self.visited()
         for let in reversed(list(problem.lets.values())):
-            if all(key[0] is not let for key in self.used):
-                self.stack.append((let.body, self.bound(let.binders, let.condition, OUTSIDE)))
+            is_used = any(key[0] is let for key in self.used)
+            if not is_used:
+                place = self.bound(let.binders, let.condition, OUTSIDE)
+                self.stack.append((let.body, place))
                 yield from self.visited()
 
     def visited(self) -> Iterator[tuple[Use, Place]]:
         """The uses in the expressions on the stack and below them."""
         while self.stack:
             node, place = self.stack.pop()
-            if (id(node), id(place)) not in self.seen:
-                self.seen.add((id(node), id(place)))
+            key = (id(node), id(place))
+            if key not in self.seen:
+                self.seen.add(key)
                 yield from self.visit(node, place)
 
     def let(self, ref: ir.LetRef, place: Place) -> None:
         """Push the body of a let at the place of a use; the same use at one place counts once."""
         args = tuple(place.meant(arg) for arg in ref.args)
         values = [arg.binder if isinstance(arg, ir.Element) else getattr(arg, "value", arg) for arg in args]
-        key = (ref.let, *values, *([place.binders, place.conditions] if args else []))
+        key: tuple[Any, ...] = (ref.let, *values)
+        if args:
+            key = (*key, place.binders, place.conditions)
         if key not in self.used:
-            stand_for = dict(zip(ref.let.binders, args, strict=True))
+            self.used[key] = Place()
             if args:
+                stand_for = dict(zip(ref.let.binders, args, strict=True))
                 self.used[key] = replace(place, stand_for={**place.stand_for, **stand_for})
-            else:
-                self.used[key] = Place()
         self.stack.append((ref.let.body, self.used[key]))
 
     def of_set(self, index_set: ir.Set) -> None:
@@ -187,15 +208,7 @@ class _Walk:
         """The uses of a node; its children are pushed."""
         match node:
             case ir.Reduce():
-                kind = reductions.of(node)
-                inner = self.bound(node.binders, node.condition, place)
-                yield from ((use, place) for use in domains.of_options(kind, node.options))
-                yield from ((use, inner) for use in domains.of_elements(kind, node.body))
-                for k, binder in enumerate(node.binders):
-                    before = place.inside(node.binders[:k])
-                    yield from ((use, before) for use in domains.of_domain(binder.domain))
-                self.stack.append((node.body, inner))
-                self.stack.extend((option, place) for option in node.options.values())
+                yield from self.reduction(node, place)
                 return
             case ir.Exists():
                 self.bound((node.binder,), node.condition, place)
@@ -205,6 +218,18 @@ class _Walk:
             case ir.Apply():
                 yield from ((use, place) for use in domains.uses(node))
         self.stack.extend((child, place) for child in node.children)
+
+    def reduction(self, node: ir.Reduce, place: Place) -> Iterator[tuple[Use, Place]]:
+        """The uses of a reduction; its body, its options and its conditions are pushed."""
+        kind = reductions.of(node)
+        inner = self.bound(node.binders, node.condition, place)
+        yield from ((use, place) for use in domains.of_options(kind, node.options))
+        yield from ((use, inner) for use in domains.of_elements(kind, node.body))
+        for k, binder in enumerate(node.binders):
+            before = place.inside(node.binders[:k])
+            yield from ((use, before) for use in domains.of_domain(binder.domain))
+        self.stack.append((node.body, inner))
+        self.stack.extend((option, place) for option in node.options.values())
 
 
 # ------------------------------------------------------------------------------------------ judging
@@ -225,28 +250,30 @@ class Judge(memory.Owned):
         """Check every use in the problem."""
         for use, place in occurrences(self.bound.problem):
             if use.asks.limited:
-                key = use.asks, use.args
-                self.doubted[key] = self(use, place) | self.doubted.get(key, frozenset())
+                key = (use.asks, use.args)
+                before = self.doubted.get(key, frozenset())
+                self.doubted[key] = self(use, place) | before
         distinct = dict.fromkeys(self.faults)
-        self.faults = sorted(distinct, key=lambda fault: fault.span.start if fault.span else -1)
+        self.faults = sorted(distinct, key=_start)
         return self
 
     def __call__(self, use: Use, place: Place) -> frozenset[int]:
         """The numbers of the arguments that are not known to lie in their domains."""
-        asked = use.asks.asked(len(use.args))
-        where = [self.ranges(arg) if k in asked else REALS for k, arg in enumerate(use.args)]
-        doubted = frozenset(fault.argument for fault in use.asks.doubts(where, use.names))
-        if not doubted and use.asks.amiss is atoms.nothing:
+        limited = use.asks.asked(len(use.args))
+        ranges = [self.ranges(arg) if k in limited else REALS for k, arg in enumerate(use.args)]
+        doubted = frozenset(fault.argument for fault in use.asks.doubts(ranges, use.names))
+        alone = use.asks.amiss is atoms.nothing  # no condition on several arguments together
+        if not doubted and alone:
             return doubted
         decided = [self.decided(arg) for arg in use.args]
-        open_ = frozenset(k for k in doubted if not decided[k])
-        if doubted == open_ and (use.asks.amiss is atoms.nothing or not any(decided)):
-            return open_
+        undecided = frozenset(k for k in doubted if not decided[k])
+        if doubted == undecided and (alone or not any(decided)):
+            return undecided
         verdict = self.judged(use, decided, place)
         if isinstance(verdict, Diagnostic):
             self.faults.append(verdict)
         if verdict is True:
-            return open_
+            return undecided
         return doubted
 
     def judged(self, use: Use, decided: Sequence[bool], place: Place) -> bool | Diagnostic | None:
@@ -255,12 +282,15 @@ class Judge(memory.Owned):
         First only the binders that the arguments depend on are tried. The others are needed only if a
         value is outside.
         """
-        own = {b for arg, ok in zip(use.args, decided, strict=True) if ok for b in place.free(arg)}
-        verdict, everything = self.tried(use, decided, place, own)
-        if verdict is not True and not everything:
-            undrawn = {b for b in place.binders if not domains.drawn(b)}
-            verdict, everything = self.tried(use, decided, place, undrawn)
-        if verdict is True or everything:
+        own: set[ir.Binder] = set()
+        for arg, is_decided in zip(use.args, decided, strict=True):
+            if is_decided:
+                own |= place.free(arg)
+        verdict, all_conditions = self.tried(use, decided, place, own)
+        if verdict is not True and not all_conditions:
+            undrawn = {binder for binder in place.binders if not domains.drawn(binder)}
+            verdict, all_conditions = self.tried(use, decided, place, undrawn)
+        if verdict is True or all_conditions:
             return verdict
         return None
 
@@ -271,10 +301,14 @@ class Judge(memory.Owned):
 
         The elements satisfy the conditions that are about these binders alone.
         """
-        outside = (place.outside(self.bound, c) for c in place.conditions)
-        conditions = [c for c in outside if c is not None and set(ir.free_binders(c)) <= set(wanted)]
-        binders = tuple(b for b in place.binders if b in wanted)
-        return self.at(use, decided, place, binders, conditions), len(conditions) == len(place.conditions)
+        conditions = []
+        for condition in place.conditions:
+            outside = place.outside(self.bound, condition)
+            if outside is not None and set(ir.free_binders(outside)) <= set(wanted):
+                conditions.append(outside)
+        binders = tuple(binder for binder in place.binders if binder in wanted)
+        verdict = self.at(use, decided, place, binders, conditions)
+        return verdict, len(conditions) == len(place.conditions)
 
     def at(
         self,
@@ -286,7 +320,7 @@ class Judge(memory.Owned):
     ) -> bool | Diagnostic | None:
         """The verdict at the elements of these binders that satisfy the conditions."""
         try:
-            sizes = [len(elements.ids(self.bound, b.domain)) for b in binders]
+            sizes = [len(elements.ids(self.bound, binder.domain)) for binder in binders]
             if len(binders) > 1 and math.prod(sizes) > MAX_COMBINATIONS:
                 return None
             at = members.members(self.bound, binders, conjunction(conditions))
@@ -295,10 +329,10 @@ class Judge(memory.Owned):
             wanted: Collection[int] = range(len(use.args))
             if use.asks.amiss is atoms.nothing:
                 wanted = use.asks.asked(len(use.args))
-            values = [
-                self.values(arg, at, place) if ok and k in wanted else None
-                for k, (arg, ok) in enumerate(zip(use.args, decided, strict=True))
-            ]
+            values: list[np.ndarray | None] = [None] * len(use.args)
+            for k, arg in enumerate(use.args):
+                if decided[k] and k in wanted:
+                    values[k] = self.values(arg, at, place)
             broken = use.asks.broken(values, use.names)
             if broken is not None:
                 cells = self.cells(use.args[broken.argument], place, at, broken.case)
@@ -311,25 +345,27 @@ class Judge(memory.Owned):
         """An argument's values at the members, one after the other."""
         from fccomodel.evaluation.interpret import Evaluator
 
-        evaluator, env = Evaluator(self.bound, {}), dict(at.env)
-        for binder, e in place.stand_for.items():
-            if isinstance(e, ir.Const) or isinstance(e, ir.Element) and e.binder in at.env:
-                env[binder] = evaluator.member(binder, e, at.env)
+        evaluator = Evaluator(self.bound, {})
+        env = dict(at.env)
+        for binder, meant in place.stand_for.items():
+            is_member = isinstance(meant, ir.Element) and meant.binder in at.env
+            if isinstance(meant, ir.Const) or is_member:
+                env[binder] = evaluator.member(binder, meant, at.env)
         return at.over(evaluator.value(arg, env)).numpy()
 
     def cells(self, arg: ir.Expr, place: Place, at: Members, case: int) -> list[str]:
         """The elements of the binders in one case, in words: ``i = b``, ``z = row 3 of D``."""
-        own = {
-            e.binder: b.name
-            for b in ir.free_binders(arg)
-            if isinstance(e := place.stand_for.get(b), ir.Element)
-        }
+        names = {}  # of the binders, as the argument has them
+        for inner in ir.free_binders(arg):
+            meant = place.stand_for.get(inner)
+            if isinstance(meant, ir.Element):
+                names[meant.binder] = inner.name
         words = []
         for binder, ids in zip(at.binders, at.ids, strict=True):
             element = elements.name_of(self.bound, binder.domain, int(ids[case]))
             if isinstance(binder.domain, ir.RowSet):
                 element = f"row {element} of {binder.domain.table}"
-            words.append(f"{own.get(binder, binder.name)} = {element}")
+            words.append(f"{names.get(binder, binder.name)} = {element}")
         return words
 
     def fitting(self, use: Use, values: Sequence[np.ndarray | None]) -> bool | Diagnostic:
@@ -337,10 +373,14 @@ class Judge(memory.Owned):
         if use.asks.amiss is atoms.nothing:
             return True
         shape = elements.shape(self.bound, use.shape)
-        cases = zip(*({id(v): v for v in values if v is not None}.values()), strict=True)
-        first = {tuple(x.tobytes() for x in case): k for k, case in reversed(list(enumerate(cases)))}
+        arrays = {id(value): value for value in values if value is not None}
+        cases = list(enumerate(zip(*arrays.values(), strict=True)))
+        first: dict[tuple[bytes, ...], int] = {}  # the first case with these values
+        for k, case in reversed(cases):
+            first[tuple(x.tobytes() for x in case)] = k
         for k in first.values():
-            reason = use.asks.amiss(shape, *(None if v is None else _plain(v[k]) for v in values))
+            args = [None if value is None else _plain(value[k]) for value in values]
+            reason = use.asks.amiss(shape, *args)
             if reason:
                 return errors.unfit(self.bound.problem, use, reason)
         return True
@@ -351,6 +391,7 @@ class Judge(memory.Owned):
         return domains.by_data(arg) and all(self._known(node) for node in ir.walk(arg))
 
     def _known(self, node: ir.Expr) -> bool:
+        """Whether bound data give the value of a leaf, or the elements of a reduction."""
         match node:
             case ir.Param(name=name):
                 return name in self.bound.params or name in self.bound.arrays
@@ -359,7 +400,7 @@ class Judge(memory.Owned):
             case ir.Column(binder=binder) | ir.Element(binder=binder):
                 return self._listed(binder.domain)
             case ir.Reduce(binders=binders):
-                return all(self._listed(b.domain) for b in binders)
+                return all(self._listed(binder.domain) for binder in binders)
         return True
 
     def _listed(self, domain: ir.Set) -> bool:
@@ -375,6 +416,13 @@ class Judge(memory.Owned):
         return True
 
 
+def _start(fault: Diagnostic) -> int:
+    """The place of an error in the source, -1 without one."""
+    if fault.span is None:
+        return -1
+    return fault.span.start
+
+
 def _plain(value: np.ndarray) -> Any:
     """An array as a number or a tensor."""
     if np.ndim(value):
@@ -387,12 +435,7 @@ def _range(bound: Bound, node: ir.Expr) -> Interval:
     """The range of the entries of a leaf: of the bound data, else as declared."""
     match node:
         case ir.Param(name=name):
-            known = bound.params if name in bound.params else bound.arrays
-            if name in known:
-                return remember(bound, ("hull", name), lambda: enclosing(np.asarray(known[name], float)))
-            if name in bound.problem.params:
-                return declared(bound.problem.params[name])
-            return REALS
+            return _of_param(bound, name)
         case ir.Column(binder=binder, name=str(name)) if isinstance(binder.domain, ir.RowSet):
             table = bound.tables.get(binder.domain.table)
             if table is None or name not in table.columns or drawn(table.columns[name]):
@@ -403,14 +446,25 @@ def _range(bound: Bound, node: ir.Expr) -> Interval:
     return REALS
 
 
+def _of_param(bound: Bound, name: str) -> Interval:
+    """The range of the entries of a parameter or an array."""
+    arrays = bound.params if name in bound.params else bound.arrays
+    if name in arrays:
+        return remember(bound, ("hull", name), lambda: enclosing(np.asarray(arrays[name], float)))
+    if name in bound.problem.params:
+        return declared(bound.problem.params[name])
+    return REALS
+
+
 def _of_set(bound: Bound, domain: ir.Set) -> Interval:
     """The range of the draws of a distribution, or of the entries of a set's vectors."""
     if not isinstance(domain, ir.Distribution | ir.VectorSet):
         return REALS
-    ends = [Ranges(lambda node: _range(bound, node))(arg) for arg in domain.args]
-    if isinstance(domain, ir.Distribution):
-        drawn = distributions.get(domain.family)
-        if drawn is None:
-            return REALS
-        return drawn.range(*ends)
-    return sets.all()[domain.family].entries(*ends)
+    ranges = Ranges(lambda node: _range(bound, node))
+    ends = [ranges(arg) for arg in domain.args]
+    if isinstance(domain, ir.VectorSet):
+        return sets.all()[domain.family].entries(*ends)
+    distribution = distributions.get(domain.family)
+    if distribution is None:
+        return REALS
+    return distribution.range(*ends)

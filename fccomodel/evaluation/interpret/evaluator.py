@@ -27,10 +27,10 @@ from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
 from fccomodel.evaluation.kernels import scores
 from fccomodel.evaluation.kernels.net_rows import ROWS, NetRows, net_apply
 from fccomodel.evaluation.memory import remember
-from fccomodel.evaluation.sets import elements, selections
+from fccomodel.evaluation.sets import elements, realising, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
 from fccomodel.evaluation.sets.mapped import Mapped
-from fccomodel.evaluation.sets.selections import Conditions
+from fccomodel.evaluation.sets.realising import Conditions
 from fccomodel.library import atoms, reductions
 from fccomodel.library.distances import beside, middle, squared_distances
 from fccomodel.library.reductions import Reduction
@@ -62,7 +62,7 @@ def evaluate(
     Its shape has one dim per binder of ``env`` with 1-d ids, in that order, then the event dims.
 
     point      the variables by name (``params(s)``: the net's parameters, flat)
-    env        ids (row numbers, positions; see ``selections.ids``) for the free binders: 1-d for an
+    env        ids (row numbers, positions; see ``elements.ids``) for the free binders: 1-d for an
                axis, or one id
     chunk      numbers held at once; it affects memory and time, never the value
     seed       seed of the fixed sample for each distribution
@@ -572,7 +572,7 @@ class Evaluator(Conditions):
             return
         empty_cells = int((count <= 0).sum())
         if not isinstance(space, Listing):
-            selections.no_elements(self.bound, node.binders[-1], total=empty_cells)
+            realising.no_elements(self.bound, node.binders[-1], total=empty_cells)
         lengths = tuple(space.lengths[axis] for axis in space.cells)
         cell = np.unravel_index(int(torch.argmin(count)), lengths)
         place = dict(zip(space.cells, cell, strict=True))
@@ -582,7 +582,7 @@ class Evaluator(Conditions):
         for b in sorted(parents, key=lambda b: b.name):
             if set(inner[b].axes) <= set(space.cells):
                 example[b] = int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)])
-        selections.no_elements(self.bound, space.last, example, empty_cells)
+        realising.no_elements(self.bound, space.last, example, empty_cells)
 
     def number(self, node: ir.Reduce, env: Env) -> Named:
         """The number of combinations of elements of a reduction, for each element around it."""

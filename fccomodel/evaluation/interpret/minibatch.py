@@ -13,7 +13,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Product, lengths_of
-from fccomodel.evaluation.sets import draws, selections
+from fccomodel.evaluation.sets import draws, realising, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread, union
 from fccomodel.evaluation.sets.elements import ids
 from fccomodel.library import reductions
@@ -41,11 +41,13 @@ class Minibatch(Evaluator):
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
         lengths = lengths_of([value, count])
+        kept = tuple(sorted(lengths.keys() - {axis}))
         lengths[axis] = self.batch
-        space = Product(over=(axis,), kept=tuple(sorted(lengths.keys() - {axis})), lengths=lengths)
+        space = Product(over=(axis,), kept=kept, lengths=lengths)
         if kind.total:
             kind = MEAN
-        return self.scaled(node, collapse(kind, space, value, self.options(node)), count)
+        mean = collapse(kind, space, value, self.options(node))
+        return self.scaled(node, mean, count)
 
     def scaled(self, node: ir.Reduce, value: Named, count: Named) -> Named:
         """The value of a reduction over ``count`` elements, estimated by its value over the drawn ones.
@@ -53,38 +55,49 @@ class Minibatch(Evaluator):
         For a sum, ``value`` is the mean over the drawn elements. A mean over no elements is NaN.
         """
         axes = union([value, count])
-        data, number = spread(value, axes), spread(count, axes, len(value.event))
+        data = spread(value, axes)
+        number = spread(count, axes, len(value.event))
         if reductions.of(node).total:
             return Named(data * number, axes)
-        return Named(data.where(number > 0, data.new_tensor(math.nan)), axes)
+        undefined = data.new_tensor(math.nan)
+        return Named(data.where(number > 0, undefined), axes)
 
     def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:
         """An environment with drawn elements of the binders, their axis, and the number of all elements."""
-        inner, axis = dict(env), new_axis()
+        inner = dict(env)
+        axis = new_axis()
         counts = [Named(torch.ones((), dtype=torch.float64))]
         for part in self.parts(node):
             inner = dict(inner)  # values are remembered by their environment, which must not change
-            rng = torch.Generator().manual_seed(draws.stream(self.bound, part.binder, self.seed))
+            seed = draws.stream(self.bound, part.binder, self.seed)
+            rng = torch.Generator().manual_seed(seed)
             inner[part.binder], count = self._elements(part, inner, axis, rng)
             counts.append(count)
             if part.masks:
                 self._redraw(part, inner, axis, rng)
         axes = union(counts)
-        return inner, axis, Named(math.prod(spread(c, axes) for c in counts), axes)  # type: ignore[arg-type]
+        product: Any = math.prod(spread(count, axes) for count in counts)  # type: ignore[arg-type]
+        return inner, axis, Named(product, axes)
 
     def _redraw(
-        self, part: selections.Selection, inner: dict[ir.Binder, Named], axis: int, rng: torch.Generator
+        self,
+        part: selections.Selection,
+        inner: dict[ir.Binder, Named],
+        axis: int,
+        rng: torch.Generator,
     ) -> None:
         """Draw elements that fail their condition again, at most ``TRIES`` times."""
         for _ in range(TRIES):
             passed = self._passed(part, dict(inner))
             if bool(passed.data.all()):
                 return
+            before = inner[part.binder]
             again, _ = self._elements(part, inner, axis, rng)
-            axes = union([passed, again, inner[part.binder]])
-            mask = spread(passed, axes)
-            mask = mask.reshape((*mask.shape, *(1 for _ in again.event)))
-            data = torch.where(mask, spread(inner[part.binder], axes), spread(again, axes))
+            axes = union([passed, again, before])
+            keep = spread(passed, axes)
+            event_dims = [1] * len(again.event)
+            keep = keep.reshape((*keep.shape, *event_dims))
+            data = torch.where(keep, spread(before, axes), spread(again, axes))
             inner[part.binder] = Named(data, axes)
 
     def _elements(
@@ -96,28 +109,32 @@ class Minibatch(Evaluator):
             args = [self.value(arg, env) for arg in domain.args]
             seed = int(torch.randint(1 << 31, (), generator=rng))
             sample = draws.sample(self.bound, part.binder, args, self.batch, seed)
-            return Named(sample.data, (*sample.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
-        index = selections.index(self.bound, part)
+            one = Named(torch.ones((), dtype=torch.float64))
+            return Named(sample.data, (*sample.axes[:-1], axis)), one
+        index = realising.index(self.bound, part)
         start, size, skip = index.locate(env)
-        if skip is None:
-            room = size
-            located = [start, size]
-        else:
+        located = [start, size]
+        room = size
+        if skip is not None:
+            located.append(skip)
             room = _less_one(size, skip)
-            located = [start, size, skip]
         axes = tuple(sorted({*union(located), axis}))
-        lengths = {a: v.length(a) for v in located for a in v.axes} | {axis: self.batch}
-        uniform = torch.rand(tuple(lengths[a] for a in axes), generator=rng, dtype=torch.float64)
+        lengths = {**lengths_of(located), axis: self.batch}
+        shape = tuple(lengths[a] for a in axes)
+        uniform = torch.rand(shape, generator=rng, dtype=torch.float64)
         number = spread(room, axes)
-        offset = (uniform * number).long().clamp(min=0).minimum((number - 1).clamp(min=0))
+        last = (number - 1).clamp(min=0)
+        offset = (uniform * number).long().clamp(min=0).minimum(last)
         if skip is not None:
             left_out = spread(skip, axes)
-            offset = offset + ((left_out >= 0) & (offset >= left_out)).long()
+            after = (left_out >= 0) & (offset >= left_out)
+            offset = offset + after.long()
         rows = torch.from_numpy(index.rows)
         if not len(rows):
-            return Named(torch.zeros_like(offset), axes), Named(torch.zeros((), dtype=torch.float64))
-        drawn = rows[(spread(start, axes) + offset).clamp(max=len(rows) - 1)]
-        return Named(drawn, axes), Named(room.data.to(torch.float64), room.axes)
+            zero = Named(torch.zeros((), dtype=torch.float64))
+            return Named(torch.zeros_like(offset), axes), zero
+        place = (spread(start, axes) + offset).clamp(max=len(rows) - 1)
+        return Named(rows[place], axes), Named(room.data.to(torch.float64), room.axes)
 
     def _passed(self, part: selections.Selection, env: Env) -> Named:
         """Whether each drawn element satisfies the conditions that are tested one by one."""
@@ -137,7 +154,8 @@ class Minibatch(Evaluator):
             if isinstance(domain, ir.VectorSet):
                 return False
             if isinstance(domain, ir.Distribution):
-                if any(b in node.binders for arg in domain.args for b in ir.free_binders(arg)):
+                outer = {other for arg in domain.args for other in ir.free_binders(arg)}
+                if not outer.isdisjoint(node.binders):
                     return False
                 total = math.inf
             else:
@@ -148,5 +166,5 @@ class Minibatch(Evaluator):
 def _less_one(size: Named, skip: Named) -> Named:
     """The size of runs without the skipped element."""
     axes = union([size, skip])
-    left: Any = (spread(skip, axes) >= 0).long()
-    return Named(spread(size, axes) - left, axes)
+    skips = spread(skip, axes) >= 0
+    return Named(spread(size, axes) - skips.long(), axes)

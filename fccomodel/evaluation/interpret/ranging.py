@@ -18,7 +18,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data import draw_counts, net_costs
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.interpret.spaces import Listing, Product, Runs, lengths_of
-from fccomodel.evaluation.sets import draws, elements, selections
+from fccomodel.evaluation.sets import draws, elements, realising, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def all_of(
         # One value for all calls: then values of expressions in these elements are computed once.
         key = ("all", id(node), id(binder))
         if key not in evaluator.memo:
-            rows = selections.index(evaluator.bound, part).rows
+            rows = realising.index(evaluator.bound, part).rows
             evaluator.memo[key] = Named(evaluator.whole(domain, rows), (new_axis(),))
         return evaluator.memo[key]
     args = [evaluator.value(arg, inner) for arg in domain.args]
@@ -168,7 +168,7 @@ def runs_of(
         """The value for each combination."""
         return np.array(np.broadcast_to(value.data.numpy(), (total,)))
 
-    index = selections.index(evaluator.bound, part)
+    index = realising.index(evaluator.bound, part)
     start, size, skip = index.locate({parent: along(inner[parent]) for parent in part.parents})
     first, count = array(start), array(size)
     left_out = None
@@ -182,7 +182,7 @@ def runs_of(
 def _elements_of_runs(
     evaluator: Evaluator,
     part: selections.Selection,
-    index: selections.Index,
+    index: realising.Index,
     first: np.ndarray,
     count: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets.axes import Named, new_axis, spread
-from fccomodel.evaluation.sets.selections import Conditions
+from fccomodel.evaluation.sets.realising import Conditions
 
 Slices = Mapping[int, tuple[int, int]]
 

@@ -70,11 +70,13 @@ def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch
     Dims of axes that it does not depend on have length 1; missing event dims are padded on the left.
     """
     dims = value.data.dim() - len(value.axes)
-    if value.axes == tuple(axes) and (event is None or event == dims):
+    if event is None:
+        event = dims
+    if value.axes == tuple(axes) and event == dims:
         return value.data
-    shape = [value.length(axis) if axis in value.axes else 1 for axis in axes]
-    shape += [1] * ((dims if event is None else event) - dims)
-    return value.data.reshape((*shape, *value.event))
+    lengths = [value.length(axis) if axis in value.axes else 1 for axis in axes]
+    padding = [1] * (event - dims)
+    return value.data.reshape((*lengths, *padding, *value.event))
 
 
 def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tensor], tuple[int, ...]]:
@@ -102,10 +104,9 @@ def literal(value: float, *, whole: bool = False) -> str:
 
     With ``whole`` a whole number is written as an integer.
     """
+    text = repr(value)
     if whole and value == int(value):
         text = repr(int(value))
-    else:
-        text = repr(value)
     if value < 0:
         return f"({text})"
     return text
@@ -132,23 +133,42 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
     entrywise = isinstance(atom, atoms.ScalarAtom)
     tensors, axes = align(args, entrywise=entrywise)
     if atom.variadic and not entrywise:  # concat
-        lengths = torch.broadcast_shapes(*(tensor.shape[: len(axes)] for tensor in tensors))
-        tensors = [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
-    names = atom.names(len(args))
-    fixed: list[float | None] = []
-    for number, name in zip(numbers, names, strict=True):
-        as_text = (entrywise or name in atom.parameters) and number is not None and math.isfinite(number)
-        fixed.append(number if as_text else None)
-    if all(number is not None or name in atom.parameters for number, name in zip(fixed, names, strict=True)):
-        fixed[0] = None  # at least one argument is a tensor
-    texts = tuple(
-        f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(fixed)
-    )
-    site = atoms.Site(
-        shapes=tuple(tuple(a.event) for a in args),
-        numbers=tuple(numbers),
-        python=tuple(number is not None for number in fixed),
-    )
+        tensors = _expanded(tensors, args, len(axes))
     if op == ROOT:
         tensors = [off_the_edge(tensors[0])]
-    return Named(_compiled(atom.lower(texts, site), len(texts))(*tensors), axes)
+    texts = _texts(atom, numbers, entrywise)
+    site = atoms.Site(
+        shapes=tuple(arg.event for arg in args),
+        numbers=tuple(numbers),
+        python=tuple(text is not None for text in texts),
+    )
+    arguments = tuple(f"a{k}" if text is None else text for k, text in enumerate(texts))
+    compute = _compiled(atom.lower(arguments, site), len(arguments))
+    return Named(compute(*tensors), axes)
+
+
+def _expanded(tensors: Sequence[torch.Tensor], args: Sequence[Named], axes: int) -> list[torch.Tensor]:
+    """The tensors with their leading dims, one for each of the axes, expanded to common lengths."""
+    lengths = torch.broadcast_shapes(*(tensor.shape[:axes] for tensor in tensors))
+    return [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
+
+
+def _texts(atom: atoms.Atom, numbers: Sequence[float | None], entrywise: bool) -> list[str | None]:
+    """For each argument of an atom its number as text, or None if it enters as a tensor.
+
+    Numbers enter atoms of scalars as text, and so do parameters of other atoms. At least one argument
+    that is no parameter enters as a tensor.
+    """
+    names = atom.names(len(numbers))
+    texts: list[str | None] = []
+    for number, name in zip(numbers, names, strict=True):
+        text = None
+        if number is not None and math.isfinite(number) and (entrywise or name in atom.parameters):
+            text = literal(number, whole=not entrywise)
+        texts.append(text)
+    without_tensor = all(
+        text is not None or name in atom.parameters for text, name in zip(texts, names, strict=True)
+    )
+    if without_tensor:
+        texts[0] = None
+    return texts

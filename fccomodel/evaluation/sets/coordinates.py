@@ -16,9 +16,10 @@ def coordinates(bound: Bound, dim: ir.Dim) -> list[str] | None:
     these agree.
     """
     if isinstance(dim, str) and dim in bound.problem.sets:
-        if isinstance(bound.problem.sets[dim], ir.RowSet):
+        domain = bound.problem.sets[dim]
+        if isinstance(domain, ir.RowSet):
             return None
-        return elements.names(bound, bound.problem.sets[dim])
+        return elements.names(bound, domain)
     namings = {tuple(names) for names in _columns(bound, dim)}
     if len(namings) == 1:
         return list(namings.pop())
@@ -28,10 +29,12 @@ def coordinates(bound: Bound, dim: ir.Dim) -> list[str] | None:
 def _columns(bound: Bound, dim: ir.Dim) -> Iterator[list[str]]:
     """The names of the entries of each vector column along a dimension."""
     for name, table in bound.problem.tables.items():
+        if name not in bound.tables:
+            continue
+        encoding = bound.tables[name].encoding
         for column, kind in table.columns.items():
-            if name in bound.tables:
-                record = bound.tables[name].encoding.get(column)
-            else:
-                record = None
-            if kind.shape == (dim,) and isinstance(record, Mapping) and record.get("names"):
+            if kind.shape != (dim,):
+                continue
+            record = encoding.get(column)
+            if isinstance(record, Mapping) and record.get("names"):
                 yield [str(entry) for entry in record["names"]]

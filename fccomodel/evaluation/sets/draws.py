@@ -22,8 +22,10 @@ from fccomodel.library import distributions
 
 def drawn(problem: ir.Problem) -> bool:
     """Whether an expectation of the problem is over a distribution."""
-    reductions = problem.expressions(ir.Reduce)
-    return any(isinstance(binder.domain, ir.Distribution) for node in reductions for binder in node.binders)
+    for reduction in problem.expressions(ir.Reduce):
+        if any(isinstance(binder.domain, ir.Distribution) for binder in reduction.binders):
+            return True
+    return False
 
 
 def sample(
@@ -42,26 +44,30 @@ def sample(
     """
     domain = binder.domain
     assert isinstance(domain, ir.Distribution)
-    event, axis = shape(bound, domain.shape), new_axis()
-    axes = tuple(sorted((*(serial for serial, _ in along), axis)))
-    lengths = dict(along) | {axis: draws}
-    generator = torch.Generator().manual_seed(stream(bound, binder, seed))
-    size = (*(lengths[a] for a in axes), *event)
-    known = distributions.get(domain.family)
-    if known is None:
-        return user(bound, domain, args, axes, size, seed=stream(bound, binder, seed))
-    base = Named(distributions.noise(known.standard, size, generator, "cpu", torch.float64), axes)
-    everything = union([base, *args])
-    noise, *parameters = [spread(part, everything, len(event)) for part in (base, *args)]
-    return Named(made(known.torch, len(parameters))(noise, *parameters), everything)
+    event = shape(bound, domain.shape)
+    lengths = {**dict(along), new_axis(): draws}
+    axes = tuple(sorted(lengths))
+    size = (*(lengths[axis] for axis in axes), *event)
+    binder_seed = stream(bound, binder, seed)
+    family = distributions.get(domain.family)
+    if family is None:
+        return user(bound, domain, args, axes, size, seed=binder_seed)
+    generator = torch.Generator().manual_seed(binder_seed)
+    base = Named(distributions.noise(family.standard, size, generator, "cpu", torch.float64), axes)
+    all_axes = union([base, *args])
+    noise = spread(base, all_axes, len(event))
+    parameters = [spread(arg, all_axes, len(event)) for arg in args]
+    transform = transformation(family.torch, len(parameters))
+    return Named(transform(noise, *parameters), all_axes)
 
 
 @cache
-def made(text: str, count: int) -> Callable[..., torch.Tensor]:
+def transformation(text: str, count: int) -> Callable[..., torch.Tensor]:
     """The function of a standard draw and ``count`` parameters that a distribution's text describes."""
-    names = [f"a{k}" for k in range(count)]
-    code = f"lambda {', '.join(['z', *names])}: {text.format(*names, z='z')}"
-    return eval(code, {"torch": torch})  # noqa: S307
+    parameters = [f"a{k}" for k in range(count)]
+    arguments = ", ".join(["z", *parameters])
+    body = text.format(*parameters, z="z")
+    return eval(f"lambda {arguments}: {body}", {"torch": torch})  # noqa: S307
 
 
 def user(
@@ -84,18 +90,21 @@ def user(
         refuse(errors.sampler_of_an_index(domain.family), source=bound.problem.source)
     event = size[len(axes) :]
     number = math.prod(size[: len(axes)])
-    drawn = np.asarray(sampler(np.random.default_rng(seed), number, *(arg.data.numpy() for arg in args)))
-    if drawn.shape != (number, *event):
-        error = errors.shape_of_draws(domain.family, drawn.shape, (size[0], *event))
+    rng = np.random.default_rng(seed)
+    parameters = [arg.data.numpy() for arg in args]
+    draws = np.asarray(sampler(rng, number, *parameters))
+    if draws.shape != (number, *event):
+        error = errors.shape_of_draws(domain.family, draws.shape, (size[0], *event))
         refuse(error, source=bound.problem.source)
-    return Named(torch.as_tensor(drawn, dtype=torch.float64).reshape(size), axes)
+    return Named(torch.as_tensor(draws, dtype=torch.float64).reshape(size), axes)
 
 
 def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
     """The seed of a binder's sample; it differs between binders and is the same in every process."""
-    number = remember(bound, "binders", lambda: _numbers(bound.problem)).get(
-        binder, zlib.crc32(binder.name.encode())
-    )
+    numbers = remember(bound, "binders", lambda: _numbers(bound.problem))
+    number = numbers.get(binder)
+    if number is None:
+        number = zlib.crc32(binder.name.encode())
     return (seed * 1_000_003 + number * 7919 + 12_345) % (1 << 63)
 
 
@@ -103,6 +112,7 @@ def _numbers(problem: ir.Problem) -> dict[ir.Binder, int]:
     """The binders of a problem's reductions, numbered in order."""
     numbers: dict[ir.Binder, int] = {}
     for node in problem.expressions():
-        for binder in node.binders if isinstance(node, ir.Reduce) else ():
-            numbers.setdefault(binder, len(numbers))
+        if isinstance(node, ir.Reduce):
+            for binder in node.binders:
+                numbers.setdefault(binder, len(numbers))
     return numbers

@@ -27,7 +27,12 @@ from fccomodel.library import sets
 # ------------------------------------------------------------------------------------------ columns
 def column(bound: Bound, table: str, name: str) -> torch.Tensor:
     """A column as float64 with shape (n, *shape); one whose rows are in a file, or drawn, stays there."""
-    return common(bound, ("column", table, name), (), lambda: _column(bound.tables[table].columns[name]))
+
+    def convert() -> torch.Tensor:
+        """The column from the bound table."""
+        return _column(bound.tables[table].columns[name])
+
+    return common(bound, ("column", table, name), (), convert)
 
 
 def _column(array: np.ndarray) -> torch.Tensor:
@@ -61,18 +66,26 @@ def ids(bound: Bound, domain: ir.Set) -> np.ndarray:
 
 def _ids(bound: Bound, domain: ir.Set) -> np.ndarray:
     if isinstance(domain, ir.RowSet):
-        everyone = everything(bound, domain.table)
-        if domain.where is None or domain.row is None:
-            return everyone
-        known = indices.prepared(bound, domain, indices.decided(domain))
-        if known is None:
-            return everyone[accepted(bound, domain.row, (domain.where,), everyone)]
-        return known.rows
+        return _row_ids(bound, domain)
     if isinstance(domain, ir.LabelSet):
-        return np.arange(len(labels(bound, domain)), dtype=np.int64)
+        count = len(labels(bound, domain))
+        return np.arange(count, dtype=np.int64)
     if isinstance(domain, ir.ValueSet):
-        return np.arange(len(values(bound, domain)), dtype=np.int64)
+        count = len(values(bound, domain))
+        return np.arange(count, dtype=np.int64)
     refuse(errors.no_elements(domain), source=bound.problem.source)
+
+
+def _row_ids(bound: Bound, domain: ir.RowSet) -> np.ndarray:
+    """The numbers of the rows where ``where`` holds; prepared data have them in a file."""
+    everyone = everything(bound, domain.table)
+    if domain.where is None or domain.row is None:
+        return everyone
+    known = indices.prepared(bound, domain, indices.decided(domain))
+    if known is not None:
+        return known.rows
+    keep = accepted(bound, domain.row, (domain.where,), everyone)
+    return everyone[keep]
 
 
 def everything(bound: Bound, table: str) -> np.ndarray:
@@ -81,10 +94,11 @@ def everything(bound: Bound, table: str) -> np.ndarray:
 
 
 def _everything(bound: Bound, table: str) -> np.ndarray:
-    known = indices.prepared(bound, ir.RowSet(name=table, table=table), "")
-    if known is None:
-        return np.arange(bound.tables[table].n, dtype=np.int64)
-    return known.rows
+    whole_table = ir.RowSet(name=table, table=table)
+    known = indices.prepared(bound, whole_table, "")
+    if known is not None:
+        return known.rows
+    return np.arange(bound.tables[table].n, dtype=np.int64)
 
 
 def labels(bound: Bound, domain: ir.LabelSet) -> tuple[str, ...]:
@@ -107,12 +121,13 @@ def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
         return float(Pointwise(bound).value(expr, {}).data)
 
     if domain.items is not None:
-        return np.array([number(item) for item in domain.items], dtype=np.float64)
+        listed = [number(item) for item in domain.items]
+        return np.array(listed, dtype=np.float64)
     assert domain.low is not None and domain.high is not None
-    low, high = number(domain.low), number(domain.high)
-    if domain.step is None:
-        step = 1.0
-    else:
+    low = number(domain.low)
+    high = number(domain.high)
+    step = 1.0
+    if domain.step is not None:
         step = number(domain.step)
     if step == 0:
         refuse(errors.step_of_zero(domain), source=bound.problem.source)
@@ -123,15 +138,22 @@ def names(bound: Bound, domain: ir.Set) -> list[str]:
     """The elements as texts for people: labels, row numbers, and numbers without needless decimals."""
     if isinstance(domain, ir.LabelSet):
         return list(labels(bound, domain))
-    return [f"{value:.12g}" for value in values(bound, domain)]
+    numbers = values(bound, domain)
+    return [f"{number:.12g}" for number in numbers]
 
 
 def _ranges(problem: ir.Problem) -> dict[str, ir.ValueSet]:
     """Sets of numbers that are written at a binder, such as ``t in 1 .. T - 1``, by their text."""
-    families: list[ir.Constraint | ir.Let | ir.Reduce] = [*problem.constraints, *problem.lets.values()]
+    families: list[ir.Constraint | ir.Let | ir.Reduce] = []
+    families += problem.constraints
+    families += problem.lets.values()
     families += problem.expressions(ir.Reduce)
-    domains = (b.domain for family in families for b in family.binders)
-    return {domain.name: domain for domain in domains if isinstance(domain, ir.ValueSet)}
+    ranges = {}
+    for family in families:
+        for binder in family.binders:
+            if isinstance(binder.domain, ir.ValueSet):
+                ranges[binder.domain.name] = binder.domain
+    return ranges
 
 
 def size(bound: Bound, dim: ir.Dim) -> int:
@@ -141,7 +163,8 @@ def size(bound: Bound, dim: ir.Dim) -> int:
     if dim.isdigit():
         return int(dim)
     if " + " in dim:  # of joined vectors
-        return sum(size(bound, part) for part in dim.split(" + "))
+        parts = dim.split(" + ")
+        return sum(size(bound, part) for part in parts)
     if dim in bound.dims:
         return int(bound.dims[dim])
     if dim in bound.problem.sets:
@@ -149,9 +172,11 @@ def size(bound: Bound, dim: ir.Dim) -> int:
     if dim in bound.tables:
         return bound.tables[dim].n
     if dim.startswith("params("):
-        return sum(p.numel() for p in bound.nets[dim[len("params(") : -1]].parameters())
-    if (numbers := remember(bound, "ranges", lambda: _ranges(bound.problem)).get(dim)) is not None:
-        return len(ids(bound, numbers))
+        net = bound.nets[dim[len("params(") : -1]]
+        return sum(weight.numel() for weight in net.parameters())
+    ranges = remember(bound, "ranges", lambda: _ranges(bound.problem))
+    if dim in ranges:
+        return len(ids(bound, ranges[dim]))
     refuse(errors.size_unknown(dim), source=bound.problem.source)
 
 
@@ -169,30 +194,40 @@ def extent(bound: Bound, domain: ir.Set) -> int:
 
 def positions(bound: Bound, domain: ir.Set, dim: ir.Dim) -> np.ndarray | None:
     """The position of each id of ``domain`` in an array's dimension ``dim``; None if ids are positions."""
+    target = None
     if isinstance(dim, str):
         target = bound.problem.sets.get(dim)
-    else:
-        target = None
-    return matching(bound, domain, domain if target is None else target, place=True)
+    if target is None:
+        target = domain
+    return matching(bound, domain, target, place=True)
 
 
 def row_positions(bound: Bound, column: ir.Column, dim: ir.Dim) -> np.ndarray:
     """The position of each row's label (or number of a set) in an array's dimension ``dim``."""
     assert isinstance(column.binder.domain, ir.RowSet) and column.name is not None
     table = column.binder.domain.table
-    domain = bound.problem.tables[table].columns[column.name].domain
+    name = column.name
+    domain = bound.problem.tables[table].columns[name].domain
     assert isinstance(domain, ir.LabelSet | ir.ValueSet)
 
-    def find() -> np.ndarray:
+    def compute() -> np.ndarray:
         """The positions; a number counts as the nearest one of the set."""
-        codes = bound.tables[table].columns[column.name or ""]
+        codes = bound.tables[table].columns[name]
         if isinstance(domain, ir.ValueSet):
-            numbers = np.asarray(codes, dtype=np.float64)
-            codes = np.abs(numbers[:, None] - values(bound, domain)[None, :]).argmin(1)
+            codes = _nearest(values(bound, domain), codes)
         place = positions(bound, domain, dim)
-        return np.asarray(codes if place is None else place[codes], dtype=np.int64)
+        if place is not None:
+            codes = place[codes]
+        return np.asarray(codes, dtype=np.int64)
 
-    return remember(bound, ("row positions", table, column.name, dim), find)
+    return remember(bound, ("row positions", table, name, dim), compute)
+
+
+def _nearest(members: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """For each number, the position of the nearest member."""
+    numbers = np.asarray(numbers, dtype=np.float64)
+    distance = np.abs(numbers[:, None] - members[None, :])
+    return distance.argmin(1)
 
 
 def matching(bound: Bound, domain: ir.Set, target: ir.Set, *, place: bool = False) -> np.ndarray | None:
@@ -202,34 +237,48 @@ def matching(bound: Bound, domain: ir.Set, target: ir.Set, *, place: bool = Fals
     """
     if isinstance(domain, ir.RowSet) and not place:
         return None
-    return remember(bound, ("positions", domain, target), lambda: _positions(bound, domain, target))
+    return remember(
+        bound,
+        ("positions", domain, target),
+        lambda: _positions(bound, domain, target),
+    )
 
 
 def _positions(bound: Bound, domain: ir.Set, target: ir.Set) -> np.ndarray | None:
     if isinstance(domain, ir.RowSet):
-        members, place = ids(bound, target), np.full(extent(bound, domain), -1, dtype=np.int64)
-        place[members] = np.arange(len(members))
-        if len(members) == len(place):
-            return None
-        return place
+        return _row_places(bound, domain, target)
     if target is domain:
         return None
     if isinstance(domain, ir.LabelSet) and isinstance(target, ir.LabelSet):
         number_of = {label: k for k, label in enumerate(labels(bound, target))}
-        return np.array([number_of.get(label, -1) for label in labels(bound, domain)], dtype=np.int64)
-    numbers, targets = values(bound, domain), values(bound, target)
+        label_places = [number_of.get(label, -1) for label in labels(bound, domain)]
+        return np.array(label_places, dtype=np.int64)
+    numbers = values(bound, domain)
+    targets = values(bound, target)
     if len(numbers) == len(targets) and np.allclose(numbers, targets):
         return None
     close = np.isclose(numbers[:, None], targets[None, :])
-    return np.where(close.any(1), close.argmax(1), -1).astype(np.int64)
+    places = np.where(close.any(1), close.argmax(1), -1)
+    return places.astype(np.int64)
+
+
+def _row_places(bound: Bound, domain: ir.RowSet, target: ir.Set) -> np.ndarray | None:
+    """For each row of the table, its position among the rows of ``target``; None if these are all rows."""
+    members = ids(bound, target)
+    count = extent(bound, domain)
+    if len(members) == count:
+        return None
+    place = np.full(count, -1, dtype=np.int64)
+    place[members] = np.arange(len(members))
+    return place
 
 
 def names_of(bound: Bound, domain: ir.Set, ids: np.ndarray) -> list[str]:
     """The names of elements, given by their ids, for people."""
     if isinstance(domain, ir.RowSet):
-        return [str(k) for k in ids.tolist()]
-    shown = names(bound, domain)
-    return [shown[k] for k in ids.tolist()]
+        return [str(row) for row in ids.tolist()]
+    every_name = names(bound, domain)
+    return [every_name[k] for k in ids.tolist()]
 
 
 def name_of(bound: Bound, domain: ir.Set, element: int) -> str:
@@ -242,9 +291,8 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
     while isinstance(node, ir.Item):
         node = node.base
     domain: ir.Set | None = None
-    if isinstance(node, ir.Column) and isinstance(node.binder.domain, ir.RowSet):
-        if node.name not in (None, ir.FAMILY):
-            domain = bound.problem.tables[node.binder.domain.table].columns[str(node.name)].domain
+    if isinstance(node, ir.Column):
+        domain = _column_domain(bound.problem, node)
     elif isinstance(node, ir.Element):
         domain = node.binder.domain
     elif isinstance(node, ir.Param) and node.name in bound.problem.arrays:
@@ -252,6 +300,16 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
     if isinstance(domain, ir.LabelSet):
         return domain
     return None
+
+
+def _column_domain(problem: ir.Problem, node: ir.Column) -> ir.Set | None:
+    """The set that the entries of a column are from, or None."""
+    if not isinstance(node.binder.domain, ir.RowSet):
+        return None
+    if node.name is None or node.name == ir.FAMILY:
+        return None
+    table = problem.tables[node.binder.domain.table]
+    return table.columns[node.name].domain
 
 
 # ---------------------------------------------------------------------------------------- pointwise
@@ -262,11 +320,17 @@ def accepted(
     elements: np.ndarray,
     evaluate: Callable[[Bound], Pointwise] | None = None,
 ) -> np.ndarray:
-    """Whether each element satisfies all conditions, which are about this binder alone."""
+    """Whether each element satisfies all conditions, which are about this binder alone.
+
+    ``evaluate`` makes the evaluator; None means ``Pointwise``.
+    """
+    if evaluate is None:
+        evaluate = Pointwise
     keep = np.ones(len(elements), dtype=bool)
     env = {binder: Named(torch.from_numpy(elements), (new_axis(),))}
     for condition in conditions:
-        keep &= (evaluate or Pointwise)(bound).value(condition, env).data.bool().numpy()
+        truth = evaluate(bound).value(condition, env)
+        keep &= truth.data.bool().numpy()
     return keep
 
 
@@ -285,10 +349,14 @@ class Pointwise:
         """A simple set with the values of its arguments: numbers, or arrays."""
         simple = sets.get(domain.family)
         assert simple is not None, domain.family
-        args = (self.value(arg, {}).data.detach() for arg in domain.args)
         if domain.centre is not None:
-            simple = sets.translated(simple, self.value(domain.centre, {}).data.detach())
-        return simple, tuple(value if value.dim() else float(value) for value in args)
+            centre = self.value(domain.centre, {}).data.detach()
+            simple = sets.translated(simple, centre)
+        args: list[float | torch.Tensor] = []
+        for arg in domain.args:
+            value = self.value(arg, {}).data.detach()
+            args.append(value if value.dim() else float(value))
+        return simple, tuple(args)
 
     # ------------------------------------------------------------------------------------- the walk
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
@@ -297,14 +365,16 @@ class Pointwise:
 
     def key(self, node: ir.Expr, env: Env) -> tuple[Any, ...]:
         """The key under which a node's value is remembered within this evaluation."""
-        return (id(node), *(id(env[binder]) for binder in self.free(node) if binder in env))
+        elements = (id(env[binder]) for binder in self.free(node) if binder in env)
+        return (id(node), *elements)
 
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
         """The subexpressions to evaluate before a node, in its own environment."""
-        if isinstance(node, ir.Apply):
-            return tuple(arg for arg in node.args if not isinstance(arg, ir.Label))
-        if isinstance(node, ir.Item):
-            return (node.base,)
+        match node:
+            case ir.Apply(args=args):
+                return tuple(arg for arg in args if not isinstance(arg, ir.Label))
+            case ir.Item(base=base):
+                return (base,)
         return ()
 
     def value(self, expr: ir.Expr, env: Env) -> Named:
@@ -330,16 +400,13 @@ class Pointwise:
     def compute(self, node: ir.Expr, env: Env) -> Named:
         """The value of one node whose ``inner`` subexpressions are known."""
         match node:
-            case ir.Const(value=value):
-                return Named(torch.full(shape(self.bound, node.shape), value, dtype=torch.float64))
+            case ir.Const():
+                return self.constant(node)
             case ir.Size(dim=dim):
-                return Named(torch.tensor(float(size(self.bound, dim)), dtype=torch.float64))
+                number = float(size(self.bound, dim))
+                return Named(torch.tensor(number, dtype=torch.float64))
             case ir.Param(name=name):
-                if name in self.bound.params:
-                    arrays = self.bound.params
-                else:
-                    arrays = self.bound.arrays
-                return Named(remember(self.bound, ("array", name), lambda: as_tensor(arrays[name])))
+                return self.array(name)
             case ir.Column():
                 return self.column(node, env)
             case ir.Element(binder=binder):
@@ -355,9 +422,21 @@ class Pointwise:
         refuse(errors.not_by_data_alone(self.bound.problem, node), source=self.bound.problem.source)
 
     # ----------------------------------------------------------------------------------- the leaves
+    def constant(self, node: ir.Const) -> Named:
+        """A number, or an array that is filled with it."""
+        dims = shape(self.bound, node.shape)
+        return Named(torch.full(dims, node.value, dtype=torch.float64))
+
+    def array(self, name: str) -> Named:
+        """A parameter or an array of the data."""
+        arrays = self.bound.arrays
+        if name in self.bound.params:
+            arrays = self.bound.params
+        return Named(remember(self.bound, ("array", name), lambda: as_tensor(arrays[name])))
     def column(self, node: ir.Column, env: Env) -> Named:
         """The values of a column at the binder's rows, or the binder's draws."""
-        at, domain = env[node.binder], node.binder.domain
+        at = env[node.binder]
+        domain = node.binder.domain
         if not isinstance(domain, ir.RowSet) or node.name is None:
             return at
         data = column(self.bound, domain.table, node.name)
@@ -367,23 +446,30 @@ class Pointwise:
 
     def everything(self, table: str) -> torch.Tensor:
         """All row numbers of a table, always the same tensor."""
-        return common(
-            self.bound, ("rows", table), (), lambda: torch.from_numpy(everything(self.bound, table))
-        )
+
+        def convert() -> torch.Tensor:
+            """The numbers as a tensor."""
+            return torch.from_numpy(everything(self.bound, table))
+
+        return common(self.bound, ("rows", table), (), convert)
 
     def whole(self, domain: ir.Set, elements: np.ndarray) -> torch.Tensor:
         """Ids as a tensor; it is the shared one if they are all rows of a table."""
-        if isinstance(domain, ir.RowSet) and len(elements) == self.bound.tables[domain.table].n:
-            return self.everything(domain.table)
+        if isinstance(domain, ir.RowSet):
+            rows = self.bound.tables[domain.table].n
+            if len(elements) == rows:
+                return self.everything(domain.table)
         return torch.from_numpy(np.ascontiguousarray(elements))
 
     def element(self, binder: ir.Binder, at: Named) -> Named:
         """The binder's elements as numbers or vectors."""
-        if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
+        domain = binder.domain
+        if isinstance(domain, ir.Distribution | ir.VectorSet):
             return at
-        if not isinstance(binder.domain, ir.ValueSet):
+        if not isinstance(domain, ir.ValueSet):
             return Named(at.data.to(torch.float64), at.axes)
-        return Named(as_tensor(values(self.bound, binder.domain))[at.data], at.axes)
+        numbers = as_tensor(values(self.bound, domain))
+        return Named(numbers[at.data], at.axes)
 
     def item(self, node: ir.Item, env: Env) -> Named:
         """The entries of an array at some indices."""
@@ -394,11 +480,16 @@ class Pointwise:
                 assert isinstance(index, ir.Const)
                 data = data.select(len(base.axes), int(index.value))
             return Named(data, base.axes)
-        dims = (*node.base.shape, *([0] * len(node.indices)))
-        places = [self.place(index, dim, env) for index, dim in zip(node.indices, dims, strict=False)]
+        places = []
+        for k, index in enumerate(node.indices):
+            dim: ir.Dim = 0
+            if k < len(node.base.shape):
+                dim = node.base.shape[k]
+            places.append(self.place(index, dim, env))
         axes = union([base, *places])
         ranges = [Named(torch.arange(base.length(axis)), (axis,)) for axis in base.axes]
-        return Named(base.data[tuple(spread(at, axes) for at in (*ranges, *places))], axes)
+        selection = tuple(spread(at, axes) for at in (*ranges, *places))
+        return Named(base.data[selection], axes)
 
     def place(self, index: ir.Expr, dim: ir.Dim, env: Env) -> Named:
         """The position that an index stands for in a dimension."""
@@ -406,7 +497,8 @@ class Pointwise:
             return Named(torch.tensor(int(index.value)))
         if isinstance(index, ir.Column):
             rows = env[index.binder]
-            return Named(torch.from_numpy(row_positions(self.bound, index, dim))[rows.data], rows.axes)
+            place_of_row = torch.from_numpy(row_positions(self.bound, index, dim))
+            return Named(place_of_row[rows.data], rows.axes)
         if not isinstance(index, ir.Element):
             refuse(errors.not_an_index(self.bound.problem, index), source=self.bound.problem.source)
         at = env[index.binder]
@@ -419,7 +511,8 @@ class Pointwise:
         """The value of an operation; labels are compared by their positions."""
         args = node.args
         if node.op in ("eq", "ne") and any(isinstance(arg, ir.Label) for arg in args):
-            args = tuple(self.position(arg, args[1 - k]) for k, arg in enumerate(args))
+            left, right = args
+            args = (self.position(left, right), self.position(right, left))
         operands = [self.value(arg, env) for arg in args]
         if node.op == "dot":
             return self.dot(*operands)
@@ -447,4 +540,5 @@ class Pointwise:
         if not u.axes:
             return Named(v.data @ u.data, v.axes)
         (a, b), axes = align([u, v], entrywise=False)
-        return Named((a.unsqueeze(-2) @ b.unsqueeze(-1)).squeeze(-1).squeeze(-1), axes)
+        products = a.unsqueeze(-2) @ b.unsqueeze(-1)
+        return Named(products.squeeze(-1).squeeze(-1), axes)

@@ -38,8 +38,9 @@ class Order:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that are not empty, by name."""
-        named = {f.name: getattr(self, f.name) for f in fields(Order) if f.name != "keys"}
-        named |= {f"key{k}": key for k, key in enumerate(self.keys)}
+        named = {name: getattr(self, name) for name in _single_arrays()}
+        for k, key in enumerate(self.keys):
+            named[f"key{k}"] = key
         return {name: array for name, array in named.items() if len(array)}
 
     def cells(self) -> np.ndarray:
@@ -47,6 +48,11 @@ class Order:
         if len(self.group):
             return self.group
         return np.repeat(np.arange(len(self.groups)), np.diff(self.bounds))
+
+
+def _single_arrays() -> list[str]:
+    """The names of an order's arrays besides its keys."""
+    return [f.name for f in fields(Order) if f.name != "keys"]
 
 
 def decided(
@@ -60,18 +66,20 @@ def decided(
     It names the condition of the set, further conditions, the keys and the ordered quantity, all of one
     element alone. An order whose text has no ``$`` depends on the table alone.
     """
+    parts: list[tuple[str, ir.Expr]] = []
     if isinstance(domain, ir.RowSet) and domain.where is not None:
-        where = [domain.where]
-    else:
-        where = []
-    parts = [*where, *static, *keys]
+        parts.append(("where", domain.where))
+    parts += [("where", condition) for condition in static]
+    parts += [("by", key) for key in keys]
     if ordered is not None:
-        parts.append(ordered)
-    texts = list(map(_text, parts))
-    if None in texts:
-        return None
-    kinds = ["where"] * (len(where) + len(static)) + ["by"] * len(keys) + ["along"]
-    return "; ".join(f"{kind} {text}" for kind, text in zip(kinds, texts, strict=False))
+        parts.append(("along", ordered))
+    clauses = []
+    for word, expr in parts:
+        text = _text(expr)
+        if text is None:
+            return None
+        clauses.append(f"{word} {text}")
+    return "; ".join(clauses)
 
 
 def _text(node: ir.Expr) -> str | None:
@@ -87,18 +95,30 @@ def _text(node: ir.Expr) -> str | None:
             return "row"
         case ir.Param(name=name):
             return f"${name}"
-    inner = [_text(child) for child in node.children]
-    if not isinstance(node, ir.Apply | ir.Item) or None in inner:
+        case ir.Apply(op=op):
+            return _application(op, node)
+        case ir.Item():
+            return _application("item", node)
+    return None
+
+
+def _application(head: str, node: ir.Expr) -> str | None:
+    """The text of an operation on its children, or None if one of these has none."""
+    children = [_text(child) for child in node.children]
+    if None in children:
         return None
-    head = node.op if isinstance(node, ir.Apply) else "item"
-    return f"{head}({', '.join(map(str, inner))})"
+    return f"{head}({', '.join(map(str, children))})"
 
 
 def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
     """The order with this text from prepared files, or None if there is none for these rows."""
-    if not isinstance(domain, ir.RowSet) or what is None or bound.tables[domain.table].rows is not None:
+    if not isinstance(domain, ir.RowSet) or what is None:
         return None
-    arrays = bound.tables[domain.table].indices.get(what)
+    table = bound.tables[domain.table]
+    is_subset = table.rows is not None
+    if is_subset:
+        return None
+    arrays = table.indices.get(what)
     if arrays is None:
         return None
     return _order(arrays)
@@ -106,6 +126,7 @@ def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
 
 def _order(arrays: Mapping[str, np.ndarray]) -> Order:
     """An order from its arrays by name."""
-    key_names = sorted((n for n in arrays if n.startswith("key")), key=lambda n: int(n[3:]))
-    others = {f.name: np.asarray(arrays.get(f.name, NONE)) for f in fields(Order) if f.name != "keys"}
-    return Order(keys=tuple(arrays[name] for name in key_names), **others)
+    key_count = sum(name.startswith("key") for name in arrays)
+    keys = tuple(arrays[f"key{k}"] for k in range(key_count))
+    others = {name: np.asarray(arrays.get(name, NONE)) for name in _single_arrays()}
+    return Order(keys=keys, **others)

@@ -17,7 +17,7 @@ from fccomodel.core import ir
 from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import memory
-from fccomodel.evaluation.sets import elements, selections
+from fccomodel.evaluation.sets import elements, realising, selections
 from fccomodel.evaluation.sets.axes import Env, Named, along, new_axis, spread, union
 from fccomodel.evaluation.sets.selections import Selection
 
@@ -53,11 +53,10 @@ class Members(memory.Owned):
     @cached_property
     def ids(self) -> tuple[np.ndarray, ...]:
         """For each binder, the id of its element in every member: int64, (members,)."""
-        if self.binders:
-            at = np.unravel_index(self.places, self.shape)
-        else:
-            at = ()
-        return tuple(ids[k] for ids, k in zip(self.lists, at, strict=True))
+        if not self.binders:
+            return ()
+        positions = np.unravel_index(self.places, self.shape)
+        return tuple(ids[at] for ids, at in zip(self.lists, positions, strict=True))
 
     def labels(self, name: str) -> list[str]:
         """The names of the members for people: ``name[k1,k2]``, or the name alone without binders."""
@@ -68,22 +67,27 @@ class Members(memory.Owned):
     @cached_property
     def _cells(self) -> list[str]:
         """The names of each member's elements."""
-        pairs = zip(self.binders, self.ids, strict=True)
-        names = [elements.names_of(self.bound, b.domain, ids) for b, ids in pairs]
+        names = []
+        for binder, ids in zip(self.binders, self.ids, strict=True):
+            names.append(elements.names_of(self.bound, binder.domain, ids))
         return [",".join(cell) for cell in zip(*names, strict=True)]
 
     @cached_property
     def env(self) -> Env:
         """The elements of the binders: along an axis each if all combinations are members, else along one."""
         if self.whole:
-            return {b: along(ids, new_axis()) for b, ids in zip(self.binders, self.lists, strict=True)}
+            return _grid(self.binders, self.lists)
         axis = new_axis()
-        return {b: along(ids, axis) for b, ids in zip(self.binders, self.ids, strict=True)}
+        return {binder: along(ids, axis) for binder, ids in zip(self.binders, self.ids, strict=True)}
 
     def over(self, value: Named) -> torch.Tensor:
         """A value in ``env`` at all members: (members, *event)."""
-        lengths = {axis: at.length(axis) for at in self.env.values() for axis in at.axes}
-        full = spread(value, tuple(lengths)).expand((*lengths.values(), *value.event))
+        lengths = {}
+        for elements_of in self.env.values():
+            for axis in elements_of.axes:
+                lengths[axis] = elements_of.length(axis)
+        grid_shape = (*lengths.values(), *value.event)
+        full = spread(value, tuple(lengths)).expand(grid_shape)
         return full.reshape(-1, *value.event)
 
     def of(self, grid: np.ndarray) -> np.ndarray:
@@ -94,32 +98,49 @@ class Members(memory.Owned):
 def members(bound: Bound, binders: Sequence[ir.Binder], condition: ir.Expr | None = None) -> Members:
     """The members of a family."""
     parts = selections.split(binders, condition)
-    lists = tuple(selections.index(bound, alone(part)).rows for part in parts)
-    env = {b: along(ids, new_axis()) for b, ids in zip(binders, lists, strict=True)}
-    keep = accepted(bound, parts, env, tuple(len(ids) for ids in lists))
+    lists = tuple(realising.index(bound, alone(part)).rows for part in parts)
+    shape = tuple(len(ids) for ids in lists)
+    keep = accepted(bound, parts, _grid(binders, lists), shape)
     return Members(
-        owner=weakref.ref(bound), binders=tuple(binders), lists=lists, places=np.flatnonzero(keep.ravel())
+        owner=weakref.ref(bound),
+        binders=tuple(binders),
+        lists=lists,
+        places=np.flatnonzero(keep.ravel()),
     )
+
+
+def _grid(binders: Sequence[ir.Binder], lists: Sequence[np.ndarray]) -> Env:
+    """The elements of each binder along an axis of its own."""
+    return {binder: along(ids, new_axis()) for binder, ids in zip(binders, lists, strict=True)}
 
 
 def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:
     """The members of a family of constraints or of lets, remembered for a bound problem."""
-    return memory.remember(
-        bound, ("members", family), lambda: members(bound, family.binders, family.condition)
-    )
+
+    def compute() -> Members:
+        """The members from the conditions."""
+        return members(bound, family.binders, family.condition)
+
+    return memory.remember(bound, ("members", family), compute)
 
 
 def without_empty(bound: Bound) -> Bound:
     """The bound problem without families of constraints that have no members; a note names these."""
-    empty = {c.label for c in bound.problem.constraints if c.binders and not len(of(bound, c))}
-    if not empty:
+    nonempty = tuple(c for c in bound.problem.constraints if not c.binders or len(of(bound, c)))
+    if len(nonempty) == len(bound.problem.constraints):
         return bound
-    kept = tuple(c for c in bound.problem.constraints if c.label not in empty)
-    names = ", ".join(f"`{label}`" for label in sorted(empty))
-    have = "have" if len(empty) > 1 else "has"
-    note = f"{names} {have} no members on these data, and ask{'' if len(empty) > 1 else 's'} for nothing"
-    problem = replace(bound.problem, constraints=kept)
-    return replace(bound, problem=problem, notes=(*bound.notes, note))
+    kept_labels = {c.label for c in nonempty}
+    empty = {c.label for c in bound.problem.constraints} - kept_labels
+    problem = replace(bound.problem, constraints=nonempty)
+    return replace(bound, problem=problem, notes=(*bound.notes, _empty_note(sorted(empty))))
+
+
+def _empty_note(labels: Sequence[str]) -> str:
+    """What users are told of families without members."""
+    names = ", ".join(f"`{label}`" for label in labels)
+    if len(labels) > 1:
+        return f"{names} have no members on these data, and ask for nothing"
+    return f"{names} has no members on these data, and asks for nothing"
 
 
 def alone(part: Selection) -> Selection:
@@ -129,9 +150,13 @@ def alone(part: Selection) -> Selection:
 
 def unmasked(part: Selection) -> Selection:
     """A selection by its keys, orders and excluded rows alone, which is a run of an order."""
-    outer = [expr for _, expr in part.keys] + [order.around for order in part.orders]
-    around = {b for expr in outer for b in ir.free_binders(expr)} | {*part.excludes}
-    return replace(part, masks=(), parents=tuple(parent for parent in part.parents if parent in around))
+    outer = [expr for _, expr in part.keys]
+    outer += [order.around for order in part.orders]
+    around = set(part.excludes)
+    for expr in outer:
+        around.update(ir.free_binders(expr))
+    parents = tuple(parent for parent in part.parents if parent in around)
+    return replace(part, masks=(), parents=parents)
 
 
 def accepted(bound: Bound, parts: Sequence[Selection], env: Env, shape: tuple[int, ...]) -> np.ndarray:
@@ -143,5 +168,6 @@ def accepted(bound: Bound, parts: Sequence[Selection], env: Env, shape: tuple[in
     axes = union(env.values())
     for part in parts:
         for condition in selections.relations(part):
-            keep &= spread(selections.Conditions(bound).value(condition, env), axes).bool().numpy()
+            truth = realising.Conditions(bound).value(condition, env)
+            keep &= spread(truth, axes).bool().numpy()
     return keep

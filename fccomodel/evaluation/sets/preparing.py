@@ -9,8 +9,11 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import indices, members, selections
+from fccomodel.evaluation.sets import indices, members, realising, selections
 from fccomodel.evaluation.sets.selections import Selection
+
+#: Bytes of one number of a row.
+INT64_BYTES = 8
 
 
 def orders(bound: Bound) -> Iterator[tuple[str, str, Mapping[str, np.ndarray]]]:
@@ -19,55 +22,71 @@ def orders(bound: Bound) -> Iterator[tuple[str, str, Mapping[str, np.ndarray]]]:
     Orders that depend on params, and those of families of tables, are left out. Only one order is in
     memory at a time.
     """
-    for (table, what), parts in _asked(bound).items():
-        if "$" in what or bound.problem.tables[table].family is not None:
+    for (table, text), parts in _by_order(bound).items():
+        depends_on_params = "$" in text
+        in_family = bound.problem.tables[table].family is not None
+        if depends_on_params or in_family:
             continue
-        order = selections.order_of(bound, parts[0])
-        if leaving := [part for part in parts if part.excludes]:
-            order = replace(order, place=selections.places(bound, leaving[0], order.rows))
+        order = realising.order_of(bound, parts[0])
+        excluding = [part for part in parts if part.excludes]
+        if excluding:
+            order = replace(order, place=realising.places(bound, excluding[0], order.rows))
         if parts[0].keys:
             order = replace(order, group=order.cells())
-        yield table, what, order.arrays()
+        yield table, text, order.arrays()
 
 
 def held(bound: Bound, table: str) -> int:
     """An upper bound, in bytes, of the groups and orders of a table's rows that no file has."""
-    kept = {what: parts for (name, what), parts in _asked(bound).items() if name == table}
-    lacking = [
-        parts for what, parts in kept.items() if indices.prepared(bound, parts[0].binder.domain, what) is None
-    ]
-    arrays = [1 + bool(of[0].keys) + bool(of[0].orders) + any(part.excludes for part in of) for of in lacking]
-    return 8 * bound.tables[table].n * sum(arrays)
+    arrays = 0
+    for (name, text), parts in _by_order(bound).items():
+        first = parts[0]
+        if name != table or indices.prepared(bound, first.binder.domain, text) is not None:
+            continue
+        arrays += 1  # the rows in order
+        if first.keys:
+            arrays += 1  # the group of each row
+        if first.orders:
+            arrays += 1  # the rank of each row
+        if any(part.excludes for part in parts):
+            arrays += 1  # the place of each row
+    return INT64_BYTES * bound.tables[table].n * arrays
 
 
-def _asked(bound: Bound) -> dict[tuple[str, str], list[Selection]]:
+def _by_order(bound: Bound) -> dict[tuple[str, str], list[Selection]]:
     """The selections of rows, by table and by the text that decides their order."""
-    asked: dict[tuple[str, str], list[Selection]] = {}
+    by_order: dict[tuple[str, str], list[Selection]] = {}
     for part in _parts(bound.problem):
-        domain, what = part.binder.domain, selections.decided_by(part)
-        if isinstance(domain, ir.RowSet) and what is not None:
-            asked.setdefault((domain.table, what), []).append(part)
-    return asked
+        domain = part.binder.domain
+        text = realising.decided_by(part)
+        if isinstance(domain, ir.RowSet) and text is not None:
+            by_order.setdefault((domain.table, text), []).append(part)
+    return by_order
 
 
 def _parts(problem: ir.Problem) -> Iterator[Selection]:
     """The selections of all binders: with all conditions, with those about one binder alone, and without."""
     for node in problem.expressions():
-        if isinstance(node, ir.Reduce | ir.Exists):
-            if isinstance(node, ir.Reduce):
-                binders = node.binders
-            else:
-                binders = (node.binder,)
-            for part in selections.split(binders, node.condition):
-                yield from _variants(part)
+        if isinstance(node, ir.Reduce):
+            yield from _of_binders(node.binders, node.condition)
+        elif isinstance(node, ir.Exists):
+            yield from _of_binders((node.binder,), node.condition)
     for family in problem.constraints:
-        for part in selections.split(family.binders, family.condition):
-            yield from _variants(part)
+        yield from _of_binders(family.binders, family.condition)
+
+
+def _of_binders(binders: tuple[ir.Binder, ...], condition: ir.Expr | None) -> Iterator[Selection]:
+    """The selections of binders that a condition joins, each in its variants."""
+    for part in selections.split(binders, condition):
+        yield from _variants(part)
 
 
 def _variants(part: Selection) -> Iterator[Selection]:
     """The selection with all conditions, with those about its binder alone, and without any."""
-    yield from (part, members.alone(part), Selection(binder=part.binder))
+    yield part
+    yield members.alone(part)
+    yield Selection(binder=part.binder)
     domain = part.binder.domain
     if isinstance(domain, ir.RowSet) and domain.where is not None:
-        yield Selection(binder=replace(part.binder, domain=ir.RowSet(name=domain.table, table=domain.table)))
+        whole_table = ir.RowSet(name=domain.table, table=domain.table)
+        yield Selection(binder=replace(part.binder, domain=whole_table))

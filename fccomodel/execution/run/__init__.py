@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.core import process
+from fccomodel.core import options, process
 from fccomodel.core.diagnostics import quoting, refuse
 from fccomodel.core.failure import Failure
 from fccomodel.core.options import KEYWORD
@@ -21,7 +21,7 @@ from fccomodel.execution.checkpoints.keeper import Keeper
 from fccomodel.execution.run import answers
 from fccomodel.execution.run.answers import exact_values, multipliers
 from fccomodel.execution.run.loading import loaded
-from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved
+from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved, unjudged
 from fccomodel.execution.run.microscope import Microscope, Trace
 from fccomodel.plan.starts import Kept, Start
 from fccomodel.program import starts
@@ -202,7 +202,7 @@ def run(
     backend, F0818 if it cannot take the steps, F0713 if another rank is lost, F0711 if nothing finite
     was found, and F0704 if the variables or the arrays exceed the memory.
     """
-    device, precision = settings.device, settings.precision
+    device, precision = settings.device, options.working(settings.precision)
     wanted = backends.check(*settings.backend)
     refuse_size(program, bound, precision)
     if program.shares is not None:
@@ -245,11 +245,8 @@ def run(
     final = solved(module, program, bound, settings.polish, keeper, **asked)
     if program.shares is not None:
         ranks.done()
-    if (
-        not bool(torch.isfinite(final.w).all())
-        or not final.history
-        or not np.isfinite(final.history[-1]["merit"])
-    ):
+    judged = bool(final.history) and np.isfinite(final.history[-1]["merit"])
+    if not bool(torch.isfinite(final.w).all()) or not (judged or unjudged(final)):
         raise nothing_finite(bound, module, final)
     values, ended = exact_values(module, program, final), answers.notes(program, module, final)
     return Solution(

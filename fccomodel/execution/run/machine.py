@@ -112,6 +112,11 @@ def refuse_size(program: Program, bound: Bound, precision: str) -> None:
     sizes.demand_room(bound, length, VECTORS, getattr(torch, precision).itemsize)
 
 
+def unjudged(final: Any) -> bool:
+    """Whether a run was left before it knew the value at its start, which is its point then."""
+    return not final.iterations and (final.timed or final.status == "interrupted")
+
+
 def nothing_finite(bound: Bound, module: Any, final: Any) -> FccoError:
     """The error F0711: steps of a fixed schedule diverged, or the objective is finite at no point."""
     broken = getattr(final, "broken", None)

@@ -17,6 +17,7 @@ from fccomodel.core import process
 from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.execution.training import blocks, joint
+from fccomodel.execution.training.right_rows import Draws
 from fccomodel.execution.training.samplers import Strata, StratifiedSampler
 from fccomodel.plan import Plan
 from fccomodel.program import errors
@@ -36,8 +37,6 @@ FEASIBLE = 1e-4
 FALLS = 0.5
 SHARPER = 0.5
 LEAST_SMOOTHING = 1e-3
-#: steps from one of the batches that running values are taken of to the next
-WATCHED_EVERY = 4
 #: what of ``blocks`` the functions of a criterion call
 CALLED = ("tracked", "keep", "mean", "mean_log", "WATCHING", "WATCHING_ROWS")
 #: rows of a batch that a program is made for, at least
@@ -73,7 +72,7 @@ class Made:
 
     @classmethod
     def of(cls, bound: Bound, plan: Plan, capacity: int) -> Made:
-        """Lowered, as text, loaded."""
+        """The functions of batches of at most ``capacity`` rows: the steps lowered, printed and loaded."""
         lowered = given_steps(bound.problem, bound, plan, capacity)
         program = given_program(lowered)
         space: dict[str, Any] = {name: vars(blocks)[name] for name in CALLED}
@@ -124,6 +123,7 @@ class Criterion(torch.nn.Module):
             for name in self.tables
         }
         self.places = {name: _places(bound.tables[name].numbers) for name in self.tables}
+        self.draws = {name: Draws(bound.tables[name].n) for name in self.tables}
         self.settings = settings(plan)
         self.steps, self.until, self.before = 0, int(self.settings.stage), math.inf
         self.noise = torch.Generator().manual_seed(0)
@@ -251,7 +251,8 @@ class Criterion(torch.nn.Module):
     def _stepped(
         self, made: Made, given: SimpleNamespace, device: torch.device
     ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """What the emitted step says of a batch; the watched values move with it."""
+        """Take the emitted step on a batch: value, adjoints of scores, gradients. Watched values move
+        with it."""
         data = self._data(made, device)
         flat = self._flat()
         if flat is not None:
@@ -264,7 +265,7 @@ class Criterion(torch.nn.Module):
             value, adjoints, gradients = made.functions["step"](
                 data, w, w, *groups, noise, self.settings, given
             )
-            if self.training and self.steps % WATCHED_EVERY == 0:
+            if self.training:
                 found = made.functions["watch"](data, w, self._group("v"), watched, given)
                 for label, values in found.items():
                     kept = self.get_buffer(f"value_{label or 'objective'}")
@@ -311,7 +312,7 @@ class Criterion(torch.nn.Module):
 
     # ------------------------------------------------------------------------------ what a step takes
     def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
-        """By table the places of a batch's rows in the bound table."""
+        """The places of a batch's rows in the bound tables, by table."""
         if not isinstance(rows, Mapping):
             if len(self.tables) != 1:
                 self._refuse(errors.criterion_tables(self.tables))
@@ -334,8 +335,18 @@ class Criterion(torch.nn.Module):
             if bool(outside.any()):
                 row = int(numbers[outside][0])
                 self._refuse(errors.criterion_rows(name, row, self.bound.tables[name].n))
+            if self.training:
+                self._not_labels(name, ids)
             found[name] = ids
         return found
+
+    def _not_labels(self, table: str, ids: torch.Tensor) -> None:
+        """Raises F0826 if the numbers of the first batches repeat as labels do."""
+        few = self.draws[table].labels(ids)
+        if few:
+            draws = self.draws.pop(table)
+            self.draws[table] = Draws(draws.rows)
+            self._refuse(errors.criterion_labels(table, draws.batches, draws.drawn, few))
 
     def _scores(self, given: Mapping[str, Any], ids: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The scores of a batch by the names that a step has for them."""
@@ -453,8 +464,8 @@ class Criterion(torch.nn.Module):
 
     def values(self) -> dict[str, Any]:
         """Running values of the problem as written: ``objective``, ``constraints`` (left minus right
-        side, by label), ``multipliers`` and the largest ``violation``. They are means over some 40
-        steps, of every fourth batch.
+        side, by label), ``multipliers`` and the largest ``violation``. They are means over the batches of
+        some 10 steps.
 
         Where the objective as written needs all rows (``cvar`` over them), ``objective`` is the mean of
         the loss, penalties included; a constraint that does is left out.
@@ -514,7 +525,7 @@ class Criterion(torch.nn.Module):
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """What ``get_extra_state`` gave."""
+        """Go on from a state of ``get_extra_state``."""
         self.steps, self.until, self.before = state["steps"], state["until"], state["before"]
         vars(self.settings).update(state["settings"])
         self.noise.set_state(state["noise"])
@@ -551,7 +562,7 @@ def _places(numbers: np.ndarray) -> torch.Tensor:
 
 
 def _padded(values: torch.Tensor, length: int, filler: Any) -> torch.Tensor:
-    """Filled up to a length."""
+    """The values, filled up to a length."""
     missing = length - len(values)
     if not missing:
         return values
@@ -561,7 +572,7 @@ def _padded(values: torch.Tensor, length: int, filler: Any) -> torch.Tensor:
 
 
 def _column(one: ScoreInput, asked: list[ScoreInput]) -> str:
-    """What the scores of a column are given as: the table where that tells them apart."""
+    """The name under which the scores of a column are given: the table, if that tells them apart."""
     tables = [other.table for other in asked]
     if len(set(tables)) == len(tables):
         return one.table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,15 @@ LEAST_ROWS = 512
 PRICED_ROWS = 2000
 
 Modules = Mapping[str, torch.nn.Module]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Point:
+    """Weights of all nets and variables at a look, and the values there; ``watched`` on validation rows."""
+
+    state: Mapping[str, torch.Tensor]
+    level: Level
+    watched: float | None = None
 
 
 def evaluated(modules: Modules) -> dict[str, torch.nn.Module]:
@@ -68,7 +77,7 @@ class Looks:
         self.kinds = {constraint.label: constraint.kind for constraint in bound.problem.constraints}
 
     def afford(self, seconds: float, modules: Modules, variables: Mapping[str, torch.Tensor]) -> None:
-        """From now on a look takes at most so many counted seconds: fewer rows if all take more, but no
+        """Let a look take at most this many counted seconds: on fewer rows if all take more, but on no
         fewer than ``LEAST_ROWS`` of a table."""
         most = max((table.n for table in self.bound.tables.values()), default=0)
         few = min(1.0, PRICED_ROWS / max(most, 1))

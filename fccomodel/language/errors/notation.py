@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.language.errors import habits
 
 TRUTH = Code("F0120", "truth value")
 BUILTIN = Code("F0121", "python function")
@@ -164,11 +165,13 @@ def not_a_name(name: str, reason: str, fix: str) -> Diagnostic:
 
 def no_function(shown: str, methods: Iterable[str]) -> Diagnostic:
     """A formula, a column or a set cannot be called; a misspelt method is read as a column."""
+    owner, _, name = shown.rpartition(".")
+    fix = did_you_mean(name, methods) or habits.instead(owner, name)
     return ATTRIBUTE.error(
         f"`{shown}` cannot be called",
         reason="A name after a point is a column; nets, functions by `m.define` and the language's words "
         "take arguments.",
-        fix=did_you_mean(shown.rpartition(".")[2], methods) or "write a product with `*`, an entry as `v[k]`",
+        fix=fix or "write a product with `*`, an entry as `v[k]`",
     )
 
 

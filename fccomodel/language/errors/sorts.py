@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
+from fccomodel.language.errors import habits
 from fccomodel.language.errors.words import Quote
 
 NOT_A_CONDITION = Code("F0304", "not a condition")
@@ -128,11 +129,12 @@ def column_of_whole_table(written: Quote, table: str, column: str) -> Diagnostic
 
 def no_columns(value: Quote, column: str, span: Span) -> Diagnostic:
     """Only a row of a table has columns."""
+    habit = habits.instead(value.text, column, vector=value.what.startswith("a vector"))
     return NOT_A_ROW.error(
         f"{value} is {value.what}; it has no columns",
         span=span,
         reason="Only a row of a table, bound by `in` or `~`, has columns.",
-        fix=f"Bind a row, `E[z ~ D] ... z.x ...`, or write the name without `.{column}`.",
+        fix=habit or f"Bind a row, `E[z ~ D] ... z.x ...`, or write the name without `.{column}`.",
     )
 
 

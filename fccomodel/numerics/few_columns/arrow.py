@@ -17,7 +17,7 @@ All terms are nonnegative, so rounding cannot cancel them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -152,10 +152,12 @@ class Arrow:
     def unscaled(self, z: np.ndarray) -> np.ndarray:
         """The values of the program's columns at z."""
         p = len(self.shared)
-        entries = self.own >= 0
+        x = z[:p]
+        t = z[p:].reshape(self.own.shape)
+        is_entry = self.own >= 0
         values = np.zeros(len(self.columns))
-        values[self.shared] = z[:p]
-        values[self.own[entries]] = z[p:].reshape(self.own.shape)[entries]
+        values[self.shared] = x
+        values[self.own[is_entry]] = t[is_entry]
         return (values * self.columns)[: self.width]
 
     @cached_property
@@ -166,7 +168,11 @@ class Arrow:
     @cached_property
     def ties(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each j: the c that have a j-th vector u, and the numbers of these vectors."""
-        return [(np.flatnonzero(places >= 0), places[places >= 0]) for places in self.place]
+        pairs = []
+        for places in self.place:
+            has_vector = places >= 0
+            pairs.append((np.flatnonzero(has_vector), places[has_vector]))
+        return pairs
 
     @cached_property
     def quadratic(self) -> np.ndarray:
@@ -178,7 +184,8 @@ class Arrow:
     def equal(self) -> tuple[np.ndarray, np.ndarray | None]:
         """The columns of E that belong to x; those of t as (rows, k, c), or None if all are 0."""
         p = len(self.shared)
-        of_x, of_t = self.E[:, :p].toarray(), self.E[:, p:]
+        of_x = self.E[:, :p].toarray()
+        of_t = self.E[:, p:]
         if not of_t.nnz:
             return of_x, None
         return of_x, of_t.toarray().reshape(-1, *self.own.shape)
@@ -192,51 +199,90 @@ class Arrow:
     def seconds(self) -> float:
         """Expected seconds of the whole solve."""
         p, n = self.U.shape
-        each = (
-            n * p * (NUMBER_S + PRODUCT_S * p)
-            + ROW_S * (len(self.b) + self.own.size)
-            + CUBE_S * (p + len(self.e)) ** 3
-        )
-        return ITERATIONS * (each + ITERATION_S)
+        product_s = n * p * (NUMBER_S + PRODUCT_S * p)
+        rows_s = ROW_S * (len(self.b) + self.own.size)
+        factor_s = CUBE_S * (p + len(self.e)) ** 3
+        return ITERATIONS * (product_s + rows_s + factor_s + ITERATION_S)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sorted:
+    """A program whose rows are sorted into inequalities and equations, and its columns into x and t.
+
+    A, b   inequalities A z <= b
+    E, e   equations E z = e
+    P, q   objective z'Pz / 2 + q'z
+    few    mask of the columns that are entries of t
+    order  see Arrow
+    width  see Arrow
+    """
+
+    A: sparse.csr_matrix
+    b: np.ndarray
+    E: sparse.csr_matrix
+    e: np.ndarray
+    P: sparse.csr_matrix
+    q: np.ndarray
+    few: np.ndarray
+    order: np.ndarray
+    width: int
 
 
 def arrow(program: ConeProgram) -> Arrow | None:
     """The program as one with few shared variables, or None if it does not have this form."""
-    if any(kind not in ("zero", "nonneg") for kind, *_ in program.cones) or not program.cones:
+    kinds = [kind for kind, *_ in program.cones]
+    sizes = [size for _, size, _ in program.cones]
+    if not kinds or not set(kinds) <= {"zero", "nonneg"}:
         return None
-    equal = np.repeat([kind == "zero" for kind, *_ in program.cones], [size for _, size, _ in program.cones])
-    A, P = program.A.tocsr(), (program.P + sparse.triu(program.P, 1).T).tocsr()
+    equal = np.repeat([kind == "zero" for kind in kinds], sizes)
+    A = program.A.tocsr()
     A.eliminate_zeros()
-    for own in _own_columns(A[~equal], P):
-        if (parts := _with(program, A, P, equal, own)) is not None:
+    P = (program.P + sparse.triu(program.P, 1).T).tocsr()
+    for few in _own_columns(A[~equal], P):
+        by_kind = _sorted(program, A, P, equal, few)
+        if by_kind is None:
+            continue
+        parts = _parts(by_kind)
+        if parts is not None:
             return parts
     return None
 
 
-def _with(
-    program: ConeProgram, A: sparse.csr_matrix, P: sparse.csr_matrix, equations: np.ndarray, few: np.ndarray
-) -> Arrow | None:
-    """The program with the columns ``few`` as t, and rows of many of them as equations; None if unfit."""
+def _sorted(
+    program: ConeProgram,
+    A: sparse.csr_matrix,
+    P: sparse.csr_matrix,
+    equations: np.ndarray,
+    few: np.ndarray,
+) -> Sorted | None:
+    """The program with the columns ``few`` as t; None if it has too many equations.
+
+    A row of many of these columns becomes an equation, whose slack is a new column at the end.
+    """
     n = A.shape[1]
     long = _long(A, few) & ~equations
-    slack = np.flatnonzero(long)
     equal = equations | long
     if equal.sum() > LARGEST_EQUATIONS:
         return None
-    count = len(slack)
-    extra = sparse.csr_matrix((np.ones(count), (slack, np.arange(count))), shape=(len(equations), count))
-    A = sparse.hstack([A, extra], format="csr")
-    below = sparse.csr_matrix(
-        (-np.ones(count), (np.arange(count), n + np.arange(count))), shape=(count, n + count)
+    rows_with_slack = np.flatnonzero(long)
+    count = len(rows_with_slack)
+    slack = np.arange(count)
+    ones = np.ones(count)
+    coefficients = sparse.csr_matrix((ones, (rows_with_slack, slack)), shape=(len(equations), count))
+    A = sparse.hstack([A, coefficients], format="csr")
+    minus_slack = sparse.csr_matrix((-ones, (slack, n + slack)), shape=(count, n + count))
+    indptr = np.concatenate([P.indptr, np.full(count, P.nnz)])
+    return Sorted(
+        A=sparse.vstack([A[~equal], minus_slack], format="csr"),
+        b=np.concatenate([program.b[~equal], np.zeros(count)]),
+        E=A[equal],
+        e=program.b[equal],
+        P=sparse.csr_matrix((P.data, P.indices, indptr), shape=(n + count, n + count)),
+        q=np.concatenate([program.q, np.zeros(count, dtype=program.q.dtype)]),
+        few=np.concatenate([few, np.zeros(count, dtype=few.dtype)]),
+        order=np.concatenate([np.flatnonzero(~equal), np.full(count, -1), np.flatnonzero(equal)]),
+        width=n,
     )
-    P = sparse.csr_matrix(
-        (P.data, P.indices, np.concatenate([P.indptr, np.full(count, P.nnz)])), shape=(n + count,) * 2
-    )
-    few, q = (np.concatenate([part, np.zeros(count, dtype=part.dtype)]) for part in (few, program.q))
-    order = np.concatenate([np.flatnonzero(~equal), np.full(count, -1), np.flatnonzero(equal)])
-    upper = sparse.vstack([A[~equal], below], format="csr")
-    b = np.concatenate([program.b[~equal], np.zeros(count)])
-    return _parts((upper, b), (A[equal], program.b[equal]), (P, q), few, order, n)
 
 
 def _long(A: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
@@ -259,8 +305,9 @@ def _own_columns(A: sparse.csr_matrix, P: sparse.csr_matrix) -> Iterator[np.ndar
     for bound in np.unique(counts)[:TRIED_COUNTS]:
         few = counts <= bound
         long = _long(A, few)
-        which = _components(_pattern(A[~long])[:, np.flatnonzero(few)], P, few)
-        if np.count_nonzero(long) > LARGEST_EQUATIONS or np.bincount(which).max(initial=0) > LARGEST_GROUP:
+        short_rows = _pattern(A[~long])[:, np.flatnonzero(few)]
+        group_sizes = np.bincount(_components(short_rows, P, few))
+        if np.count_nonzero(long) > LARGEST_EQUATIONS or group_sizes.max(initial=0) > LARGEST_GROUP:
             break
         candidates.append(few)
     return (few for few in reversed(candidates) if np.count_nonzero(~few) <= LARGEST_SHARED)
@@ -271,99 +318,112 @@ def _components(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> 
     places = np.flatnonzero(few)
     in_form = P[places][:, places].tocoo()
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    neighbours = np.flatnonzero(rows[1:] == rows[:-1])  # successive entries of one row
-    one = np.append(in_form.row, A.indices[neighbours])
-    other = np.append(in_form.col, A.indices[neighbours + 1])
+    same_row = np.flatnonzero(rows[1:] == rows[:-1])  # an entry and the next one
+    one = np.append(in_form.row, A.indices[same_row])
+    other = np.append(in_form.col, A.indices[same_row + 1])
     root = np.arange(len(places))
     while (apart := root[one] != root[other]).any():
-        one, other = one[apart], other[apart]
-        np.minimum.at(root, np.maximum(root[one], root[other]), np.minimum(root[one], root[other]))
+        one = one[apart]
+        other = other[apart]
+        larger = np.maximum(root[one], root[other])
+        smaller = np.minimum(root[one], root[other])
+        np.minimum.at(root, larger, smaller)
         while (further := root[root] != root).any():
             root[further] = root[root[further]]
-    return np.unique(root, return_inverse=True)[1]
+    _, number = np.unique(root, return_inverse=True)
+    return number
 
 
-def _parts(
-    inequalities: tuple[sparse.csr_matrix, np.ndarray],
-    equations: tuple[sparse.csr_matrix, np.ndarray],
-    objective: tuple[sparse.csr_matrix, np.ndarray],
-    few: np.ndarray,
-    order: np.ndarray,
-    width: int,
-) -> Arrow | None:
-    """The scaled program; None if a group needs too many vectors u, or P couples x and t.
-
-    inequalities  A and b of A z <= b
-    equations     E and e of E z = e
-    objective     P and q of z' P z / 2 + q' z
-    few           mask of the columns that are entries of t
-    order         see Arrow
-    width         see Arrow
-    """
-    (A, b), (E, e), (P, q) = inequalities, equations, objective
-    shared, places = np.flatnonzero(~few), np.flatnonzero(few)
-    if P[shared][:, places].nnz:
+def _parts(program: Sorted) -> Arrow | None:
+    """The scaled program; None if a group needs too many vectors u, or P couples x and t."""
+    shared = np.flatnonzero(~program.few)
+    places = np.flatnonzero(program.few)
+    if program.P[shared][:, places].nnz:
         return None
-    columns, sides = _scales(A, E, P)
-    m = A.shape[0]
-    A, E = (_scaled(part, side, columns) for part, side in ((A, sides[:m]), (E, sides[m:])))
-    P, q = _scaled(P, columns, columns), q * columns
-    unit = 1 / (max(np.abs(q).max(initial=0.0), np.abs(P.data).max(initial=0.0)) or 1.0)
-    P, q, b, e = P * unit, q * unit, b * sides[:m], e * sides[m:]
-    unbounded = (
-        np.bincount(A.indices, minlength=A.shape[1]) + np.bincount(P.indices, minlength=A.shape[1]) == 0
-    )
-    own = _own(_components(_pattern(A)[:, places], P, few), places)
-    size = len(shared) + own.size
-    at = np.empty(A.shape[1], dtype=int)  # for each column of the program, its place in z
-    at[shared] = np.arange(len(shared))
-    at[own[own >= 0]] = len(shared) + np.flatnonzero(own.ravel() >= 0)
-    A, E, P = (
-        sparse.csr_matrix((part.data, at[part.indices], part.indptr), (part.shape[0], size))
-        for part in (A, E, P)
-    )
-    rows = _rows(A, len(shared), own.shape)
+    columns, sides = _scales(program.A, program.E, program.P)
+    program, unit = _in_units(program, columns, sides)
+    A, P = program.A, program.P
+    own = _own(_components(_pattern(A)[:, places], P, program.few), places)
+    p = len(shared)
+    is_entry = own >= 0
+    place_in_z = np.empty(A.shape[1], dtype=int)  # of each column of the program
+    place_in_z[shared] = np.arange(p)
+    place_in_z[own[is_entry]] = p + np.flatnonzero(is_entry.ravel())
+    size = p + own.size
+    rows = _rows(_moved(A, place_in_z, size), p, own.shape)
     if rows is None:
         return None
     U, T, place, local, free = rows
-    form = P.tocoo()
-    P = sparse.csr_matrix((form.data, (at[form.row], form.col)), (size, size))
-    linear = np.zeros(size)
-    linear[at] = q
-    curved = _curved(P, len(shared), own.shape)
-    diagonal = np.arange(len(own))
+    form = _moved(P, place_in_z, size).tocoo()
+    P_of_z = sparse.csr_matrix((form.data, (place_in_z[form.row], form.col)), (size, size))
+    q_of_z = np.zeros(size)
+    q_of_z[place_in_z] = program.q
+    curved = _curved(P_of_z, p, own.shape)
+    entries_of_column = np.bincount(A.indices, minlength=A.shape[1])
+    entries_of_column += np.bincount(P.indices, minlength=A.shape[1])
+    unbounded = entries_of_column == 0
     held = curved.copy()
-    held[diagonal, diagonal] += (own < 0) | unbounded[own]
+    diagonal = np.arange(len(own))
+    held[diagonal, diagonal] += ~is_entry | unbounded[own]
     return Arrow(
-        P=P,
-        q=linear,
-        E=E,
-        e=e,
+        P=P_of_z,
+        q=q_of_z,
+        E=_moved(program.E, place_in_z, size),
+        e=program.e,
         U=U,
         T=T,
-        b=b,
+        b=program.b,
         held=held,
         curved=curved if curved.any() else None,
         place=place,
         local=local,
         free=free,
-        order=order,
+        order=program.order,
         columns=columns,
         sides=sides,
         unit=unit,
         shared=shared,
         own=own,
-        width=width,
+        width=program.width,
     )
+
+
+def _in_units(program: Sorted, columns: np.ndarray, sides: np.ndarray) -> tuple[Sorted, float]:
+    """The program times factors of its columns and rows, and the factor of its objective.
+
+    The largest number of the objective becomes 1.
+    """
+    m = program.A.shape[0]
+    P = _scaled(program.P, columns, columns)
+    q = program.q * columns
+    largest = max(np.abs(q).max(initial=0.0), np.abs(P.data).max(initial=0.0))
+    unit = 1 / (largest or 1.0)
+    in_units = replace(
+        program,
+        A=_scaled(program.A, sides[:m], columns),
+        b=program.b * sides[:m],
+        E=_scaled(program.E, sides[m:], columns),
+        e=program.e * sides[m:],
+        P=P * unit,
+        q=q * unit,
+    )
+    return in_units, unit
+
+
+def _moved(matrix: sparse.csr_matrix, place: np.ndarray, size: int) -> sparse.csr_matrix:
+    """A matrix whose columns are moved to other places among ``size``."""
+    return sparse.csr_matrix((matrix.data, place[matrix.indices], matrix.indptr), (matrix.shape[0], size))
 
 
 def _own(which: np.ndarray, places: np.ndarray) -> np.ndarray:
     """The columns of each component, padded with -1, (k, c)."""
     counts = np.bincount(which)
-    by = np.argsort(which, kind="stable")
-    slot = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-    own = np.full((max(int(counts.max(initial=0)), 1), len(counts)), -1)
-    own[slot, which[by]] = places[by]
+    by_component = np.argsort(which, kind="stable")
+    first = np.cumsum(counts) - counts
+    slot = np.arange(len(places)) - np.repeat(first, counts)
+    largest = max(int(counts.max(initial=0)), 1)
+    own = np.full((largest, len(counts)), -1)
+    own[slot, which[by_component]] = places[by_component]
     return own
 
 
@@ -372,9 +432,10 @@ def _curved(P: sparse.csr_matrix, p: int, shape: tuple[int, ...]) -> np.ndarray:
     size, count = shape
     form = P.tocoo()
     of_t = form.row >= p
+    row, which = np.divmod(form.row[of_t] - p, count)
+    column = (form.col[of_t] - p) // count
     curved = np.zeros((size, size, count))
-    slot, which = np.divmod(form.row[of_t] - p, count)
-    curved[slot, (form.col[of_t] - p) // count, which] = form.data[of_t]
+    curved[row, column, which] = form.data[of_t]
     return curved
 
 
@@ -388,33 +449,41 @@ def _rows(
     size, count = shape
     m = A.shape[0]
     entries = A.tocoo()
-    inside = entries.col >= p
-    row, column, value = entries.row[inside], entries.col[inside] - p, entries.data[inside]
+    of_t = entries.col >= p
+    row = entries.row[of_t]
+    column = entries.col[of_t] - p
+    value = entries.data[of_t]
     slot, which = np.divmod(column, max(count, 1))
-    of = np.full(m, -1)
-    of[row] = which
+    group = np.full(m, -1)
+    group[row] = which
     a = np.zeros((size, m))
     a[slot, row] = value
     AX = A[:, :p]
-    directions = _multiples(AX, of, np.diff(AX.indptr) > 0, count)
-    if directions is None or not directions[0].size:
+    directions = _directions(AX, group, np.diff(AX.indptr) > 0, count)
+    if directions is None or not directions.U.size:
         return None
-    U, place, vector, turn, g = directions
-    n = len(U)
-    some = np.flatnonzero(vector >= 0)
-    places = np.append(some, row), np.append(vector[some], n + column)
-    T = sparse.csr_matrix((np.append(g[some], value), places), (m, n + count * size))
-    inner = np.flatnonzero(of >= 0)
-    free = np.flatnonzero((of < 0) & (vector >= 0))
-    multiples = np.zeros((len(place), len(inner)))
-    multiples[turn[inner], np.arange(len(inner))] = g[inner]
-    local = Local(slice(None) if len(inner) == m else inner, of[inner], a[:, inner], multiples)
-    return torch.from_numpy(np.ascontiguousarray(U.T)), T, place, local, Free(free, vector[free])
+    n = len(directions.U)
+    with_x = np.flatnonzero(directions.row >= 0)
+    T = sparse.csr_matrix(
+        (
+            np.append(directions.g[with_x], value),
+            (np.append(with_x, row), np.append(directions.row[with_x], n + column)),
+        ),
+        (m, n + count * size),
+    )
+    inner = np.flatnonzero(group >= 0)
+    multiples = np.zeros((len(directions.place), len(inner)))
+    multiples[directions.turn[inner], np.arange(len(inner))] = directions.g[inner]
+    local = Local(slice(None) if len(inner) == m else inner, group[inner], a[:, inner], multiples)
+    alone = np.flatnonzero((group < 0) & (directions.row >= 0))
+    U = torch.from_numpy(np.ascontiguousarray(directions.U.T))
+    return U, T, directions.place, local, Free(alone, directions.row[alone])
 
 
 def _scaled(A: sparse.csr_matrix, rows: np.ndarray, columns: np.ndarray) -> sparse.csr_matrix:
     """A matrix with its rows and columns multiplied by factors."""
-    data = A.data * np.repeat(rows, np.diff(A.indptr)) * columns[A.indices]
+    row_factors = np.repeat(rows, np.diff(A.indptr))
+    data = A.data * row_factors * columns[A.indices]
     return sparse.csr_matrix((data, A.indices, A.indptr), shape=A.shape)
 
 
@@ -422,56 +491,86 @@ def _scales(
     A: sparse.csr_matrix, E: sparse.csr_matrix, P: sparse.csr_matrix, rounds: int = SCALING_ROUNDS
 ) -> tuple[np.ndarray, np.ndarray]:
     """Factors of columns and rows that make their largest entries about 1 (D. Ruiz, 2001)."""
-    both = abs(sparse.vstack([A, E], format="csr"))
-    columns, sides = np.ones(A.shape[1]), np.ones(both.shape[0])
+    rows = abs(sparse.vstack([A, E], format="csr"))
+    columns = np.ones(A.shape[1])
+    sides = np.ones(rows.shape[0])
     for _ in range(rounds):
-        now = _scaled(both, sides, columns)
-        some = np.diff(now.indptr) > 0
-        high = np.zeros(A.shape[1])
+        scaled_rows = _scaled(rows, sides, columns)
+        scaled_form = abs(_scaled(P, columns, columns))
+        some = np.diff(scaled_rows.indptr) > 0
         if some.any():
-            sides[some] /= np.sqrt(np.maximum.reduceat(now.data, now.indptr[:-1][some]))
-        for part in (now, abs(_scaled(P, columns, columns))):
-            np.maximum.at(high, part.indices, part.data)
-        columns /= np.sqrt(np.where(high > 0, high, 1.0))
+            largest_of_row = np.maximum.reduceat(scaled_rows.data, scaled_rows.indptr[:-1][some])
+            sides[some] /= np.sqrt(largest_of_row)
+        largest_of_column = np.zeros(A.shape[1])
+        np.maximum.at(largest_of_column, scaled_rows.indices, scaled_rows.data)
+        np.maximum.at(largest_of_column, scaled_form.indices, scaled_form.data)
+        columns /= np.sqrt(np.where(largest_of_column > 0, largest_of_column, 1.0))
     return columns, sides
 
 
-def _multiples(
-    AX: sparse.csr_matrix, of: np.ndarray, some: np.ndarray, count: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """The vectors u, found by grouping the rows of each t_c that are multiples of one another.
+class Directions(NamedTuple):
+    """The vectors u.
 
-    Returns None if a t_c needs too many vectors, and otherwise
+    U      the rows without a t_c, then the vectors u
+    place  for each t_c the numbers of its vectors u in U, (j, c)
+    row    for each row its number in U, -1 if it has no entry of x
+    turn   for each row the j of its vector u
+    g      for each row its multiple of that vector
+    """
 
-    U       the rows without a t_c, then the vectors u
-    place   for each t_c the numbers of its vectors u in U, (j, c)
-    row     for each row its number in U, -1 if it has no entry of x
-    turn    for each row the j of its vector u
-    g       for each row its multiple of that vector
+    U: np.ndarray
+    place: np.ndarray
+    row: np.ndarray
+    turn: np.ndarray
+    g: np.ndarray
+
+
+def _directions(AX: sparse.csr_matrix, group: np.ndarray, some: np.ndarray, count: int) -> Directions | None:
+    """The vectors u, or None if a t_c needs too many of them.
+
+    Of the rows of each t_c the first becomes a vector, the rows that are multiples of it are done, and
+    so on with the rows that are left.
+
+    AX     the coefficients of x
+    group  the number of each row's t_c, -1 for none
+    some   whether each row has an entry of x
+    count  the number of all t_c
     """
     m = AX.shape[0]
-    alone, left = np.flatnonzero(some & (of < 0)), np.flatnonzero(some & (of >= 0))
+    alone = np.flatnonzero(some & (group < 0))
+    left = np.flatnonzero(some & (group >= 0))
     arrays = [AX[alone].toarray()]
     row = np.full(m, -1)
     turn = np.zeros(m, dtype=int)
     g = np.zeros(m)
-    row[alone], g[alone] = np.arange(len(alone)), 1.0
+    row[alone] = np.arange(len(alone))
+    g[alone] = 1.0
     places: list[np.ndarray] = []
     while len(left):
         if len(places) == LARGEST_DIRECTIONS:
             return None
-        heads, first = np.unique(of[left], return_index=True)
-        U, start = AX[left[first]].toarray(), sum(map(len, arrays))
-        values, mine = AX[left].toarray(), np.searchsorted(heads, of[left])
-        largest = np.abs(U).argmax(axis=1)[mine]
-        multiple = values[np.arange(len(left)), largest] / U[mine, largest]
-        difference = np.abs(values - multiple[:, None] * U[mine]).max(axis=1)
-        same = difference <= SAME_DIRECTION * np.abs(values).max(axis=1)
-        row[left[same]] = start + mine[same]
+        heads, first = np.unique(group[left], return_index=True)
+        own = np.searchsorted(heads, group[left])  # of each row, the place of its t_c among the heads
+        start = sum(map(len, arrays))
+        U = AX[left[first]].toarray()
+        multiple, same = _multiples(AX[left].toarray(), U, own)
+        row[left[same]] = start + own[same]
         turn[left[same]] = len(places)
         g[left[same]] = multiple[same]
-        places.append(np.full(count, -1))
-        places[-1][heads] = start + np.arange(len(heads))
+        place = np.full(count, -1)
+        place[heads] = start + np.arange(len(heads))
+        places.append(place)
         arrays.append(U)
         left = left[~same]
-    return np.concatenate(arrays), np.stack(places or [np.full(count, -1)]), row, turn, g
+    if not places:
+        places.append(np.full(count, -1))
+    return Directions(np.concatenate(arrays), np.stack(places), row, turn, g)
+
+
+def _multiples(values: np.ndarray, U: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each row of ``values``, which multiple of its own vector of U it is, and whether it is one."""
+    largest = np.abs(U).argmax(axis=1)[own]
+    multiple = values[np.arange(len(values)), largest] / U[own, largest]
+    difference = np.abs(values - multiple[:, None] * U[own]).max(axis=1)
+    same = difference <= SAME_DIRECTION * np.abs(values).max(axis=1)
+    return multiple, same

@@ -47,26 +47,33 @@ class Step:
         self.parts = parts
         self.d = d
         self.p = len(parts.shared)
-        EX, self.ET = parts.equal
-        S = self._of_x()
-        self.tops = EX
-        if self.ET is not None:
-            self.tops = EX + parts.pulled(self._by_vector(np.einsum("aic,ijc->ajc", self.ET, self.v)))
-        p, ne = self.p, len(EX)
-        K = np.zeros((p + ne, p + ne))
-        K[:p, :p] = S
-        K[p:, :p] = self.tops
-        K[:p, p:] = self.tops.T
-        if self.ET is not None:
-            solved = np.einsum("ijc,ajc->aic", self.inverse, self.ET)
-            K[p:, p:] = -np.tensordot(self.ET, solved, ((1, 2), (1, 2)))
-        above = np.arange(p + ne) < p
+        K = self._matrix()
+        above = np.arange(len(K)) < self.p
         sizes = np.abs(K.diagonal())
         smallest = np.where(above, REGULARISATION, 1.0)
         self.scale = 1 / np.sqrt(np.where(sizes > REGULARISATION, sizes, smallest))
         K *= self.scale[:, None] * self.scale
-        K[np.diag_indices(p + ne)] += np.where(above, REGULARISATION, -REGULARISATION)
+        K[np.diag_indices(len(K))] += np.where(above, REGULARISATION, -REGULARISATION)
         self.factor = torch.linalg.lu_factor_ex(torch.from_numpy(K))[:2]
+
+    def _matrix(self) -> np.ndarray:
+        """The matrix of the equations of x and y, after each t_c is eliminated, (p + equations, ..)."""
+        parts, p = self.parts, self.p
+        S = self._of_x()
+        of_x, self.ET = parts.equal
+        coupling = of_x
+        if self.ET is not None:
+            along_vectors = np.einsum("aic,ijc->ajc", self.ET, self.v)
+            coupling = of_x + parts.pulled(self._by_vector(along_vectors))
+        size = p + len(of_x)
+        K = np.zeros((size, size))
+        K[:p, :p] = S
+        K[p:, :p] = coupling
+        K[:p, p:] = coupling.T
+        if self.ET is not None:
+            solved = np.einsum("ijc,ajc->aic", self.inverse, self.ET)
+            K[p:, p:] = -np.tensordot(self.ET, solved, ((1, 2), (1, 2)))
+        return K
 
     def _of_x(self) -> np.ndarray:
         """The matrix of the equations of x, after each t_c is eliminated.
@@ -80,7 +87,6 @@ class Step:
         d = self.d[which]
         B = parts.held.copy()
         C = np.zeros((size, turns, count))
-        diagonal = np.arange(size)
         for i in range(size):
             weighted = d * a[i]
             for j in range(turns):
@@ -88,15 +94,19 @@ class Step:
             for j in range(i + 1):
                 B[i, j] += np.bincount(of, weighted * a[j], count)
                 B[j, i] = B[i, j]
+        diagonal = np.arange(size)
         B[diagonal, diagonal] *= 1 + REGULARISATION
         self.inverse = _inverse(B)
         self.v = -np.einsum("ijc,jkc->ikc", self.inverse, C)
-        return self._summed(d, g + np.einsum("im,ijm->jm", a, self.v[..., of]))
+        change = np.einsum("im,ijm->jm", a, self.v[..., of])
+        return self._summed(d, g + change)
 
     def _summed(self, d: np.ndarray, ahead: np.ndarray) -> np.ndarray:
         """P's block of x plus sum_c U_c'W_c U_c, where ``ahead`` (j, rows) has the vectors g_i + V'a_i."""
         parts = self.parts
-        of, turns, count = parts.local.of, len(parts.place), parts.own.shape[1]
+        group = parts.local.of
+        turns = len(parts.place)
+        count = parts.own.shape[1]
         bent = None
         if parts.curved is not None:
             bent = np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
@@ -105,46 +115,55 @@ class Step:
         S = torch.from_numpy(parts.quadratic.copy())
         for i in range(turns):
             for j in range(i + 1):
-                W = np.bincount(of, d * ahead[i] * ahead[j], count)
+                W = np.bincount(group, d * ahead[i] * ahead[j], count)
                 if bent is not None:
                     W = W + bent[i, j]
                 if i == j:
-                    those, vectors = parts.ties[i]
-                    w[vectors] += W[those]
+                    groups, vectors = parts.ties[i]
+                    w[vectors] += W[groups]
                     continue
                 both = np.flatnonzero((parts.place[i] >= 0) & (parts.place[j] >= 0))
                 if both.size:
-                    left = parts.U[:, torch.from_numpy(parts.place[i, both])]
-                    right = parts.U[:, torch.from_numpy(parts.place[j, both])]
-                    X = left * torch.from_numpy(W[both]) @ right.T
-                    S += X + X.T
+                    product = self._between(i, j, both, W[both])
+                    S += product + product.T
         V = parts.U * torch.from_numpy(np.sqrt(w))
         return (S + V @ V.T).numpy()
+
+    def _between(self, i: int, j: int, groups: np.ndarray, weights: np.ndarray) -> torch.Tensor:
+        """The sum of u_ci w_c u_cj' over some groups c."""
+        places = self.parts.place
+        left = self.parts.U[:, torch.from_numpy(places[i, groups])]
+        right = self.parts.U[:, torch.from_numpy(places[j, groups])]
+        return left * torch.from_numpy(weights) @ right.T
 
     def _by_vector(self, r: np.ndarray) -> np.ndarray:
         """Numbers (.., j, c) of the vectors u of each t_c, as weights of all rows of U."""
         weights = np.zeros((*r.shape[:-2], self.parts.U.shape[1]))
-        for j, (those, vectors) in enumerate(self.parts.ties):
-            weights[..., vectors] = r[..., j, those]
+        for j, (groups, vectors) in enumerate(self.parts.ties):
+            weights[..., vectors] = r[..., j, groups]
         return weights
 
     def __call__(self, f: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The dz and dy with (P + A'dA) dz + E'dy = f and E dz = r, and A dz."""
         parts, p = self.parts, self.p
         ft = f[p:].reshape(parts.own.shape)
-        top = f[:p] + parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
+        pulled = parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
         inner = np.einsum("ijc,jc->ic", self.inverse, ft)
+        top = f[:p] + pulled
         bottom = r
         if self.ET is not None:
             bottom = r - np.tensordot(self.ET, inner)
         right = torch.from_numpy(self.scale * np.concatenate([top, bottom]))
         solution = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
-        dx, dy = solution[:p], solution[p:]
+        dx = solution[:p]
+        dy = solution[p:]
         along = parts.along(dx)
         dt = inner + np.einsum("ijc,jc->ic", self.v, along[parts.place])
         if self.ET is not None:
             dt = dt - np.einsum("ijc,jc->ic", self.inverse, np.tensordot(dy, self.ET, 1))
-        return np.concatenate([dx, dt.ravel()]), dy, parts.T @ np.concatenate([along, dt.ravel()])
+        dz = np.concatenate([dx, dt.ravel()])
+        Adz = parts.T @ np.concatenate([along, dt.ravel()])
+        return dz, dy, Adz
 
     def refined(
         self, f: np.ndarray, r: np.ndarray, times: int = REFINEMENTS
@@ -156,7 +175,7 @@ class Step:
         for _ in range(times):
             rest_f = f - parts.P @ dz - parts.back(self.d * Adz) - parts.E.T @ dy
             rest_r = r - parts.E @ dz
-            residual = max(np.abs(rest_f).max(initial=0.0), np.abs(rest_r).max(initial=0.0))
+            residual = _largest(rest_f, rest_r)
             if not STEP_RESIDUAL < residual < 0.5 * before:
                 break
             before = residual
@@ -171,9 +190,11 @@ def _inverse(B: np.ndarray) -> np.ndarray:
     """The inverses of many small positive definite matrices (k, k, c), swept all at once."""
     swept = B.copy()
     for k in range(len(swept)):
-        column, pivot = swept[:, k].copy(), 1 / swept[k, k]
+        pivot = 1 / swept[k, k]
+        column = swept[:, k].copy()
         row = swept[k] * pivot
-        row[k], column[k] = pivot, 0.0
+        row[k] = pivot
+        column[k] = 0.0
         swept[:, k] = 0.0
         swept -= column[:, None] * row[None]
         swept[k] = row
@@ -207,14 +228,14 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
     began = time.perf_counter()
     wanted, accepted = accuracy
     now = best = _begin(parts)
-    done, stalled = 0, 0
-    least, least_product = now.off, math.inf
+    progress = Progress(wanted, now)
+    iterations = 0
     with np.errstate(all="ignore"):
-        while max(best.off) > wanted and done < ITERATIONS:
+        while max(best.off) > wanted and iterations < ITERATIONS:
             patience = IDLE_IF_ACCEPTED
             if max(best.off) > accepted:
                 patience = IDLE
-            if stalled >= patience:
+            if progress.idle >= patience:
                 break
             if seconds is not None and time.perf_counter() - began > seconds:
                 break
@@ -222,21 +243,46 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
                 now = _next(parts, now)
             except (RuntimeError, ValueError):  # equations that cannot be solved
                 break
-            done += 1
+            iterations += 1
             if not np.isfinite(now.off).all():
                 break
-            product = float(now.s @ now.u)
-            gains = now.off[2] > wanted and product < 0.9 * least_product
-            for error, before in zip(now.off, least, strict=True):
-                gains = gains or wanted < error < 0.9 * before
-            stalled += 1
-            if gains:
-                stalled = 0
-            least_product = min(least_product, product)
-            least = (min(now.off[0], least[0]), min(now.off[1], least[1]), min(now.off[2], least[2]))
+            progress.see(now)
             if max(now.off) < max(best.off):
                 best = now
-    return _result(parts, best, _status(max(best.off), wanted, accepted), done)
+    return _result(parts, best, _status(max(best.off), wanted, accepted), iterations)
+
+
+class Progress:
+    """Counts the iterations without progress.
+
+    An iteration makes progress if an error above the wanted accuracy falls by a tenth, or, while the gap
+    is above it, the product s.u.
+
+    wanted   the relative error that is wanted
+    least    the least errors so far: primal, dual, gap
+    product  the least product s.u so far
+    idle     iterations since the last progress
+    """
+
+    def __init__(self, wanted: float, start: Point) -> None:
+        self.wanted = wanted
+        self.least = start.off
+        self.product = math.inf
+        self.idle = 0
+
+    def see(self, now: Point) -> None:
+        """Count one iteration."""
+        product = float(now.s @ now.u)
+        _, _, gap = now.off
+        gains = gap > self.wanted and product < 0.9 * self.product
+        for error, before in zip(now.off, self.least, strict=True):
+            gains = gains or self.wanted < error < 0.9 * before
+        self.idle += 1
+        if gains:
+            self.idle = 0
+        self.product = min(self.product, product)
+        primal, dual, least_gap = (min(pair) for pair in zip(now.off, self.least, strict=True))
+        self.least = (primal, dual, least_gap)
 
 
 def _status(error: float, wanted: float, accepted: float) -> str:
@@ -253,38 +299,41 @@ def _begin(parts: Arrow) -> Point:
 
     L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010.
     """
-    z, y, Az = Step(parts, np.ones(len(parts.b))).refined(parts.back(parts.b) - parts.q, parts.e)
+    unit_weights = Step(parts, np.ones(len(parts.b)))
+    z, y, Az = unit_weights.refined(parts.back(parts.b) - parts.q, parts.e)
     u = Az - parts.b
     return _point(parts, z, _inside(-u), _inside(u), y)
 
 
 def _inside(s: np.ndarray) -> np.ndarray:
     """The entries, all increased by one number if some of them are not positive."""
-    least = -s.min(initial=0.0)
-    if least < -1e-8 * (1 + np.abs(s).max(initial=0.0)):
+    minus_least = -s.min(initial=0.0)
+    largest = np.abs(s).max(initial=0.0)
+    if minus_least < -1e-8 * (1 + largest):
         return s
-    return s + 1 + least
+    return s + 1 + minus_least
 
 
 def _next(parts: Arrow, now: Point) -> Point:
     """One predictor-corrector step; the further the predictor can go, the less it is centred."""
     z, s, u, y, primal, equal, dual, _ = now
-    m = max(len(s), 1)
     step = Step(parts, u / s)
 
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The Newton step whose linearised complementarity removes ``product``, refined ``times`` times."""
         over = product / s
-        dz, dy, Adz = step.refined(-dual - parts.back(step.d * primal - over), -equal, times)
+        right = -dual - parts.back(step.d * primal - over)
+        dz, dy, Adz = step.refined(right, -equal, times)
         shift = primal + Adz
         return dz, -shift, step.d * shift - over, dy
 
-    _, ds, du, _ = towards(s * u, 0)
+    m = max(len(s), 1)
     mean = float(s @ u) / m
+    _, ds, du, _ = towards(s * u, 0)
     reach = min(_reach(s, ds), _reach(u, du))
     after = float((s + reach * ds) @ (u + reach * du)) / m
-    centred = min(max(after / mean, 0.0), 1.0) ** 3 * mean
-    dz, ds, du, dy = towards(s * u + ds * du - centred, REFINEMENTS)
+    centring = min(max(after / mean, 0.0), 1.0) ** 3
+    dz, ds, du, dy = towards(s * u + ds * du - centring * mean, REFINEMENTS)
     length = min(1.0, STEP_SHARE * _reach(s, ds), STEP_SHARE * _reach(u, du))
     return _point(parts, z + length * dz, s + length * ds, u + length * du, y + length * dy)
 
@@ -305,11 +354,15 @@ def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndar
     dual = Pz + parts.q + pulled
     primal_size = max(_largest(Az, s, Ez, parts.b, parts.e), 1.0)
     dual_size = max(_largest(Pz, pulled, parts.q), 1e-12)
-    value = 0.5 * z @ Pz + parts.q @ z
-    bound = -0.5 * z @ Pz - parts.b @ u - parts.e @ y
-    gap = abs(float(value - bound)) / max(min(abs(float(value)), abs(float(bound))), parts.unit)
-    off = (_largest(primal, equal) / primal_size, _largest(dual) / dual_size, gap)
-    return Point(z, s, u, y, primal, equal, dual, off)
+    value = float(0.5 * z @ Pz + parts.q @ z)
+    bound = float(-0.5 * z @ Pz - parts.b @ u - parts.e @ y)
+    gap_size = max(min(abs(value), abs(bound)), parts.unit)
+    errors = (
+        _largest(primal, equal) / primal_size,
+        _largest(dual) / dual_size,
+        abs(value - bound) / gap_size,
+    )
+    return Point(z, s, u, y, primal, equal, dual, errors)
 
 
 def _largest(*vectors: np.ndarray) -> float:
@@ -317,11 +370,11 @@ def _largest(*vectors: np.ndarray) -> float:
     return max(float(np.abs(vector).max(initial=0.0)) for vector in vectors)
 
 
-def _result(parts: Arrow, best: Point, status: str, done: int) -> Result:
+def _result(parts: Arrow, best: Point, status: str, iterations: int) -> Result:
     """A point in the units and the order of the original program."""
     duals = np.concatenate([best.u, best.y]) * parts.sides / parts.unit
     original = parts.order >= 0
     z = np.zeros(np.count_nonzero(original))
     z[parts.order[original]] = duals[original]
     value = (0.5 * best.z @ (parts.P @ best.z) + parts.q @ best.z) / parts.unit
-    return Result(status, parts.unscaled(best.z), z, float(value), done)
+    return Result(status, parts.unscaled(best.z), z, float(value), iterations)

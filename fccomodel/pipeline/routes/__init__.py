@@ -50,15 +50,15 @@ def answer(
     """
     if not planned.plan.entrants:
         return _by_routes(planned, progress, sensitive)
-    held = race.hold(planned, progress)
-    if held.solution is None or not held.race.interrupted:
-        return replace(_by_routes(held.winner, progress, sensitive), race=held.race)
+    won = race.hold(planned, progress)
+    if won.solution is None or not won.race.interrupted:
+        return replace(_by_routes(won.winner, progress, sensitive), race=won.race)
     return Answer(
-        planned=held.winner,
-        program=emit(held.winner),
-        solution=held.solution,
-        report=report(held.winner, held.solution, sensitive=sensitive),
-        race=held.race,
+        planned=won.winner,
+        program=emit(won.winner),
+        solution=won.solution,
+        report=report(won.winner, won.solution, sensitive=sensitive),
+        race=won.race,
     )
 
 
@@ -67,9 +67,9 @@ def _by_routes(planned: Planned, progress: Callable[[Progress], None] | None, se
     request = Request(
         planned=planned, progress=progress, sensitive=sensitive, deadlines=budget.deadlines(planned)
     )
-    found = next(filter(None, (route(request) for route in ROUTES)))
+    current = next(filter(None, (route(request) for route in ROUTES)))
     if planned.plan.interior or planned.ranks:
-        return found
+        return current
     for go_on in AFTERWARDS:
-        found = go_on(request, found)
-    return found
+        current = go_on(request, current)
+    return current

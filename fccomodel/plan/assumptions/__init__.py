@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from fccomodel.plan.assumptions import _inner, _outer, _shape, _whole
 from fccomodel.plan.assumptions._base import RANGE, TRUST, WEIGHTS, Assumption, Block, Finding, Setting
+from fccomodel.plan.assumptions._inner import NETS
 from fccomodel.plan.assumptions._whole import coercive, modulus
 
 __all__ = [
     "ALL",
+    "NETS",
     "RANGE",
     "TRUST",
     "WEIGHTS",

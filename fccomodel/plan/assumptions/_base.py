@@ -28,9 +28,8 @@ RANGE = "on the range seen"
 #: Words of findings that assume bounded iterates.
 WEIGHTS = "on bounded sets"
 TRUST = (
-    f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded, and what is below a "
-    "root, a logarithm or a "
-    "fraction's bar to stay away from 0"
+    f"'{RANGE}' and '{WEIGHTS}' assume that the iterates stay bounded, and that arguments of roots and "
+    "logarithms, and denominators, stay away from 0"
 )
 #: End of a bounded range in place of an infinite one.
 FAR = 100.0

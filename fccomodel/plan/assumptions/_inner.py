@@ -33,6 +33,8 @@ NO_INNER = "the model has no expectation"
 #: what is run where inner functions have kinks, of algorithms that need smooth ones, and of the others
 ENVELOPES = "kinks of inner functions are replaced by their Moreau envelopes, which no theorem here covers"
 SUBGRADIENTS = "steps take subgradients of inner functions with kinks, which no theorem here covers"
+#: what is run where a net is not proved to be smooth
+NETS = "steps take the gradients of torch, which chooses one at each kink of a net: no theorem is claimed"
 
 
 def _inner(setting: Setting) -> Iterator[tuple[Block, Inner]]:
@@ -51,9 +53,20 @@ def _about(
     return holds(f"{short(text)}: {why}{given}", *facts, standing=standing, subject=text, span=g.expr.span)
 
 
-def _lacking(setting: Setting, g: Inner, failures: list[derivation.Failure], what: str) -> Finding:
+def _lacking(
+    setting: Setting, g: Inner, failures: list[derivation.Failure], what: str, practice: str = ""
+) -> Finding:
     words, span, fix = lost(setting.see, failures)
-    return lacks(f"{what}: {words}", setting.reformed.text(g.expr), span if failures else g.expr.span, fix)
+    where = span if failures else g.expr.span
+    return lacks(f"{what}: {words}", setting.reformed.text(g.expr), where, fix, practice)
+
+
+def _practice(failures: list[derivation.Failure]) -> str:
+    """What is run although a property is lost: only if each failure is that of a net, which torch
+    differentiates anywhere."""
+    if failures and all(isinstance(node, ir.NetCall) for node, _, _ in failures):
+        return NETS
+    return ""
 
 
 def _unbound(setting: Setting, failures: list[derivation.Failure]) -> list[str]:
@@ -102,7 +115,8 @@ def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
     smoothed = {id(n) for s in setting.normal.smoothed for n in ir.walk(s.stated)}
     left = rough or [one for one in failures if id(one[0]) not in smoothed]
     if left:
-        return _lacking(setting, g, left, "not smooth")
+        others = [one for one in failures if one not in rough and id(one[0]) not in smoothed]
+        return _lacking(setting, g, left, "not smooth", _practice([*rough, *others]))
     return _replaced(setting, g, setting.reformed.text(failures[0][0]))
 
 
@@ -116,7 +130,7 @@ def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
     after, once = replaced(setting, g.expr), f"once {kink} is replaced by its Moreau envelope"
     text = setting.reformed.text(g.expr)
     if not after.smooth:
-        words, span, fix = lost(after.see, derivation.kinks(after.see, after.rough[0]))
+        words, span, fix = lost(after.analysis, derivation.kinks(after.analysis, after.rough[0]))
         return lacks(f"not smooth, not even {once}: {words}", text, span, fix)
     return lacks(f"{short(text)} has a kink: {kink}", text, g.expr.span, practice=ENVELOPES)
 
@@ -157,11 +171,12 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
         return _about(
             setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED
         )
-    if _smooth(setting, block, g).met:
+    smoothness = _smooth(setting, block, g)
+    if smoothness.holds or smoothness.practice == ENVELOPES:
         return _about(
             setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED
         )
-    return _lacking(setting, g, failures, "not known to be Lipschitz")
+    return _lacking(setting, g, failures, "not known to be Lipschitz", _practice(failures))
 
 
 def weakly_convex(setting: Setting) -> Finding:
@@ -191,7 +206,7 @@ def _weakly_convex(setting: Setting, block: Block, g: Inner) -> Finding:
             f"net {nets[0]} is not bound yet, and taken for weakly convex",
             standing=Standing.ASSUMED,
         )
-    return _lacking(setting, g, failures, "g is not weakly convex")
+    return _lacking(setting, g, failures, "g is not weakly convex", _practice(failures))
 
 
 def weakly_monotone(setting: Setting) -> Finding:
@@ -207,6 +222,8 @@ def _weakly_monotone(setting: Setting, block: Block, g: Inner) -> Finding:
     weak = every([_weakly_convex(setting, block, g), f_monotone(block, g), f_convex(block)], NO_INNER)
     if weak.holds or not first.practice:
         return weak
+    if first.practice == NETS:
+        return first
     return dataclasses.replace(weak, why=f"{first.why}; {weak.why}", practice=SUBGRADIENTS)
 
 
@@ -282,7 +299,8 @@ def kinkless(setting: Setting) -> Finding:
 def _kinkless(setting: Setting, block: Block, g: Inner) -> Finding:
     if g.mean.smooth:
         return _smooth(setting, block, g)
-    return _lacking(setting, g, derivation.kinks(setting.see, g.mean), "not smooth as it is")
+    failures = derivation.kinks(setting.see, g.mean)
+    return _lacking(setting, g, failures, "not smooth as it is", _practice(failures))
 
 
 ASSUMPTIONS = (

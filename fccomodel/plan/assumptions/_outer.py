@@ -89,7 +89,7 @@ def _prox(setting: Setting, block: Block) -> Finding:
     """
     f = block.f
     after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner})
-    if not f.weakly_convex and not after.made:
+    if not f.weakly_convex and not after.envelopes:
         return _weakly_convex(block)
     # a deterministic block is a function of the arguments of its envelopes, which are its inner functions
     exact = (
@@ -99,15 +99,15 @@ def _prox(setting: Setting, block: Block) -> Finding:
         and after.facts.affine
         and all(a.smooth for a in after.arguments)
     )
-    if not f.weakly_convex or after.made and not exact:
-        kink = short(setting.reformed.text(why.written(after.made[0].stated)))
+    if not f.weakly_convex or after.envelopes and not exact:
+        kink = short(setting.reformed.text(why.written(after.envelopes[0].stated)))
         once = f"once {kink} is replaced by its Moreau envelope"
         if not after.smooth and block.edge:
             after = replaced(
                 setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner}, inside=True
             )
         if not after.smooth:
-            words, span, fix = lost(after.see, why.kinks(after.see, after.rough[0]))
+            words, span, fix = lost(after.analysis, why.kinks(after.analysis, after.rough[0]))
             return lacks(f"{block.words} is not smooth, not even {once}: {words}", block.words, span, fix)
         if f.weakly_convex:
             what = "is not the Moreau envelope of a weakly convex function"

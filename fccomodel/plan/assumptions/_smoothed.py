@@ -16,39 +16,49 @@ from fccomodel.plan.assumptions._base import FAR, NEAR, Setting, boxed
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Facts
 
+#: The name of the hole that stands for each variable (a hole of the original expression).
+VARIABLE = "value of {0}"
+#: The name of the hole that stands for the value of each envelope.
+ENVELOPE = "{0} of an envelope"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Replaced:
-    """An expression with envelopes in the place of kinks.
+    """An expression with envelopes in the place of its kinks.
 
-    made       the envelopes
-    see        where facts are looked up
-    facts      of the expression in its variables and in the values of the envelopes, anywhere
-               between the least and the largest
-    arguments  of what the envelopes are of
-    whole      the expression is one envelope, of an affine array
+    envelopes   the Moreau envelopes
+    analysis    gives the facts of other expressions of the problem
+    facts       the facts of the expression as a function of its variables and of the values of the
+                envelopes, which lie between their bounds
+    arguments   the facts of each envelope's argument
+    whole       whether the expression is a single envelope of an affine array
     """
 
-    made: tuple[Smoothed, ...]
-    see: Analysis
+    envelopes: tuple[Smoothed, ...]
+    analysis: Analysis
     facts: Facts
     arguments: tuple[Facts, ...]
     whole: bool = False
 
     @property
     def linear(self) -> bool:
-        """A sum of envelopes of affine functions: the envelope of a sum of functions of one argument each."""
+        """Whether the expression is a sum of envelopes of affine functions.
+
+        It is then the envelope of a sum of functions of one argument each.
+        """
         return self.facts.affine and all(f.affine for f in self.arguments)
 
     @property
     def smooth(self) -> bool:
-        """Continuously differentiable, and defined: an envelope is smooth, and it is met by and made
-        of smooth functions."""
-        return all(f.smooth and not f.domain for f in (self.facts, *self.arguments))
+        """Whether the expression is defined and continuously differentiable.
+
+        An envelope is smooth. So is the expression if the functions inside and around its envelopes are.
+        """
+        return not self.rough
 
     @property
     def rough(self) -> list[Facts]:
-        """The parts that are not smooth after the replacement."""
+        """The parts that are not smooth, or not defined everywhere, after the replacement."""
         return [f for f in (self.facts, *self.arguments) if not f.smooth or f.domain]
 
 
@@ -61,63 +71,69 @@ def replaced(
     inside  whether arguments with envelopes are assumed to stay away from the ends of the domains of
             roots, logarithms and fractions
     """
-    shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
-    moving = {
-        name: ir.Var(name=f"value of {name}", shape=shapes.get(name, ())) for name in holes or {}
-    }  # variables are smoothed
+    intervals = holes or {}
+    variables = _variables_for_holes(expr, intervals)
+    with_variables = Rewriter(lambda n: variables.get(n.name) if isinstance(n, ir.Hole) else None)(expr)
     smoother = Smoother(constant_values(setting.problem, setting.bound))
-    smoothed = smoother(Rewriter(lambda n: moving.get(n.name) if isinstance(n, ir.Hole) else None)(expr))
-    made = tuple(envelopes(smoothed))
-    free = structure.seer(setting.reformed, setting.bound, {})
-    names = {node.name: f"{node.name} of an envelope" for node in made} | {
-        v.name: name for name, v in moving.items()
-    }
-    lies = {names[node.name]: _range(node, free) for node in made}
+    smoothed = smoother(with_variables)
+    inserted = tuple(envelopes(smoothed))
 
-    def held(node: ir.Expr) -> ir.Expr | None:
-        """A hole for a smoothed function or a variable with this name."""
-        if isinstance(node, Smoothed | ir.Var) and node.name in names:
-            return ir.Hole(name=names[node.name], shape=node.shape, span=node.span)
+    hole_of = {node.name: ENVELOPE.format(node.name) for node in inserted}
+    hole_of |= {variable.name: name for name, variable in variables.items()}
+    anywhere = structure.seer(setting.reformed, setting.bound, {})
+    ranges = {hole_of[node.name]: _range(node, anywhere) for node in inserted}
+
+    def hole(node: ir.Expr) -> ir.Expr | None:
+        """The hole for an envelope, or for a variable that stands for a hole."""
+        if isinstance(node, Smoothed | ir.Var) and node.name in hole_of:
+            return ir.Hole(name=hole_of[node.name], shape=node.shape, span=node.span)
         return None
 
-    cut = Rewriter(held)
-    argument = smoothed.argument if isinstance(smoothed, Smoothed) else None
-    analyser = structure.seer(setting.reformed, setting.bound, {**(holes or {}), **lies})
-    whole = cut(smoothed)
+    cut = Rewriter(hole)
+    around = cut(smoothed)
+    facts_of = structure.seer(setting.reformed, setting.bound, {**intervals, **ranges})
     if inside:
-        ends = [*(d.subject for d in analyser(whole).domain), *structure.steep_at_0(whole)]
+        ends = [*(d.subject for d in facts_of(around).domain), *structure.steep_at_0(around)]
         away = {end: Interval(NEAR, FAR) for end in ends}
-        analyser = structure.seer(
-            boxed(setting.reformed), setting.bound, {**(holes or {}), **lies}, within=away
+        facts_of = structure.seer(
+            boxed(setting.reformed), setting.bound, {**intervals, **ranges}, within=away
         )
+    moving = (a for node in inserted for a in _arguments(node) if ir.variables_of(a))
     return Replaced(
-        made=made,
-        see=dataclasses.replace(setting.analysis, problem=setting.reformed, see=analyser),
-        facts=analyser(whole),
-        whole=argument is not None and analyser(cut(argument)).affine,
-        arguments=tuple(
-            analyser(cut(argument))
-            for node in made
-            for argument in _arguments(node)
-            if ir.variables_of(argument)
-        ),
+        envelopes=inserted,
+        analysis=dataclasses.replace(setting.analysis, problem=setting.reformed, see=facts_of),
+        facts=facts_of(around),
+        whole=_is_envelope_of_affine(smoothed, cut, facts_of),
+        arguments=tuple(facts_of(cut(argument)) for argument in moving),
     )
+
+
+def _variables_for_holes(expr: ir.Expr, intervals: Mapping[str, Interval]) -> dict[str, ir.Var]:
+    """For each hole a variable in its place: only what depends on variables is smoothed."""
+    shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
+    return {name: ir.Var(name=VARIABLE.format(name), shape=shapes.get(name, ())) for name in intervals}
+
+
+def _is_envelope_of_affine(smoothed: ir.Expr, cut: Rewriter, facts_of: Callable[[ir.Expr], Facts]) -> bool:
+    """Whether an expression is a single envelope whose argument is an affine array."""
+    if not isinstance(smoothed, Smoothed) or smoothed.argument is None:
+        return False
+    return facts_of(cut(smoothed.argument)).affine
 
 
 def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
     """The arguments of an envelope: for a maximum over a set, the members."""
-    args = node.args
-    return tuple(
-        a.body if isinstance(a, ir.Reduce) and isinstance(node.original, ir.Reduce) else a for a in args
-    )
+    reduced = isinstance(node.original, ir.Reduce)
+    return tuple(a.body if reduced and isinstance(a, ir.Reduce) else a for a in node.args)
 
 
-def _range(node: Smoothed, free: Callable[[ir.Expr], Facts]) -> Interval:
+def _range(node: Smoothed, facts_of: Callable[[ir.Expr], Facts]) -> Interval:
     """The range of an envelope: between the least and the largest value of its function."""
     parts: Sequence[ir.Expr | None] = node.original.children
     if node.argument is not None:
         parts = [node.argument]
     elif isinstance(node.original, ir.Reduce):
         parts = [node.original.body]
-    held = {id(p): ir.Hole(name=f"argument {k}", shape=p.shape) for k, p in enumerate(parts) if p is not None}
-    return free(Rewriter(lambda n: held.get(id(n)))(node.original)).interval.value
+    present = [part for part in parts if part is not None]
+    holes = {id(p): ir.Hole(name=f"argument {k}", shape=p.shape) for k, p in enumerate(present)}
+    return facts_of(Rewriter(lambda n: holes.get(id(n)))(node.original)).interval.value

@@ -56,7 +56,7 @@ class FlatNet:
         along, rows = batched(inputs, self.ranks, self.whole)
         try:
             self.hold(parameters)
-            out = self.module(*rows)
+            out = self.run(rows, w.dtype)
         finally:
             self.hold(self.own)
         outs = out.split([shape.numel() for shape in along])
@@ -65,6 +65,10 @@ class FlatNet:
             out,
             parameters,
         )
+
+    def run(self, rows, dtype):
+        """The module's outputs with the parameters that it holds, in the precision ``dtype``."""
+        return self.module(*rows)
 
     def hold(self, parameters):
         """Put parameters in their places in the module."""
@@ -100,6 +104,26 @@ class FlatNet:
         return torch.cat([g.reshape(-1) for g in gradients])
 
 
+class HalfNet(FlatNet):
+    """A ``FlatNet`` that steps run in bfloat16, by autocast; its weights and outputs stay in the precision
+    of w, and so do passes over all rows."""
+
+    half = True
+
+    def run(self, rows, dtype):
+        """The module's outputs, by autocast in steps."""
+        with torch.autocast(rows[0].device.type, torch.bfloat16, enabled=self.half):
+            return self.module(*rows).to(dtype)
+
+    def exact(self, w, *inputs):
+        """Outputs in the precision of w."""
+        self.half = False
+        try:
+            return self(w, *inputs)
+        finally:
+            self.half = True
+
+
 class FunctionalNet:
     """A torch module as a function of a flat parameter vector (in the order of ``named_parameters``)
     and of rows; autograd goes through it. ``rank`` and ``whole`` are as of ``FlatNet``.
@@ -130,10 +154,11 @@ class FrozenNet:
         self.ranks = rank if isinstance(rank, tuple) else (rank,)
 
     def __call__(self, x):
-        """The outputs for some rows, without a gradient."""
+        """The outputs for some rows, with a gradient in rows that ask for one."""
         first = x[0] if isinstance(x, tuple) else x
         follow(self.module, first)
         (along,), rows = batched([x], self.ranks, self.whole)
-        with torch.no_grad():
+        asked = any(one.requires_grad for one in rows)
+        with torch.set_grad_enabled(asked and torch.is_grad_enabled()):
             out = self.module(*rows)
         return out.view(along + out.shape[1:])

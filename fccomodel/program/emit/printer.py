@@ -12,8 +12,9 @@ from fccomodel.program.graph import below
 from fccomodel.program.names import Names
 from fccomodel.program.operations.base import Axes, Event, MoreauEnvelope, Pull, Val, bare, python, shape_text
 from fccomodel.program.operations.entrywise import entrywise
+from fccomodel.program.operations.estimates import centre
 from fccomodel.program.operations.scores import net
-from fccomodel.program.operations.sources import arange, chunk, hyper
+from fccomodel.program.operations.sources import arange, chunk, hyper, variable
 from fccomodel.program.operations.sums import chunked, swept
 
 #: an expression longer than this gets a name
@@ -63,6 +64,7 @@ class Printer:
     estimator  writes the estimate of a minibatch value
     smoother   writes the call of an envelope's function
     dual       whether the blocks of an outer function keep their y
+    previous   the ids of values at the previous iterate
     autograd   whether torch differentiates the text: slices of a full pass are computed again in its
                backward pass, except means of them, whose gradient comes with the value
     preparing  whether the text is about the data alone, outside the function
@@ -81,6 +83,7 @@ class Printer:
     smoother: Callable[[str, MoreauEnvelope, str, str], str] | None = None
     dual: bool = False
     autograd: bool = False
+    previous: set[int] = field(default_factory=set)
     uses: dict[int, int] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     preparing: bool = False
@@ -92,6 +95,7 @@ class Printer:
         roots = [root for root in roots if not root.op.python]
         needed = self.needed(roots)
         self.count(needed, roots)
+        self.previous |= at_previous(needed, self.previous)
         inside = [v for v in needed if any(a.kind == "chunk" for a in v.axes) and v.op is not chunked]
         sliced = {v.id for v in inside}
         asked = {v.id for v in needed}
@@ -131,7 +135,7 @@ class Printer:
         return list(ordered.values())
 
     def count(self, needed: Iterable[Val], roots: Iterable[Val]) -> None:
-        """How often each value is used: twice at least where it must have a name."""
+        """Count the uses of each value; one that must have a name counts at least twice."""
         for val in needed:
             for arg in val.args:
                 self.uses[arg.id] = self.uses.get(arg.id, 0) + (2 if stretches(val, arg) else 1)
@@ -148,7 +152,7 @@ class Printer:
             self.calls.statement(self, val, asked)
         elif not self.inline(val):
             text = bare(val.op.text(self, val))
-            if text.isidentifier():
+            if text.isidentifier() or val.op is centre and not val.args:
                 self.texts[val.id] = text
             else:
                 self.named(val, text)
@@ -181,7 +185,7 @@ class Printer:
         self.names.counters.setdefault(axis.name, 1)
         needed = of_slice(body)
         here = [v for v in inside if v.id in needed]
-        if val.op is swept and self.autograd:
+        if self.autograd:
             given = self.given(here)
         else:
             given = []
@@ -226,12 +230,11 @@ class Printer:
         parts = f"torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
         if val.op is swept:
             return f"swept({', '.join([function, parts, *given])}) / {length}"
-        again = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
-        if self.autograd:
-            call = again
+        place = body.axes.index(axis)
+        if given:
+            whole = f"sliced({', '.join([function, parts, str(place), *given])})"
         else:
-            call = f"{function}(part)"
-        whole = f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
+            whole = f"torch.cat([{function}(part) for part in {parts}], {place})"
         layout = [val.attrs["onto"] if other is axis else other for other in body.axes]
         if tuple(layout) == val.axes:
             return whole
@@ -243,8 +246,12 @@ class Printer:
 
     # ----------------------------------------------------------------------------------- references
     def name(self, val: Val) -> str:
-        """A new name for a value."""
-        return self.names.fresh(val.op.stem(val))
+        """A new name for a value; ``_prev`` says that it is at the previous iterate."""
+        stem = val.op.stem(val)
+        if val.id not in self.previous or val.op is variable:
+            return self.names.fresh(stem)
+        numbered = stem[-1] == "1" and not stem[-2:-1].isdigit()
+        return self.names.fresh(f"{stem[:-1]}_prev1" if numbered else f"{stem}_prev")
 
     def ref(self, val: Val, axes: Axes | None = None, event: int | None = None) -> str:
         """A value's name, number or (once only) its expression, lined up with axes and a number of
@@ -316,6 +323,17 @@ class Printer:
         pulls = list(pulls)
         alone = [(p.variable, p.source.op.contribution(self, p)) for p in pulls if p.source.op is not net]
         return alone + self.calls.contributions(self, [p for p in pulls if p.source.op is net])
+
+
+def at_previous(needed: Iterable[Val], known: Iterable[int]) -> set[int]:
+    """The ids of the values, each listed after its arguments, that are computed at the previous iterate
+    alone."""
+    previous = set(known)
+    for val in needed:
+        own = val.op is variable and val.attrs["previous"]
+        if own or not val.varying and any(arg.id in previous for arg in val.args):
+            previous.add(val.id)
+    return previous
 
 
 def of_slice(body: Val) -> set[int]:

@@ -167,4 +167,6 @@ class Record:
             whole += ["regulariser"]
         if "resume" in self.after and starts.pairs(self.lowered) is not None:
             whole += ["pairs"]
+        if starts.moments(self.lowered):
+            whole += ["moments"]
         return [*whole, *(["constraint_values"] if self.lowered.constrained else [])]

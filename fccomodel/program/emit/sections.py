@@ -11,7 +11,9 @@ import torch
 
 from fccomodel.algorithms.runtime import ranks as over
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.options import working
 from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
@@ -25,6 +27,7 @@ from fccomodel.program.emit.hooked import HookedNet
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.program.lower import BlockSteps, Lowered, LoweredSteps, VectorSteps
+from fccomodel.program.operations.sources import variable
 from fccomodel.structure.exchange import exchangeable
 
 #: the share of the steps' work that looks at all rows take at most, where these are dear; and where
@@ -53,6 +56,8 @@ def names(lowered: Lowered) -> list[str]:
     rows += [("h", "the settings of a step"), ("G", "the stochastic gradient at w")]
     blocks = isinstance(lowered.steps, BlockSteps)
     if blocks:
+        if any(v.op is variable and v.attrs["previous"] for v in lowered.steps.state.graph.vals):
+            rows.append(("..._prev", "a value at w_prev, on the batch of this step"))
         rows += [
             (f"u.{b.name}", f"the estimate of {comment(b.text, 90)}")
             for b in lowered.steps.state.buffers.values()
@@ -78,7 +83,7 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
     seconds, iterations, calls = plan.budget
     run = {
         "SEED": options.get("seed", (0, ""))[0],
-        "PRECISION": options.get("precision", ("float32", ""))[0],
+        "PRECISION": working(options.get("precision", ("float32", ""))[0]),
         "SECONDS": seconds,
         "ITERATIONS": iterations,
         "CALLS": calls,
@@ -91,7 +96,7 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
         "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
-    by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet}
+    by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet} or moved(lowered)
     taped = by_autograd or isinstance(lowered.steps, VectorSteps)
     head = "# ---- constants of a run, unless its command line says otherwise"
     return f"{head}\n{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
@@ -136,7 +141,9 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
             "# ---- nets: functions of their flat parameters and their inputs",
             source(flatnet.batched),
             source(flatnet.follow),
-            *map(source, dict.fromkeys(kinds.values())),
+            *map(
+                source, dict.fromkeys(base for kind in kinds.values() for base in reversed(kind.__mro__[:-1]))
+            ),
             *at_hand,
             *made,
             *hooks(kinds),
@@ -165,6 +172,15 @@ def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
     return {name: _wrapper(lowered, name, text) for name, text in texts.items()}
 
 
+def moved(lowered: Lowered) -> set[str]:
+    """The nets that some formula applies to inputs that depend on variables."""
+    return {
+        node.net
+        for node in lowered.normal.problem.expressions(ir.NetCall)
+        if any(ir.variables_of(one) for one in node.inputs)
+    }
+
+
 def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
     """The class by which steps call one net."""
     declared = lowered.problem.nets[name]
@@ -172,7 +188,9 @@ def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
         return flatnet.FrozenNet
     if isinstance(lowered.steps, VectorSteps):
         return flatnet.FunctionalNet
-    plain = len(declared.inputs) == 1 and not declared.inputs[0].whole
+    if lowered.plan.half:
+        return flatnet.HalfNet
+    plain = len(declared.inputs) == 1 and not declared.inputs[0].whole and name not in moved(lowered)
     if text and plain and layers.layered(lowered.bound.nets[name], input_shapes(lowered.bound, name)[0]):
         return layers.LayeredNet
     return flatnet.FlatNet
@@ -217,6 +235,7 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     kept |= {
         f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()
     }
+    kept |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
     if (pairs := starts.pairs(lowered)) is not None:
         kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
@@ -233,7 +252,7 @@ def variables(lowered: Lowered) -> str:
         estimates = [buffers(lowered)]
     else:
         estimates = []
-    parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
+    parts = [start(lowered), *paired(lowered), *moments(lowered), *estimates, centres(lowered)]
     return "\n".join(
         ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]
     )
@@ -291,6 +310,16 @@ def paired(lowered: Lowered) -> list[str]:
     ]
 
 
+def moments(lowered: Lowered) -> list[str]:
+    """The function that gives the running means of gradients that another run kept, if there are any."""
+    names = starts.moments(lowered)
+    if not names:
+        return []
+    about = "Running means of gradients (v) and of their squares (s) that another run ended with."
+    entries = ", ".join(f"{literal(name)}: {initial(f'{START}_{name}')}" for name in names)
+    return [function("moments", about, [f"return {{{entries}}}"], "device, dtype")]
+
+
 def buffers(lowered: Lowered) -> str:
     """The function that gives the estimates that steps keep."""
     full, state = "torch.full({}, math.nan, device=device, dtype=dtype)", lowered.steps.state
@@ -327,6 +356,7 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
     around = {
         "ending": "agreed(ending)",
         "priced": "by_rank_0(priced)",
+        "to_the_end": "unhurried(to_the_end)",
         "finish": "led(finish)",
         "restore": "led(restore)",
     }

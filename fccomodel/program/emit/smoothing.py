@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from fccomodel.core.quoting import comment, docstring
+from fccomodel.library.piecewise.text import number
+from fccomodel.library.proximal.piecewise import Piecewise
 from fccomodel.program.emit.page import function
 from fccomodel.program.lower import LoweredSteps
 from fccomodel.program.operations.base import MoreauEnvelope
@@ -44,7 +47,7 @@ class Smoothing:
             else:
                 name = f"{stem}_{count}"
             arguments = "t, c, h" if envelope.centred else "t, h"
-            about = f"{ABOUT[kind]} of {self.subject(envelope)}."
+            about = f"{ABOUT[kind]} of {self.subject(envelope)}{kinks(envelope)}."
             self.known[key] = name
             self.texts[name] = function(name, docstring(about), lines, arguments)
         return self.known[key]
@@ -63,6 +66,18 @@ class Smoothing:
         if not self.texts:
             return ""
         return "\n".join([HEAD, "\n\n\n".join(self.texts.values())])
+
+
+def kinks(envelope: MoreauEnvelope) -> str:
+    """Where the function has kinks, in words: its formulas have these numbers. "" if they are at 0, or if
+    the function is not piecewise."""
+    if not isinstance(envelope.function, Piecewise):
+        return ""
+    points = envelope.function.graph.points
+    at = [x for (x, low), (other, high) in itertools.pairwise(points) if x == other and low != high]
+    if not any(at):
+        return ""
+    return f" (kinks at {', '.join(map(number, at))})"
 
 
 def smoothing_of(lowered: LoweredSteps) -> Smoothing:

@@ -2,7 +2,7 @@
 
 The size of a value is the product of its axes and dimensions; along an axis of slices it is that of a
 slice. Values that depend on the data alone stay in memory for the whole run. A pass with a derivative
-holds all its values, any other pass only a few at once.
+holds all its values, those of slices for one slice; any other pass only a few at once.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 from fccomodel.core import ir
 from fccomodel.data.bound import mapped
+from fccomodel.data.net_costs import THRIFTY_ROWS, dear, numbers_of_a_row
 from fccomodel.program.graph import below
 from fccomodel.program.lower.lowered import BlockSteps, Lowered
 from fccomodel.program.lower.state import State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.entrywise import truth
 from fccomodel.program.operations.reductions import reduce
+from fccomodel.program.operations.scores import net
 
 #: Bytes of a number in a full pass.
 DOUBLE = 8
@@ -38,6 +40,9 @@ DRAWN_AT_ONCE = 1 << 25
 COPIES = 2
 #: Number of copies of the estimates and centres of blocks: now, before, and at the best point.
 STATES = 3
+#: Number of arrays of the size of a smoothed function's argument that a look holds: the argument, its
+#: centre before and after, and their difference.
+OF_CENTRES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +72,8 @@ def foreseen(lowered: Lowered) -> Foreseen:
         at_once = AT_ONCE * max(size.values(), default=0.0)
         if differentiated:
             at_once += 2 * sum(size[val.id] for val in values if val.varying and not _sliced(val))
+            at_once += sum(size[val.id] for val in values if val.varying and _sliced(val))
+        at_once += sum(_inside_net(val, lowered, number_bytes) for val in values if val.op is net)
         sorted_size = max((size[val.args[0].id] for val in values if val.op is reduce), default=0.0)
         for_a_pass = max(for_a_pass, at_once + OF_ORDER * sorted_size)
         for val in values:
@@ -85,6 +92,14 @@ def numbers(val: Val) -> float:
     if length > 1:
         return float(min(width * length, max(width, SLICE)))
     return float(width * length)
+
+
+def _inside_net(val: Val, lowered: Lowered, number_bytes: int) -> float:
+    """Bytes of the values between the layers of a net, with those of their gradients."""
+    rows = math.prod(axis.size for axis in val.axes)
+    if number_bytes == DOUBLE and dear(lowered.bound):
+        rows = min(rows, THRIFTY_ROWS)
+    return 2.0 * number_bytes * rows * numbers_of_a_row(lowered.bound, val.attrs["net"])
 
 
 def _sliced(val: Val) -> bool:
@@ -120,7 +135,12 @@ def _of_blocks(lowered: Lowered) -> float:
     state = lowered.steps.state
     numbers_of_buffers = sum(math.prod(buffer.shape) for buffer in state.buffers.values())
     numbers_of_centres = sum(math.prod(shape) for shape in state.centres.values())
-    return float(STATES * SINGLE * (numbers_of_buffers + numbers_of_centres))
+    arguments = sum(numbers(block.argument) for block in lowered.exact.blocks)
+    for_looks = OF_CENTRES * DOUBLE * arguments
+    if lowered.whole is not None:
+        inside = sum(math.prod(shape) for shape in lowered.whole.inside.values())
+        for_looks += OF_CENTRES * DOUBLE * inside
+    return float(STATES * SINGLE * (numbers_of_buffers + numbers_of_centres)) + for_looks
 
 
 def _expression(val: Val, state: State) -> ir.Expr | None:

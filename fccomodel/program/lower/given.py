@@ -17,7 +17,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import realising
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.plan import Plan
@@ -45,13 +45,14 @@ MOST_GROUPS = 256
 @dataclass(frozen=True, kw_only=True)
 class ScoreInput:
     """Outputs of ``net`` on a ``column`` of a ``table`` that a step asks for, under ``name``; of a net of
-    several inputs ``column`` has the names of all."""
+    several inputs ``column`` has the names of all. ``call`` is the first place where they are used."""
 
     name: str
     net: str
     table: str
     column: str
     event: Event
+    call: ir.NetCall
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -138,7 +139,7 @@ class GivenRows(Batches):
             inside[members] = 1
             state.partition(domain.table, inside)
         for inner, outer in sel.keys:
-            codes = selections.key_codes(state.bound, sel.binder, [inner], np.arange(total))
+            codes = realising.key_codes(state.bound, sel.binder, [inner], np.arange(total))
             _, groups = np.unique(codes, return_inverse=True)
             if any(isinstance(binder.domain, ir.RowSet) for binder in ir.free_binders(outer)):
                 state.relate(domain.table, groups.reshape(-1))
@@ -161,7 +162,7 @@ class GivenRows(Batches):
         for other in sel.excludes:
             if env[other].ids.op is given:
                 matching = g.apply("mul", matching, self.without(sel, env[other], env[sel.binder]))
-        ranges = selections.realise(self.state.bound, sel, empty="keep")
+        ranges = realising.realise(self.state.bound, sel, empty="keep")
         if ranges.size is not None and not sel.orders and not sel.masks:
             parents = [env[p].ids for p in sel.parents]
             key = self.state.unique(f"{sel.binder.name}_size")
@@ -230,25 +231,53 @@ class GivenRows(Batches):
         return None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """The inputs of a net on one row: the row's binder, and the text of each input."""
+
+    binder: ir.Binder
+    names: tuple[str, ...]
+
+
+def applied_to(node: ir.NetCall) -> Applied | None:
+    """What a net takes, if these are columns of one row and outputs of nets of such columns; else None."""
+    names, binders = [], set()
+    for one in node.inputs:
+        if isinstance(one, ir.Column) and one.name is not None:
+            names.append(one.name)
+            binders.add(one.binder)
+        elif isinstance(one, ir.NetCall) and (inner := applied_to(one)) is not None:
+            names.append(f"{one.net}({' and '.join(inner.names)})")
+            binders.add(inner.binder)
+        else:
+            return None
+    if len(binders) != 1:
+        return None
+    return Applied(binder=binders.pop(), names=tuple(names))
+
+
 class GivenOutputs(Scores):
     """Outputs of nets that are handed to the step."""
 
     state: GivenState
 
     def net(self, node: ir.NetCall, env: Env) -> Val:
-        """The scores of a batch's rows; F0826 where the net is applied to anything but columns."""
-        if node.params is None:
+        """The scores of a batch's rows, those of a net over nets too; F0826 where a net is applied to
+        anything but columns of one row."""
+        if node.params is None and not ir.variables_of(node):
             return self.frozen(node, env)
-        state, arg = self.state, node.column
-        slot = None if arg is None else env[arg.binder]
-        if slot is None or slot.ids.op is not given:
+        state, applied = self.state, applied_to(node)
+        slot = None if applied is None else env[applied.binder]
+        if applied is None or slot is None or slot.ids.op is not given:
             state.refuse(errors.net_of_no_column(node))
-        assert arg is not None and isinstance(arg.binder.domain, ir.RowSet)
-        key = (node.net, arg.binder.domain.table, ", ".join(node.columns))
+        assert isinstance(applied.binder.domain, ir.RowSet)
+        key = (node.net, applied.binder.domain.table, ", ".join(applied.names))
         if key not in state.scores:
             name = f"scores_{len(state.scores) + 1}"
             event = state.shape(node.shape)
-            state.scores[key] = ScoreInput(name=name, net=key[0], table=key[1], column=key[2], event=event)
+            state.scores[key] = ScoreInput(
+                name=name, net=key[0], table=key[1], column=key[2], event=event, call=node
+            )
         asked = state.scores[key]
         return state.graph.make(given_scores, name=asked.name, axes=slot.ids.axes, event=asked.event)
 

@@ -66,6 +66,7 @@ TOLD_ROUNDING_SHARE = 0.1
 NEGLIGIBLE = 1e-8
 #: Least size of an objective to which gaps are relative.
 LEAST_SIZE = 1e-2
+IN_EXACT_ARITHMETIC = "; in exact arithmetic, since a bound of the rounding takes too long"
 BEYOND = "numbers at this point are beyond those of double precision"
 
 
@@ -327,7 +328,10 @@ class _Candidate:
             tilted = _tilted(system, self.optimal.lagrangian, slope, supports, hessian, best.value)
             lost, best = lost + tilted, best._replace(value=best.value + tilted)
         bound = system.objective - system.sign * best.value
-        return Gap(value=best.value, bound=bound, how=best.words, excess=_excess(system), rounding=lost)
+        how = best.words
+        if system.unrounded:
+            how += IN_EXACT_ARITHMETIC
+        return Gap(value=best.value, bound=bound, how=how, excess=_excess(system), rounding=lost)
 
     def _hessian(self, feasible: bool) -> Array | None:
         """The constant Hessian less the forgiven concavity; None if there is none, or if the variables'

@@ -46,6 +46,9 @@ ATOM_ROUNDINGS = 4.0
 SUM_ROUNDINGS = 64.0
 #: Evaluations that the bounds take.
 PASSES = 8
+#: Counted seconds of an evaluation of a bound for each element: it forms all pairs of rows, also where
+#: the value itself is found without them.
+ELEMENT_SECONDS = 2e-8
 #: Start of the names of the variables' own errors; no name of a model starts so.
 MARK = "rounding of "
 #: Least value of arguments of roots and logarithms, and of denominators, whose error reaches down to 0.
@@ -85,10 +88,12 @@ class Rounding:
 
 def rounding(system: System, meter: Meter) -> Rounding | None:
     """The bounds at the system's point, or None if none are known, if they are not finite, or if they
-    take more work than is left."""
-    if PASSES * system.forward_s > meter.left:
+    take more work than is left (``system.unrounded``)."""
+    price = PASSES * max(system.forward_s, ELEMENT_SECONDS * amount(system.bound))
+    if price > meter.left:
+        system.unrounded = True
         return None
-    meter.spend(PASSES * system.forward_s)
+    meter.spend(price)
     errors = _Errors(system.evaluator)
     own = {MARK + name: torch.zeros_like(value).requires_grad_(True) for name, value in system.point.items()}
     try:
@@ -221,29 +226,33 @@ class _Errors:
                 return _bilinear(self.bound, node, (a, b), (ea, eb))
             case "div", (a, b), [ea, eb]:
                 return _sum(_quotient(node, b, ea, eb), _units(ATOM_ROUNDINGS, node))
-            case "sum" | "mean" | "norm1", (a,), [ea]:
-                return _added(node, a, ea)
-            case "norm2" | "norm_fro" | "norminf" | "group_norm", (_, *rest), [ea, *_]:
-                if ea is None:
-                    moved = None
-                else:
-                    moved = replace(node, args=(ea, *rest))
-                return _sum(moved, _units(SUM_ROUNDINGS, node))
-            case "sumsq", (a,), [ea]:
-                if ea is None:
-                    squares = None
-                else:
-                    squares = _squares(node, ea)
-                return _sum(squares, _units(SUM_ROUNDINGS, node))
-            case "logsumexp", (a,), [ea]:
-                worst = _sum(ea, _units(SUM_ROUNDINGS, a))
-                return _sum(replace(node, op="norminf", args=(worst,)), _units(SUM_ROUNDINGS, node))
+        if node.op in INTO_ONE_NUMBER:
+            return _into_one_number(node, errors)
         if not isinstance(atom, atoms.ScalarAtom):
             raise _Unknown
         return _entrywise(node, atom, errors)
 
 
 LEAVES = ir.Const | ir.Param | ir.Column | ir.Size | ir.Element | ir.Label
+#: Atoms that make one number, or one for each group, of a vector's entries.
+INTO_ONE_NUMBER = ("sum", "mean", "norm1", "norm2", "norm_fro", "norminf", "group_norm", "sumsq", "logsumexp")
+
+
+def _into_one_number(node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr:
+    """The error of a sum, a mean or a norm of entries, and its rounding."""
+    a, ea = node.args[0], errors[0]
+    moved = None
+    match node.op:
+        case "sum" | "mean" | "norm1":
+            return _added(node, a, ea)
+        case "sumsq" if ea is not None:
+            moved = _squares(node, ea)
+        case "logsumexp":
+            worst = _sum(ea, _units(SUM_ROUNDINGS, a))
+            moved = replace(node, op="norminf", args=(worst,))
+        case _ if ea is not None:
+            moved = replace(node, args=(ea, *node.args[1:]))
+    return _sum(moved, _units(SUM_ROUNDINGS, node))
 
 
 def _moved(node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr | None:

@@ -27,7 +27,7 @@ from fccomodel.core.work import counting
 from fccomodel.data.bound import Bound
 from fccomodel.data.subsets import Parts, averaged, without_groups
 from fccomodel.evaluation.interpret.reductions import one_thread
-from fccomodel.evaluation.passes import values
+from fccomodel.evaluation.passes import amount, values
 
 Point = Mapping[str, np.ndarray]
 #: Groups.
@@ -36,6 +36,8 @@ GROUPS = 20
 FEWEST = 8
 #: Counted seconds for all groups.
 BUDGET_S = 120.0
+#: How many times the budget groups may take if they cannot become smaller.
+MOST_BEYOND = 2.0
 #: Confidence of the intervals.
 CONFIDENCE = 0.95
 
@@ -136,7 +138,7 @@ def deviations(
             share = min(budget / (FEWEST * once), 1.0)
             if share != 1.0:
                 part = parts.of_share(share)
-            why = _few(part, parts.tables)
+            why = _few(part, parts.tables) or _too_long(bound, part, once, budget)
         if not why:
             count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in parts.tables))
             try:
@@ -148,6 +150,8 @@ def deviations(
                 variance, bias = share * np.sum(several, axis=0)
             except FccoError as error:
                 why = f"without some of the rows: {error.diagnostics[0].message}"
+        if not why and np.isnan(variance).any():
+            why = "each group of rows has too few to leave any out"
     return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why, share, bias)
 
 
@@ -159,12 +163,25 @@ def _few(bound: Bound, tables: list[str]) -> str:
     return ""
 
 
+def _too_long(bound: Bound, part: Bound, once: float, budget: float) -> str:
+    """Why a part whose groups keep rows each is too large for the budget; '' if it is not.
+
+    once   counted seconds of a pass over all rows
+    """
+    if part is not bound and FEWEST * once * amount(part) > MOST_BEYOND * budget * amount(bound):
+        return "groups keep rows each, and evaluations of these take too long"
+    return ""
+
+
 def _jackknife(
     bound: Bound, name: str, of: Callable[[Bound], np.ndarray], seed: int, count: int, whole: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The jackknife's variance and bias of the values ``whole``, from the rows of one table."""
-    estimates = np.stack([of(part) for part in without_groups(bound, name, count, seed)])
-    if estimates.shape[1] != len(whole):
+    """The jackknife's variance and bias of the values ``whole``, from the rows of one table; NaN if no
+    rows can be left out."""
+    parts = list(without_groups(bound, name, count, seed))
+    estimates = np.stack([of(part) for part in parts])
+    kept_all = all(part.tables[name].n == bound.tables[name].n for part in parts)
+    if estimates.shape[1] != len(whole) or kept_all:
         return np.full(len(whole), np.nan), np.full(len(whole), np.nan)
     mean = estimates.mean(axis=0)
     return (count - 1) / count * ((estimates - mean) ** 2).sum(axis=0), (count - 1) * (mean - whole)

@@ -9,7 +9,7 @@ errors of the values come from the delete-a-group jackknife on the part.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,8 +47,14 @@ MOST_POWER = 1.1
 SMALL_SHARE = 0.1
 #: Rows that are enough for this price, whatever their share.
 FEW_ROWS = 2000
-#: Share of a report's time that one pass of expensive nets over all rows may take, for exact values of
-#: the objective and the constraints.
+#: Smallest number of elements of a part on which work is counted, if larger ones take too much.
+SMALLEST_PART = 2_000
+#: Largest ratio of what a pass over a part takes to what was foreseen for it.
+FORESEEN_TWICE = 2.0
+#: Factor between the sizes of parts that are tried for this.
+SMALLER = 8
+#: Share of a report's time that one pass over all rows may take, for exact values of the objective and
+#: the constraints.
 ONE_PASS_SHARE = 0.5
 #: Rows of every stratum that a part has at least: tried in turn until no group is empty.
 LEAST_OF_STRATUM = (1, 8)
@@ -74,25 +80,31 @@ class Part:
 
 
 def part_for(
-    parts: Parts, point: Mapping[str, np.ndarray], *, afford: float, most: float = 0.0
+    parts: Parts,
+    point: Mapping[str, np.ndarray],
+    *,
+    afford: float,
+    most: float = 0.0,
+    late: Callable[[], bool] = bool,
 ) -> Part | None:
     """A part of the rows whose report takes about ``afford`` counted seconds, or None if a report on all
     rows takes no more.
 
     most   counted seconds that the needed passes may take if there are at most ``LARGE_ELEMENTS``
            elements; the search for multipliers then ends by itself
+    late   late() says that the time for the report is over: a pass over all rows is left then
     """
     if math.isinf(afford) or parts.obstacle:
         return None
     bound = parts.bound
     whole = passes.amount(bound)
     if dear(bound):
-        return _part_of_dear_nets(parts, whole, point, afford)
+        return _part_of_dear_nets(parts, whole, point, afford, late)
     if whole <= FREE_ELEMENTS:
         return None
     for least in LEAST_OF_STRATUM:
         try:
-            return _part_of_pairs(replace(parts, least=least), whole, point, afford=afford, most=most)
+            return _part_of_pairs(replace(parts, least=least), whole, point, (afford, most), late)
         except FccoError as error:
             if any(d.code != EMPTY_GROUP.id for d in error.diagnostics):
                 raise
@@ -100,39 +112,76 @@ def part_for(
 
 
 def _part_of_pairs(
-    parts: Parts, whole: float, point: Mapping[str, np.ndarray], *, afford: float, most: float
+    parts: Parts,
+    whole: float,
+    point: Mapping[str, np.ndarray],
+    room: tuple[float, float],
+    late: Callable[[], bool],
 ) -> Part | None:
-    """``part_for`` of problems without expensive nets.
+    """``part_for`` of problems without expensive nets; ``room``: its ``afford`` and ``most``.
 
     Raises F0705 if a group is empty in a part: a pair of rows that a condition asks for may be missing.
     """
-    bound, seed = parts.bound, parts.seed
-    large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS
-    tried = LARGE_PARTS if large else SMALL_PARTS
-    thinned = [passes.thinned(parts, kept) for kept in tried]
-    sizes = [passes.amount(part) for part in thinned]
-    prices = [passes.seconds(part, point, seed) for part in thinned]
-    growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
-    power = min(max(growth, 0.3), MOST_POWER)
-    once = prices[1] * (whole / sizes[1]) ** power
+    (afford, most), bound, seed = room, parts.bound, parts.seed
+    for_one_pass = ONE_PASS_SHARE * max(afford, most)
+    once, power = _price(parts, whole, point, afford)
     if whole <= LARGE_ELEMENTS:
         afford = max(afford, PASSES / NEEDED_PASSES * most)
     if PASSES * once <= afford:
         return None
-    kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
-    part = _described(parts, passes.thinned(parts, kept), whole)
-    passes.values(part.bound, point, seed)  # an empty group is met here
-    if once > afford:
+    kept = max(min(LEAST_KEPT, whole), whole * (afford / (PASSES * once)) ** (1 / power))
+    part = _described(parts, _bearable(parts, kept, point, afford), whole)
+    if once > for_one_pass:
         return part
     try:
-        exact = passes.values(bound, point, seed)[0]
+        exact = passes.values_within(bound, point, seed, 2 * for_one_pass, late)
     except FccoError:
+        return part
+    if exact is None:
         return part
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
+def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: float) -> tuple[float, float]:
+    """The counted seconds of a pass over all rows, from those over two parts, and the power of the
+    number of elements by which they grow. Parts that take too much themselves become smaller."""
+    large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS
+    tried = LARGE_PARTS if large else SMALL_PARTS
+    prices, last = [math.inf], math.inf
+    while max(prices) == math.inf:
+        thinned = [passes.thinned(parts, kept) for kept in tried]
+        sizes = [passes.amount(part) for part in thinned]
+        most = afford / NEEDED_PASSES
+        if tried[0] <= SMALLEST_PART or sizes[0] >= last:  # every group keeps a row: none is smaller
+            most = math.inf
+        prices = [passes.seconds(part, point, parts.seed, most) for part in thinned]
+        tried, last = (tried[0] // SMALLER, tried[1] // SMALLER), sizes[0]
+    growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
+    power = min(max(growth, 0.3), MOST_POWER)
+    return prices[1] * (whole / sizes[1]) ** power, power
+
+
+def _bearable(parts: Parts, kept: float, point: Mapping[str, np.ndarray], afford: float) -> Bound:
+    """The problem on a part of about ``kept`` elements, or of fewer if a pass takes more than was
+    foreseen. An empty group is met here."""
+    last = math.inf
+    while True:
+        thin = passes.thinned(parts, kept)
+        size = passes.amount(thin)
+        most = FORESEEN_TWICE * afford / PASSES
+        if kept <= SMALLEST_PART or size >= last:
+            most = math.inf
+        if passes.seconds(thin, point, parts.seed, most) < math.inf or most == math.inf:
+            return thin
+        kept, last = kept / SMALLER, size
+
+
 def _part_of_dear_nets(
-    parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: float
+    parts: Parts,
+    whole: float,
+    point: Mapping[str, np.ndarray],
+    afford: float,
+    late: Callable[[], bool],
 ) -> Part | None:
     """``part_for`` where the rows of nets cost most: what passes take grows with their number."""
     bound, seed = parts.bound, parts.seed
@@ -144,7 +193,9 @@ def _part_of_dear_nets(
     part = _described(parts, part_of(parts.of_share(max(share, least)), bound), whole)
     if ONE_PASS_SHARE * afford < once:
         return part
-    exact = passes.values(bound, point, seed)[0]
+    exact = passes.values_within(bound, point, seed, math.inf, late)
+    if exact is None:
+        return part
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 

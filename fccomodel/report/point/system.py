@@ -81,6 +81,7 @@ class System:
     objective  value of the objective as the user wrote it
     values     of the constraints, family members one by one; ``labels``, and ``equal`` for equations
     rounding   a bound of the rounding in the objective; 0 until one is found
+    unrounded  whether such a bound takes too much work
     forward_s  counted seconds of an evaluation
     records    kinks with their terms
     kept       numbers of the constraints that may have multipliers
@@ -122,6 +123,7 @@ class System:
         self.refused = recorder.refused
         self.objective = self.sign * float(self.f.detach())
         self.rounding = 0.0
+        self.unrounded = False
         self.values: Array = self.c.detach().numpy()
         self.violations: list[float] = [
             abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)

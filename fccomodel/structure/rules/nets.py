@@ -9,10 +9,14 @@ from fccomodel.structure.draft import Draft
 from fccomodel.structure.facts import NEITHER, Facts, Standing
 
 BOUNDED = "on every bounded set of weights; that the iterates stay in one is assumed"
+FIX = (
+    "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth` (reports will say that "
+    "it is your assumption)."
+)
 
 
 def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> Facts:
-    """The facts of ``s(w; x)`` as a function of w, or of a frozen net whose input depends on variables."""
+    """The facts of ``s(w; x)`` as a function of w, and of the variables that x depends on."""
     rows = args if node.params is None else args[1:]
     names = {name: NEITHER for a in args for name in a.leaves}
     draft = Draft(
@@ -23,20 +27,16 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
         random=any(row.random for row in rows),
     )
     moving = [row for row in rows if not row.constant]
-    if moving:
-        draft.both(
-            NONE,
-            "no rule",
-            f"the input of {node.net} depends on the variables",
-            [row.below for row in moving],
-            fix="give the net the data alone, and combine its output with the variables.",
-        )
-        return draft.finish()
     if declared.problem is not None and node.net in declared.problem.nets:
         for name, values in declared.problem.nets[node.net].assume:
             _assume(draft, name, values, node)
     if declared.bound is not None and node.net in declared.bound.nets:
-        _layers(draft, node, declared.bound.nets[node.net])
+        if moving:
+            _composed(draft, node, moving, declared.bound.nets[node.net])
+        else:
+            _layers(draft, node, declared.bound.nets[node.net])
+    elif moving and draft.facts:
+        _resting(draft, node, moving)
     if not draft.facts:
         fix = (
             f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; '
@@ -48,6 +48,56 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
         )
         draft.propose("differentiable", False, "no rule", f"net {node.net} is not bound yet", fix=fix)
     return draft.finish()
+
+
+def _composed(draft: Draft, node: ir.NetCall, moving: list[Facts], module: object) -> None:
+    """Propose what the layers of a module prove of its composition with inputs that depend on variables.
+
+    A smooth function of weights and inputs together, at inputs that are smooth, is smooth.
+    """
+    from fccomodel.data.nets import walk
+
+    layers = walk(module, moving="affine" if all(row.affine for row in moving) else "smooth")  # type: ignore[arg-type]
+    reasons = "; ".join(layers.reasons)
+    if layers.affine and node.params is None:
+        draft.both(ZERO, "network", f"{node.net} is affine in its input", [row.below for row in moving])
+        draft.propose("lipschitz", SOME, "finite data")
+    elif layers.smooth:
+        why = f"{node.net} is applied to a function of the variables, and may bend it either way"
+        draft.both(NONE, "no rule", why)
+        words = f"{node.net} is smooth in its weights and its input {BOUNDED}"
+        reason = f"{node.net}: {reasons}"
+        draft.propose(
+            "differentiable", True, "network", reason, [row.differentiable for row in moving if row.smooth]
+        )
+        gradients = [row.gradient for row in moving]
+        draft.propose("gradient", SOME, "network", words, gradients, standing=Standing.ASSUMED)
+        values = [row.lipschitz for row in moving]
+        draft.propose("lipschitz", SOME, "network", words, values, standing=Standing.ASSUMED)
+    else:
+        draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=FIX)
+        draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=FIX)
+    _resting(draft, node, moving)
+    if draft.value("lipschitz").finite:
+        draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}
+
+
+def _resting(draft: Draft, node: ir.NetCall, moving: list[Facts]) -> None:
+    """Take back what a composition is said to be where its inputs are not smooth, or not Lipschitz."""
+    rough = [row.differentiable for row in moving if not row.smooth]
+    steep = [row.lipschitz for row in moving if not row.is_lipschitz]
+    why = f"an input of {node.net} is not"
+    if rough or steep:
+        draft.facts.pop("gradient", None)
+        draft.facts.pop("below", None)
+        draft.facts.pop("above", None)
+        draft.both(NONE, "no rule", f"{why} smooth, or not known to be Lipschitz", rough or steep)
+    if rough:
+        draft.facts.pop("differentiable", None)
+        draft.propose("differentiable", False, "kink", f"{why} smooth", rough)
+    if steep:
+        draft.facts.pop("lipschitz", None)
+        draft.propose("lipschitz", NONE, "no rule", f"{why} known to be Lipschitz", steep)
 
 
 def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
@@ -92,15 +142,13 @@ def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
         draft.propose("gradient", SOME, "network", words, standing=Standing.ASSUMED)
         draft.propose("lipschitz", SOME, "network", words, standing=Standing.ASSUMED)
     else:
-        fix = "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth`"
-        fix += " (reports will say that it is your assumption)."
-        draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=fix)
+        draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=FIX)
         if layers.kind == "weakly convex":
             words = f"{node.net}: {reasons}, {BOUNDED}"
             draft.propose("below", SOME, "network", words, standing=Standing.ASSUMED)
             words = f"{node.net} is weakly convex {BOUNDED}"
             draft.propose("lipschitz", SOME, "network", words, standing=Standing.ASSUMED)
         else:
-            draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=fix)
+            draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=FIX)
     if draft.value("lipschitz").finite:
         draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}

@@ -61,9 +61,10 @@ def _parts(a: ir.Expr, b: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]] | None:
 
 def _same_sets(a: ir.Reduce, b: ir.Reduce) -> bool:
     """Whether two reductions go over the same sets."""
-    return len(a.binders) == len(b.binders) and all(
-        x.kind == y.kind and same_set(x.domain, y.domain) for x, y in zip(a.binders, b.binders, strict=True)
-    )
+    if len(a.binders) != len(b.binders):
+        return False
+    pairs = zip(a.binders, b.binders, strict=True)
+    return all(x.kind == y.kind and same_set(x.domain, y.domain) for x, y in pairs)
 
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
@@ -80,12 +81,15 @@ def _inside(a: ir.Reduce, b: ir.Reduce) -> list[tuple[ir.Expr, ir.Expr]] | None:
 
     The binders of b are replaced by those of a. None is returned if only one has a condition or an option.
     """
-    ours = {y: ir.Element(binder=x) for x, y in zip(a.binders, b.binders, strict=True)}
-    if (a.condition is None) != (b.condition is None) or a.options.keys() != b.options.keys():
+    if (a.condition is None) != (b.condition is None):
         return None
-    pairs = [(a.body, b.body), *((a.options[name], b.options[name]) for name in a.options)]
+    if a.options.keys() != b.options.keys():
+        return None
+    pairs = [(a.body, b.body)]
+    pairs += [(a.options[name], b.options[name]) for name in a.options]
     if a.condition is not None and b.condition is not None:
         pairs.append((a.condition, b.condition))
+    ours = {y: ir.Element(binder=x) for x, y in zip(a.binders, b.binders, strict=True)}
     return [(x, substitute(y, ours)) for x, y in pairs]
 
 
@@ -111,36 +115,38 @@ def entropy(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts
             continue
         core, sign = _multiple(c.expr, see)
         inside, positive = _multiple(log.args[0], see)
-        if sign and positive > 0 and alike(core, inside, key):
-            if sign > 0:
-                size = c
-            else:
-                size = c.negated()
-            by_entropy = compose(node, entr, (replace(size, expr=c.expr),))
-            if sign > 0:
-                by_entropy = by_entropy.negated()
-            by_entropy = renamed(by_entropy, "entropy")
-            kinds = ("below", "above", "differentiable", "gradient")
-            return facts.with_facts({kind: getattr(by_entropy, kind) for kind in kinds})
+        if not sign or positive <= 0 or not alike(core, inside, key):
+            continue
+        size = c if sign > 0 else c.negated()
+        by_entropy = compose(node, entr, (replace(size, expr=c.expr),))
+        if sign > 0:
+            by_entropy = by_entropy.negated()
+        by_entropy = renamed(by_entropy, "entropy")
+        kinds = ("below", "above", "differentiable", "gradient")
+        return facts.with_facts({kind: getattr(by_entropy, kind) for kind in kinds})
     return facts
 
 
 def _multiple(node: ir.Expr, see: See) -> tuple[ir.Expr, int]:
     """(r, s) if the node is a constant multiple of r; s is the sign of the constant, 0 if it is not known."""
-    node, sign = opened(node), 1
+    node = opened(node)
+    sign = 1
     while isinstance(node, ir.Apply) and not see(node).constant:
-        factors = [a for a in node.args if see(a).constant]
         if node.op == "neg":
-            node, sign = opened(node.args[0]), -sign
-        elif node.op == "mul" and factors or node.op == "div" and see(node.args[1]).constant:
-            where = see(factors[0]).interval.value
-            if where.hi < 0:
-                sign = -sign
-            elif not where.positive:
-                sign = 0
-            node = opened(next(a for a in node.args if not see(a).constant))
-        else:
+            sign = -sign
+            node = opened(node.args[0])
+            continue
+        factors = [arg for arg in node.args if see(arg).constant]
+        is_product = node.op == "mul" and bool(factors)
+        is_quotient = node.op == "div" and see(node.args[1]).constant
+        if not is_product and not is_quotient:
             break
+        where = see(factors[0]).interval.value
+        if where.hi < 0:
+            sign = -sign
+        elif not where.positive:
+            sign = 0
+        node = opened(next(arg for arg in node.args if not see(arg).constant))
     return node, sign
 
 
@@ -153,18 +159,19 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
     if not y.affine or y.interval.value.lo < 0 or facts.convex and facts.concave:
         return facts
     quotients: dict[int, tuple[ir.Hole, Facts]] = {}
-    divisor = _multiple(y.expr, see)[0]
+    divisor, _ = _multiple(y.expr, see)
 
     def to_hole(part: ir.Expr) -> ir.Expr | None:
         """The hole that replaces a quotient by a positive multiple of y, or None for anything else."""
         if not isinstance(part, ir.Apply) or part.op != "div":
             return None
-        if key(_multiple(part.args[1], see)[0]) != key(divisor):
+        numerator, denominator = part.args
+        own_divisor, _ = _multiple(denominator, see)
+        if key(own_divisor) != key(divisor) or see(denominator).interval.value.lo < 0:
             return None
-        if see(part.args[1]).interval.value.lo < 0:
-            return None
-        hole = ir.Hole(name=f"quotient {key(part)}", shape=part.shape, span=part.span)
-        return quotients.setdefault(key(part), (hole, see(part.args[0])))[0]
+        fresh = ir.Hole(name=f"quotient {key(part)}", shape=part.shape, span=part.span)
+        hole, _ = quotients.setdefault(key(part), (fresh, see(numerator)))
+        return hole
 
     outer = see(Rewriter(to_hole)(g.expr))
     numerators = {hole.name: x for hole, x in quotients.values()}
@@ -172,7 +179,9 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
         return facts
     draft = Draft(expr=node, args=(y, g), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     for kind, word, f in (("below", "convex", outer), ("above", "concave", outer.negated())):
-        if f.convex and all(_stays_convex(x, f.leaves.get(name, 0)) for name, x in numerators.items()):
+        if not f.convex:
+            continue
+        if all(_stays_convex(x, f.leaves.get(name, 0)) for name, x in numerators.items()):
             uses = [getattr(outer, kind), y.interval, *(x.below for x in numerators.values())]
             reason = f"{word} in what is divided by the positive factor"
             draft.propose(kind, ZERO, "perspective", reason, uses)
@@ -190,18 +199,20 @@ def shifted_square(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key
     """The facts of ``(r + a) (r + b)``: it is ``(r + m)^2 - d^2`` with m = (a + b)/2 and d = (a - b)/2."""
     square = atoms.get("square")
     assert square is not None
-    left, right = (_shifted(a.expr, see) for a in args)
+    left, right = (_shifted(factor.expr, see) for factor in args)
     if left is None or right is None:
         return facts
-    if left[1:] == right[1:] or not alike(left[0], right[0], key):
+    r, left_sign, a = left
+    other, right_sign, b = right
+    same_shift = (left_sign, a) == (right_sign, b)
+    if same_shift or not alike(r, other, key):
         return facts
-    shifted = see(left[0])
-    sign = left[1] * right[1]
-    middle = (left[1] * left[2] + right[1] * right[2]) / 2
+    shifted = see(r)
+    middle = (left_sign * a + right_sign * b) / 2
     if middle:
         shifted = add(node, (shifted, number(node, middle)), (1, 1), 1.0)
     squared = radial(node, square, (shifted,), compose(node, square, (shifted,)))
-    if sign < 0:
+    if left_sign * right_sign < 0:
         squared = squared.negated()
     squared = renamed(squared, "shifted square")
     return combine(facts, replace(squared, interval=facts.interval, size=facts.size, domain=facts.domain))

@@ -20,6 +20,12 @@ from fccomodel.structure.rules.arithmetic import sign_of
 
 #: (the curvature of its members that a reduction keeps, the one that it loses), by its own curvature
 SIDES = {"convex": ("below", "above"), "concave": ("above", "below")}
+#: A fix for a condition that depends on the variables.
+SMOOTH_CONDITION = (
+    "weigh the elements by a smooth function, such as sigmoid((a - b) / h), instead of a condition."
+)
+#: What an expression is with a finite value of each kind of fact.
+WORDS = {"below": "convex", "above": "concave", "lipschitz": "Lipschitz", "gradient": "smooth"}
 
 
 class See(Protocol):
@@ -34,38 +40,39 @@ class See(Protocol):
 
 def reduce(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
     """The facts of a reduction from those of its body, which hold for every element."""
-    if node.condition is None:
-        condition = None
-    else:
+    if node.condition is not None:
         condition = see(node.condition)
-    if condition is not None and not condition.constant:
-        fix = "weigh the elements by a smooth function, such as sigmoid((a - b) / h), instead of a condition."
-        return _unknown(node, (body, condition), "which elements it takes depends on the variables", fix)
+        if not condition.constant:
+            reason = "which elements it takes depends on the variables"
+            return _unknown(node, (body, condition), reason, SMOOTH_CONDITION)
     options = {name: see(option) for name, option in node.options.items()}
-    varying = [o for o in options.values() if not o.constant]
+    varying = [option for option in options.values() if not option.constant]
     if varying:
         return _unknown(node, (body, *varying), "its option depends on the variables", "make it a param.")
     kind = reductions.of(node)
-    if len(node.binders) == 1 and isinstance(node.binders[0].domain, ir.VectorSet) and kind.extreme:
+    over_vectors = len(node.binders) == 1 and isinstance(node.binders[0].domain, ir.VectorSet)
+    if over_vectors and kind.extreme:
         return _worst(node, body, declared, see)
     if kind.domain.lo > -inf and not kind.condition:
         body = see.raised(body)
     site = _site(node, body, declared, options)
-    facts = _composed(node, kind, body, site, [o.interval for o in options.values()])
+    facts = _composed(node, kind, body, site, [option.interval for option in options.values()])
     return _with_logarithm(node, kind, body, site, facts)
 
 
 def _site(node: ir.Reduce, body: Facts, declared: Declarations, options: dict[str, Facts]) -> Site:
     """The conditions under which a kind of reduction is used here."""
     count = 1.0
+    filtered = node.condition is not None
     for binder in node.binders:
-        count *= declared.count(binder.domain)
-    filtered = any(isinstance(b.domain, ir.RowSet) and b.domain.where is not None for b in node.binders)
+        domain = binder.domain
+        count *= declared.count(domain)
+        filtered = filtered or isinstance(domain, ir.RowSet) and domain.where is not None
     return Site(
         where=body.interval.value,
         size=body.size.value,
         count=count,
-        every=node.condition is None and count < inf and not filtered,
+        every=not filtered and count < inf,
         options={name: option.interval.value for name, option in options.items()},
         random=body.random,
         compact=body.compact,
@@ -74,8 +81,10 @@ def _site(node: ir.Reduce, body: Facts, declared: Declarations, options: dict[st
 
 def _unknown(node: ir.Reduce, args: tuple[Facts, ...], reason: str, fix: str, rule: str = "no rule") -> Facts:
     """Facts of a reduction about which nothing is known, with the reason and a fix."""
-    draft = Draft(expr=node, args=args, leaves={name: NEITHER for f in args for name in f.leaves})
-    draft.both(NONE, rule, reason, [a.below for a in args if not a.below.holds], fix=fix)
+    leaves = {name: NEITHER for facts in args for name in facts.leaves}
+    draft = Draft(expr=node, args=args, leaves=leaves)
+    not_convex = [facts.below for facts in args if not facts.below.holds]
+    draft.both(NONE, rule, reason, not_convex, fix=fix)
     draft.propose("differentiable", False, rule, reason)
     return draft.finish()
 
@@ -112,12 +121,14 @@ def _amiss(draft: Draft, kind: Reduction, body: Facts, site: Site, why: str, fix
     """Propose that no curvature is known; a smooth function of smooth members is still smooth."""
     rule = kind.words.get("unknown", "no rule")
     draft.leaves = {name: NEITHER for name in body.leaves}
-    draft.both(NONE, rule, why, [] if body.below.holds else [body.below], fix=fix)
-    if not kind.condition and kind.bend(site) is not None and body.smooth:
-        draft.propose("differentiable", True, "smooth of smooth", "every factor is", [body.differentiable])
-        draft.propose("gradient", SOME if body.compact else NONE, "compact domain", "", [body.gradient])
-    else:
+    not_convex = [] if body.below.holds else [body.below]
+    draft.both(NONE, rule, why, not_convex, fix=fix)
+    if kind.condition or kind.bend(site) is None or not body.smooth:
         draft.propose("differentiable", False, rule, why)
+        return
+    draft.propose("differentiable", True, "smooth of smooth", "every factor is", [body.differentiable])
+    gradient = SOME if body.compact else NONE
+    draft.propose("gradient", gradient, "compact domain", "", [body.gradient])
 
 
 def _powers(kind: Reduction, body: Facts) -> tuple[float, Interval] | None:
@@ -156,23 +167,22 @@ def _carry(
     """Propose what a nonnegative combination of members keeps; ``factor`` is the sum of its weights."""
     draft.leaves = body.leaves
     draft.parts = {name: times(factor, value) for name, value in body.parts.items()}
-    words = {"below": "convex", "above": "concave", "lipschitz": "Lipschitz", "gradient": "smooth"}
     for kind in kinds:
         fact = getattr(body, kind)
         value = times(factor, fact.value)
+        word = WORDS[kind]
         is_curvature = kind in ("below", "above")
-        weakly = "weakly " if is_curvature else ""
+        lacks = ""
         if is_curvature and not value.zero:
-            lacks = f"its members are not {words[kind]}"
-        else:
-            lacks = ""
+            lacks = f"its members are not {word}"
+        weakly = f"weakly {word}" if is_curvature else word
         if not value.finite:
-            reason = f"its members are not known to be {weakly}{words[kind]}"
+            reason = f"its members are not known to be {weakly}"
             draft.propose(kind, value, "no rule", reason, [fact], lacks=lacks)
             continue
         if fact.value.zero:
-            weakly = ""
-        draft.propose(kind, value, rule, f"every member is {weakly}{words[kind]}", [fact], lacks=lacks)
+            weakly = word
+        draft.propose(kind, value, rule, f"every member is {weakly}", [fact], lacks=lacks)
     if "gradient" in kinds:
         if body.smooth:
             draft.propose("differentiable", True, rule, "every member is", [body.differentiable])
@@ -186,11 +196,12 @@ def _kinked(draft: Draft, kind: Reduction, body: Facts, site: Site) -> None:
 
     It is no steeper and no more curved than its members times the sum of its weights.
     """
-    word = kind.curvature(site)
-    kept, lost = SIDES[word]
+    curvature = kind.curvature(site)
+    kept, lost = SIDES[curvature]
     _carry(draft, body, kind.rule, kind.lipschitz(site), kinds=(kept, "lipschitz"))
-    lacks, fix = f"{kind.name} is {word}", kind.words.get("fix", "")
-    draft.propose(lost, NONE, "no rule", f"{lacks}, and its members are more than one", fix=fix, lacks=lacks)
+    lacks = f"{kind.name} is {curvature}"
+    reason = f"{lacks}, and its members are more than one"
+    draft.propose(lost, NONE, "no rule", reason, fix=kind.words.get("fix", ""), lacks=lacks)
     if "kink" in kind.words:
         uses = [body.differentiable, body.interval]
         draft.propose("differentiable", False, "kink", kind.words["kink"], uses)
@@ -204,25 +215,33 @@ def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: lis
 
     With the weights dR, its second derivative is dR . grad^2 g + d^2R[grad g, grad g].
     """
-    slope, bend, words = kind.lipschitz(site), kind.bend(site), kind.words
+    slope = kind.lipschitz(site)
+    bend = kind.bend(site)
+    words = kind.words
     assert bend is not None
     kept, lost = SIDES[kind.curvature(site)]
+    kept_end = getattr(body, kept)
+    lost_end = getattr(body, lost)
     bent = times(bend, body.lipschitz.value, body.lipschitz.value)
-    ends = [getattr(body, kept), getattr(body, lost)]
     if kind.increasing:
         _carry(draft, body, kind.rule, slope, kinds=(kept, "lipschitz"))
-        uses, curved = [body.lipschitz, *options], times(slope, ends[1].value)
-        draft.propose(lost, plus(curved, bent), kind.rule, words.get("bent", ""), [ends[1], *uses])
+        uses = [body.lipschitz, *options]
+        curved = times(slope, lost_end.value)
+        draft.propose(lost, plus(curved, bent), kind.rule, words.get("bent", ""), [lost_end, *uses])
     else:
         draft.leaves = {name: NEITHER for name in body.leaves}
         draft.parts = {name: times(slope, value) for name, value in body.parts.items()}
-        uses, curved = [body.lipschitz, body.size], times(slope, most(ends[0].value, ends[1].value))
+        ends = [kept_end, lost_end]
+        uses = [body.lipschitz, body.size]
+        curved = times(slope, most(kept_end.value, lost_end.value))
         _of_any_sign(draft, kind, body, kept, curved, ends)
         draft.propose(lost, plus(curved, bent), kind.rule, "", [*ends, *uses])
         draft.propose("lipschitz", times(slope, body.lipschitz.value), kind.rule, "", uses)
-    reason, rule = words.get("differentiable", "as its members are"), kind.rule
+    rule = kind.rule
+    reason = words.get("differentiable", "as its members are")
     if not body.smooth:
-        reason, rule = words.get("kink", reason), "kink"
+        rule = "kink"
+        reason = words.get("kink", reason)
     draft.propose("differentiable", body.smooth, rule, reason, [body.differentiable])
     gradient = plus(times(slope, body.gradient.value), bent)
     draft.propose("gradient", gradient, kind.rule, words.get("gradient", ""), [body.gradient, *uses])
@@ -239,12 +258,12 @@ def _of_any_sign(
         reason = kind.words.get("affine", "its body is affine in the variables")
         draft.propose(kept, ZERO, kind.rule, reason, ends)
         return
+    lacks = f"{kind.name} is not increasing"
     if "lacks" in kind.words:
         lacks = kind.words["lacks"].format(curvature=body.curvature)
-    else:
-        lacks = f"{kind.name} is not increasing"
     rule = kind.rule if curved.finite else "no rule"
-    draft.propose(kept, curved, rule, lacks, [*ends, body.size], lacks=lacks, fix=kind.words.get("fix", ""))
+    fix = kind.words.get("fix", "")
+    draft.propose(kept, curved, rule, lacks, [*ends, body.size], lacks=lacks, fix=fix)
 
 
 def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, facts: Facts) -> Facts:
@@ -255,16 +274,21 @@ def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, f
     if body.constant or node.shape:
         return facts
     if kind.additive and body.log is not None:
-        return whole.attach_log(facts, whole.log_sum(node, (body.log,), opened(kind.range(site))))
+        log_of_sum = whole.log_sum(node, (body.log,), opened(kind.range(site)))
+        return whole.attach_log(facts, log_of_sum)
     if kind.through_log is None or not body.interval.value.positive:
         return facts
     log = whole.logarithm(body)
     if log is None:
         return facts
-    site = replace(
-        site, where=log.interval.value, size=log.size.value, random=log.random, compact=log.compact
+    site_of_log = replace(
+        site,
+        where=log.interval.value,
+        size=log.size.value,
+        random=log.random,
+        compact=log.compact,
     )
-    return whole.attach_log(facts, _composed(node, kind.through_log, log, site, []))
+    return whole.attach_log(facts, _composed(node, kind.through_log, log, site_of_log, []))
 
 
 # ------------------------------------------------------------------------------- worst distribution
@@ -292,48 +316,55 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
     if cost is not None and not see(cost).constant:
         return facts
     _carry(draft, r, "worst distribution", kinds=("below", "lipschitz"))
-    if mu is None:
-        weight = Interval.point(1.0)
-    else:
+    weight = Interval.point(1.0)
+    if mu is not None:
         weight = see(mu).interval.value
-    if cost is None or not weight.positive:
-        reason = "the cost's factor is not known to be positive"
-        if cost is None:
-            reason = "the worst weights jump from group to group"
-        fix = "add - mu * kl(q, uniform(K)) with mu > 0: then it is smooth."
-        draft.propose("differentiable", False, "kink", reason, fix=fix)
-        return draft.finish()
+    if cost is None:
+        _unique_weights_lacking(draft, "the worst weights jump from group to group")
+    elif not weight.positive:
+        _unique_weights_lacking(draft, "the cost's factor is not known to be positive")
+    else:
+        _with_unique_weights(draft, r, weight)
+    return draft.finish()
+
+
+def _unique_weights_lacking(draft: Draft, reason: str) -> None:
+    """Propose that the extreme has kinks, since several weights may be the worst."""
+    fix = "add - mu * kl(q, uniform(K)) with mu > 0: then it is smooth."
+    draft.propose("differentiable", False, "kink", reason, fix=fix)
+
+
+def _with_unique_weights(draft: Draft, r: Facts, weight: Interval) -> None:
+    """Propose what follows from unique worst weights; the gradient's constant is L_r + C_r^2 / mu."""
     rule = "worst distribution" if r.smooth else "kink"
     draft.propose("differentiable", r.smooth, rule, "the best q is unique", [r.differentiable])
+    inverse = SOME
     if weight.lo > 0:
         inverse = amount(1 / weight.lo)
-    else:
-        inverse = SOME
     bent = plus(r.gradient.value, times(inverse, r.lipschitz.value, r.lipschitz.value))
     draft.propose("gradient", bent, "worst distribution", "L_r + C_r^2 / mu", [r.gradient, r.lipschitz])
-    return draft.finish()
 
 
 def _weights(domain: ir.Set) -> bool:
     """Whether the members of a set are nonnegative with sum 1."""
-    if isinstance(domain, ir.VectorSet):
-        simple = sets.get(domain.family)
-    else:
-        simple = None
+    if not isinstance(domain, ir.VectorSet):
+        return False
+    simple = sets.get(domain.family)
     return simple is not None and simple.cap is not None
 
 
 def _split(body: ir.Expr) -> tuple[ir.Expr, ir.Expr | None, ir.Expr | None]:
     """(average, divergence, mu) if the body is ``average - mu * divergence``, else (body, None, None)."""
-    if not (isinstance(body, ir.Apply) and body.op == "sub"):
+    if not isinstance(body, ir.Apply) or body.op != "sub":
         return body, None, None
     average, cost = body.args
     mu: ir.Expr | None = None
     if isinstance(cost, ir.Apply) and cost.op == "mul":
-        if atoms.generator(cost.args[1]):
-            mu, cost = cost.args
+        left, right = cost.args
+        if atoms.generator(right):
+            mu, cost = left, right
         else:
-            mu, cost = cost.args[::-1]
+            mu, cost = right, left
     if atoms.generator(cost):
         return average, cost, mu
     return body, None, None
@@ -347,10 +378,9 @@ def _risk(average: ir.Expr, q: ir.Binder) -> ir.Expr | None:
     if not isinstance(product, ir.Apply) or product.op != "mul":
         return None
     for weight, risk in (product.args, product.args[::-1]):
-        weighted = (
-            isinstance(weight, ir.Item) and isinstance(weight.base, ir.Element) and weight.base.binder is q
-        )
-        if weighted and all(b is not q for b in ir.free_binders(risk)):
+        if not isinstance(weight, ir.Item) or not isinstance(weight.base, ir.Element):
+            continue
+        if weight.base.binder is q and all(binder is not q for binder in ir.free_binders(risk)):
             return risk
     return None
 

@@ -36,14 +36,15 @@ def logarithm(f: Facts) -> Facts | None:
 
 def leaning_on(facts: Facts, args: tuple[Facts, ...]) -> Facts:
     """The facts with the ranges of some arguments among the facts that they use."""
-    ranges = tuple(a.interval for a in args)
-    if not ranges:
+    if not args:
         return facts
-    standing = max(r.standing for r in ranges)
+    ranges = tuple(arg.interval for arg in args)
+    standing = max(fact.standing for fact in ranges)
     changes = {}
     for kind in KINDS:
         fact = getattr(facts, kind)
-        changes[kind] = replace(fact, uses=(*fact.uses, *ranges), standing=max(fact.standing, standing))
+        weaker = max(fact.standing, standing)
+        changes[kind] = replace(fact, uses=(*fact.uses, *ranges), standing=weaker)
     return facts.with_facts(changes)
 
 
@@ -55,31 +56,25 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     weights follow the exponents. ``whole`` is the range of the combination.
     """
     draft = Draft(expr=expr, args=terms)
-    if whole.lo > 0:
-        lo = log(whole.lo)
-    else:
-        lo = -inf
-    if 0 < whole.hi < inf:
-        hi = log(whole.hi)
-    else:
-        hi = inf
-    draft.propose("interval", interval(lo, hi, whole.lo_open, whole.hi_open), "interval arithmetic")
-    varying = [t for t in terms if not t.constant]
+    draft.propose("interval", _log_range(whole), "interval arithmetic")
+    varying = [term for term in terms if not term.constant]
     if not varying:
         return draft.finish()
-    draft.leaves = merged([(t.leaves, 1) for t in varying])
-    draft.parts = {n: most(*(t.parts[n] for t in varying if n in t.parts)) for n in draft.leaves}
-    lower, upper = [t.below for t in varying], [t.above for t in varying]
-    convexity = most(*(f.value for f in lower))
-    if any(t.random for t in terms):
+    draft.leaves = merged([(term.leaves, 1) for term in varying])
+    parts = {}
+    for name in draft.leaves:
+        parts[name] = most(*(term.parts[name] for term in varying if name in term.parts))
+    draft.parts = parts
+    convexity = most(*(term.below.value for term in varying))
+    concavity = most(*(term.above.value for term in varying))
+    steep = most(*(term.lipschitz.value for term in varying))
+    gradient = most(*(term.gradient.value for term in varying))
+    if any(term.random for term in terms):
         draft.parts = {}
         steep = gradient = NONE
         if not convexity.zero:
             convexity = NONE
-    else:
-        steep = most(*(t.lipschitz.value for t in varying))
-        gradient = most(*(t.gradient.value for t in varying))
-    slopes = [t.lipschitz for t in varying]
+    slopes = [term.lipschitz for term in varying]
     reason = "its slope is an average of the exponents' slopes"
     draft.propose("lipschitz", steep, "log-convex", reason, slopes)
     reason = "every exponent is weakly convex"
@@ -87,21 +82,31 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
         reason = "every exponent is convex"
     elif not convexity.finite:
         reason = "an exponent is of unknown curvature"
-    draft.propose("below", convexity, "log-convex", reason, lower)
-    single = len(terms) == 1 and not isinstance(expr, ir.Reduce)
-    if single:
+    draft.propose("below", convexity, "log-convex", reason, [term.below for term in varying])
+    variance = times(steep, steep)
+    is_one_term = len(terms) == 1 and not isinstance(expr, ir.Reduce)
+    if is_one_term:
         variance = ZERO
-    else:
-        variance = times(steep, steep)
-    concavity = plus(most(*(f.value for f in upper)), variance)
-    draft.propose("above", concavity, "log-convex", "", [*upper, *slopes])
-    smooth = all(t.smooth for t in varying)
+    uses = [*(term.above for term in varying), *slopes]
+    draft.propose("above", plus(concavity, variance), "log-convex", "", uses)
+    smooth = all(term.smooth for term in varying)
     rule = "log-convex" if smooth else "kink"
-    draft.propose("differentiable", smooth, rule, "", [t.differentiable for t in varying])
-    uses = [*(t.gradient for t in varying), *slopes]
+    draft.propose("differentiable", smooth, rule, "", [term.differentiable for term in varying])
+    uses = [*(term.gradient for term in varying), *slopes]
     reason = "L_h + C_h^2 over the exponents h"
     draft.propose("gradient", plus(gradient, variance), "log-convex", reason, uses)
     return draft.finish()
+
+
+def _log_range(where: Interval) -> Interval:
+    """The range of the logarithm of a nonnegative number in an interval."""
+    low = -inf
+    if where.lo > 0:
+        low = log(where.lo)
+    high = inf
+    if 0 < where.hi < inf:
+        high = log(where.hi)
+    return interval(low, high, where.lo_open, where.hi_open)
 
 
 def attach_log(facts: Facts, log_facts: Facts | None) -> Facts:
@@ -128,10 +133,11 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
         return None
     log_facts = _applied(expr, args, facts)
     atom = atoms.of(expr)
-    direct = atom is not None and bool(atom.logarithm)
-    if log_facts is None or direct:
+    is_declared = atom is not None and bool(atom.logarithm)
+    if log_facts is None or is_declared:
         return log_facts
-    return leaning_on(log_facts, tuple(a for a in args if a.log is None))
+    positive_args = tuple(arg for arg in args if arg.log is None)
+    return leaning_on(log_facts, positive_args)
 
 
 def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
@@ -139,8 +145,8 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
 
     The rules are: constant weights, a declared logarithm, products and quotients, sums, powers, maxima.
     """
-    structural = any(a.log is not None for a in args)
-    positive = all(a.interval.value.positive for a in args)
+    structural = any(arg.log is not None for arg in args)
+    positive = all(arg.interval.value.positive for arg in args)
     if expr.op == "mul" and structural and not positive:
         factor, varying = _constant_first(args)
         if factor.constant and factor.interval.value.lo >= 0 and varying.log is not None:
@@ -148,24 +154,31 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
     atom = atoms.of(expr)
     if atom is not None and atom.logarithm:
         return _direct(expr, atom, args)
-    match expr.op:
-        case "mul" | "div" if positive:
-            if (factors := _logarithms(args)) is None:
-                return None
-            return add(expr, factors, (1, 1 if expr.op == "mul" else -1), 1.0)
-        case "add" if structural and all(_has_logarithm(a) or _null(a) for a in args):
-            return _log_of_sum(expr, args, facts)
+    if expr.op in ("mul", "div") and positive:
+        return _log_of_product(expr, args)
+    if expr.op == "add" and structural and all(_has_logarithm(arg) or _null(arg) for arg in args):
+        return _log_of_sum(expr, args, facts)
     if atom is None:
         return None
-    if atom.exponent is not None and (args[0].log is not None or atom.exponent != -1):
-        if args[0].log is not None or args[0].interval.value.positive:
+    if atom.exponent is not None:
+        base = args[0]
+        is_power = base.log is not None or atom.exponent != -1 and base.interval.value.positive
+        if is_power:
             return _log_of_power(expr, atom.exponent, args)
     if atom.extreme > 0 and structural and positive:
         terms = _logarithms(args)
-        if terms is None:
-            return None
-        return compose(expr, atom, terms)
+        if terms is not None:
+            return compose(expr, atom, terms)
     return None
+
+
+def _log_of_product(expr: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:
+    """The logarithm of a product or a quotient, from those of its factors."""
+    factors = _logarithms(args)
+    if factors is None:
+        return None
+    sign = 1 if expr.op == "mul" else -1
+    return add(expr, factors, (1, sign), 1.0)
 
 
 def _has_logarithm(facts: Facts) -> bool:
@@ -175,7 +188,8 @@ def _has_logarithm(facts: Facts) -> bool:
 
 def _log_of_sum(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
     """The logarithm of a sum, from those of its terms that are not 0."""
-    terms = _logarithms(tuple(a for a in args if not _null(a)))
+    nonzero = tuple(arg for arg in args if not _null(arg))
+    terms = _logarithms(nonzero)
     if terms is None:
         return None
     return log_sum(expr, terms, facts.interval.value)
@@ -183,35 +197,36 @@ def _log_of_sum(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts 
 
 def _constant_first(args: tuple[Facts, ...]) -> tuple[Facts, Facts]:
     """The two factors of a product, the constant one first if there is one."""
-    if args[0].constant:
-        return (args[0], args[1])
-    return (args[1], args[0])
+    left, right = args
+    if left.constant:
+        return left, right
+    return right, left
 
 
 def _logarithms(args: tuple[Facts, ...]) -> tuple[Facts, ...] | None:
     """The facts of all logarithms, or None if one is missing."""
-    logs = [logarithm(a) for a in args]
-    known = tuple(log_facts for log_facts in logs if log_facts is not None)
-    if len(known) == len(logs):
-        return known
-    return None
+    logs = []
+    for arg in args:
+        log_facts = logarithm(arg)
+        if log_facts is None:
+            return None
+        logs.append(log_facts)
+    return tuple(logs)
 
 
 def _log_of_power(expr: ir.Apply, exponent: float | str, args: tuple[Facts, ...]) -> Facts | None:
     """The facts of log(u^p) = p log u for a constant p, or None; a named exponent is the second argument."""
-    if isinstance(exponent, str):
-        factor = args[1]
-    else:
-        factor = number(expr, exponent)
+    p = args[1] if isinstance(exponent, str) else number(expr, exponent)
     log_facts = logarithm(args[0])
-    if log_facts is None or not factor.constant:
+    if log_facts is None or not p.constant:
         return None
-    return scale(expr, factor, log_facts, 1.0)
+    return scale(expr, p, log_facts, 1.0)
 
 
 def _direct(expr: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...]) -> Facts | None:
     """The facts of an atom's declared logarithm: its argument or another atom of its arguments, or None."""
-    formula = atoms.expression(atom.logarithm, dict(zip(atom.names(len(args)), expr.args, strict=True)))
+    by_name = dict(zip(atom.names(len(args)), expr.args, strict=True))
+    formula = atoms.expression(atom.logarithm, by_name)
     if formula is expr.args[0]:
         return args[0]
     outer = atoms.of(formula)
@@ -247,7 +262,9 @@ def log_of(expr: ir.Apply, arg: Facts, facts: Facts) -> Facts:
         return facts
     log_facts = arg.log
     if expr.op == "log1p":
-        log_facts = log_sum(expr, (number(expr, 0.0), arg.log), interval(1.0, 1 + arg.interval.value.hi))
+        one = number(expr, 0.0)  # the logarithm of 1
+        whole = interval(1.0, 1 + arg.interval.value.hi)
+        log_facts = log_sum(expr, (one, arg.log), whole)
     return combine(facts, credited(replace(log_facts, expr=expr), expr))
 
 
@@ -273,13 +290,15 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
         return None
     zero = Interval(0.0, 0.0)
     base = args[0]
-    if expr.op == "sumsq":
-        p = 2.0
-    else:
+    p = 2.0
+    if expr.op != "sumsq":
         p = exponent(expr, args)
-    if base.powers is not None and p * base.powers[0] >= 1:
-        return p * base.powers[0], zero
-    if p >= 1 and (_convex_nonnegative(base) or (p % 2 == 0 and _even_base(base))):
+    if base.powers is not None:
+        inner_p, _ = base.powers
+        if p * inner_p >= 1:
+            return p * inner_p, zero
+    is_even = p % 2 == 0
+    if p >= 1 and (_convex_nonnegative(base) or is_even and _even_base(base)):
         return p, zero
     match expr.op:
         case "sqhinge" if base.convex:
@@ -287,21 +306,32 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
         case "add":
             return _added(args)
         case "sum" | "mean" if base.powers is not None:
-            return _scaled(base.powers, base.powers[1].positive)
+            _, constant = base.powers
+            return _scaled(base.powers, constant.positive)
         case "mul" | "div":
-            factor, varying = _constant_first(args)
-            where = factor.interval.value
-            if not factor.constant or where.lo < 0 or varying.powers is None:
-                return None
-            if expr.op == "mul" or factor is args[1]:
-                return _scaled(varying.powers, varying.powers[1].positive and where.positive)
+            return _multiplied(expr, args)
     return None
+
+
+def _multiplied(expr: ir.Apply, args: tuple[Facts, ...]) -> tuple[float, Interval] | None:
+    """(p, c) of a product with, or a quotient by, a nonnegative constant, or None."""
+    factor, varying = _constant_first(args)
+    where = factor.interval.value
+    if not factor.constant or where.lo < 0 or varying.powers is None:
+        return None
+    divides = expr.op == "div" and factor is not args[1]
+    if divides:
+        return None
+    _, constant = varying.powers
+    return _scaled(varying.powers, constant.positive and where.positive)
 
 
 def _scaled(powers: tuple[float, Interval], positive: bool) -> tuple[float, Interval]:
     """(p, c) of a nonnegative multiple, whose c is only known to be 0, positive or nonnegative."""
-    p, c = powers
-    return p, Interval(0.0, 0.0) if c.hi == 0 else Interval(0.0, inf, positive)
+    p, constant = powers
+    if constant.hi == 0:
+        return p, Interval(0.0, 0.0)
+    return p, Interval(0.0, inf, positive)
 
 
 def exponent(expr: ir.Apply, args: tuple[Facts, ...]) -> float:
@@ -317,6 +347,7 @@ def exponent(expr: ir.Apply, args: tuple[Facts, ...]) -> float:
 
 
 def _convex_nonnegative(f: Facts) -> bool:
+    """Whether f is convex and nowhere negative."""
     return f.convex and f.interval.value.lo >= 0
 
 
@@ -327,13 +358,23 @@ def _even_base(f: Facts) -> bool:
 
 def _added(args: tuple[Facts, ...]) -> tuple[float, Interval] | None:
     """(p, c) of a sum of sums of p-th powers with one p and nonnegative constants, or None."""
-    powers = {a.powers[0] for a in args if a.powers is not None}
-    others = [a for a in args if a.powers is None]
-    if len(powers) != 1 or not all(a.constant and a.interval.value.lo >= 0 for a in others):
+    powers = set()
+    constants = []
+    for arg in args:
+        if arg.powers is not None:
+            p, constant = arg.powers
+            powers.add(p)
+            constants.append(constant)
+        elif arg.constant and arg.interval.value.lo >= 0:
+            constants.append(arg.interval.value)
+        else:
+            return None
+    if len(powers) != 1:
         return None
-    rest = [a.powers[1] if a.powers is not None else a.interval.value for a in args]
-    total = opened(Interval(sum(c.lo for c in rest), sum(c.hi for c in rest), any(c.lo_open for c in rest)))
-    return powers.pop(), total
+    low = sum(constant.lo for constant in constants)
+    high = sum(constant.hi for constant in constants)
+    low_open = any(constant.lo_open for constant in constants)
+    return powers.pop(), opened(Interval(low, high, low_open))
 
 
 def root_of_powers(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts:

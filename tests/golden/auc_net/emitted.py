@@ -29,6 +29,7 @@ Names in this file
   w, w_prev  all variables in one flat vector, and the same one step before
   h          the settings of a step
   G          the stochastic gradient at w
+  ..._prev   a value at w_prev, on the batch of this step
   u.u1       the estimate of E[z ~ D] s(w; z.x)
   y1         centred: abs(E[z ~ D] s(w; z.x)) <= centre
              envelope_y1 in its place, slope_y1 the gradient of that
@@ -97,13 +98,15 @@ def row_blocks(rows, size):
 def net_in_parts(net, w, rows):
     """The net's output for every row, without a gradient, in parts that fit the cache."""
     with torch.no_grad():
-        return torch.cat([net(w, part) for part in row_blocks(rows, 8192)])
+        call = getattr(net, "exact", net)
+        return torch.cat([call(w, part) for part in row_blocks(rows, 8192)])
 
 
 def net_in_slices(net, w, rows):
     """The net's output for every row, slices of it computed again when autograd comes back."""
     checkpoint = torch.utils.checkpoint.checkpoint
-    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
+    call = getattr(net, "exact", net)
+    return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
 
 
 # ---- constants of a run, unless its command line says otherwise
@@ -574,7 +577,7 @@ def project(w, step):
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre (kinks at -0.05, 0.05)."""
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
@@ -582,7 +585,7 @@ def slope_y1(t, c, h):
 
 
 def envelope_y1(t, c, h):
-    """The envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    """The envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre (kinks at -0.05, 0.05)."""
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
@@ -599,11 +602,10 @@ def gradient(data, w, w_prev, u, c, batch, h):
     # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
     s_p, s_n, s_z = net_s.taped(w, data.x_p, x_n, x_z)
     t1 = (s_p[:, None] - s_n).sigmoid()  # line 13: sigmoid(s(w; p.x) - s(w; n.x))
-    s_z_2 = net_s(w_prev, x_z)
-    g1 = s_z_2.mean()
-    u1 = track(u.u1, (), s_z.mean(), g1, h)  # line 15: E[z ~ D] s(w; z.x)
-    c_y1 = c.y1
-    y1 = slope_y1(u1, c_y1, h)
+    s_z_prev = net_s(w_prev, x_z)
+    g_prev1 = s_z_prev.mean()
+    u1 = track(u.u1, (), s_z.mean(), g_prev1, h)  # line 15: E[z ~ D] s(w; z.x)
+    y1 = slope_y1(u1, c.y1, h)
     t2 = y1 / 128
     t3 = t1 * (1 - t1)
     t4 = (-1 / 174 / 128) * t3.sum(1)
@@ -636,8 +638,7 @@ def whole(data, w, c, h):
     scores = net_in_slices(net_s, w, data.D_x)
     s_p = scores[data.P]  # line 13: s(w; p.x)
     s_n = scores[data.N]  # line 13: s(w; n.x)
-    c_y1 = c.y1
-    t1 = envelope_y1(scores.mean(), c_y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
+    t1 = envelope_y1(scores.mean(), c.y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     t2 = (-(s_p[:, None] - s_n).sigmoid().mean(1).mean()) + t1
     return torch.as_tensor(t2)
@@ -663,18 +664,19 @@ def constraint_values(data, w):
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
-# the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, drawn, copy_state, mean_gradient,
-#   gradient_of_few, spare, Rates, operation_price, counting, priced, summary, value_at, starting_value, slope_at,
-#   smoothness, steepness, scale_smoothing, merit, inverse_smoothness, set_out, Work, step_price, spaced,
-#   steps_within, passes_first, paced, worked, ending, Watch, watching, open_stage, one_step, take_steps, least,
-#   go_back, keep_the_better, centre_at, estimated, move_centres, close_stage, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, Estimate, assess, residual, observe, record, write_stage, reached, Outcome,
-#   status, gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
+# the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
+#   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
+#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
+#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
+#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
 #   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
 #   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
 #   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, why_over, finish, one_pass, least_norm, constraint_row, jacobian, restore,
-#   one_look, allotted, planned_end, before_the_end, solve_then_finish
+#   without_end, descent_without_end, all_rounds, finish, one_pass, constraint_row, least_norm, jacobian, restore,
+#   before_the_end, one_look, allotted, planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

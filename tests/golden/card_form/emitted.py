@@ -427,18 +427,19 @@ def constraint_values(data, w):
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
-# the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, drawn, copy_state, mean_gradient,
-#   gradient_of_few, spare, Rates, operation_price, counting, priced, summary, value_at, starting_value, slope_at,
-#   smoothness, steepness, scale_smoothing, merit, inverse_smoothness, set_out, Work, step_price, spaced,
-#   steps_within, passes_first, paced, worked, ending, Watch, watching, open_stage, one_step, take_steps, least,
-#   go_back, keep_the_better, centre_at, estimated, move_centres, close_stage, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, Estimate, assess, residual, observe, record, write_stage, reached, Outcome,
-#   status, gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
+# the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
+#   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
+#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
+#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
+#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
 #   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
 #   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
 #   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, why_over, finish, one_pass, least_norm, constraint_row, jacobian, restore,
-#   one_look, allotted, planned_end, before_the_end, solve_then_finish
+#   without_end, descent_without_end, all_rounds, finish, one_pass, constraint_row, least_norm, jacobian, restore,
+#   before_the_end, one_look, allotted, planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

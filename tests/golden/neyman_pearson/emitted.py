@@ -313,9 +313,8 @@ def gradient(data, w, w_prev, u, c, batch, h):
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
-    c_y1 = c.y1
     t2 = torch.nn.functional.softplus(t1, threshold=40).mean() - data.tau
-    y1 = slope_y1(t2, c_y1, h)
+    y1 = slope_y1(t2, c.y1, h)
     t3 = -((y1 / 212) * t1.sigmoid())
     t4 = w.new_zeros(569).index_add_(0, data.D_z, ((1 / 357) * s_z.sigmoid()))
     u.y1[...] = t2
@@ -349,9 +348,8 @@ def whole(data, w, c, h):
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
-    c_y1 = c.y1
     t1 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
-    t2 = envelope_y1(t1, c_y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
+    t2 = envelope_y1(t1, c.y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     t3 = torch.nn.functional.softplus(s_z, threshold=40).mean() + t2
     return torch.as_tensor(t3)
@@ -384,18 +382,19 @@ def constraint_values(data, w):
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
-# the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, drawn, copy_state, mean_gradient,
-#   gradient_of_few, spare, Rates, operation_price, counting, priced, summary, value_at, starting_value, slope_at,
-#   smoothness, steepness, scale_smoothing, merit, inverse_smoothness, set_out, Work, step_price, spaced,
-#   steps_within, passes_first, paced, worked, ending, Watch, watching, open_stage, one_step, take_steps, least,
-#   go_back, keep_the_better, centre_at, estimated, move_centres, close_stage, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, Estimate, assess, residual, observe, record, write_stage, reached, Outcome,
-#   status, gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
+# the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
+#   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
+#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
+#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
+#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
 #   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
 #   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
 #   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, why_over, finish, one_pass, least_norm, constraint_row, jacobian, restore,
-#   one_look, allotted, planned_end, before_the_end, solve_then_finish
+#   without_end, descent_without_end, all_rounds, finish, one_pass, constraint_row, least_norm, jacobian, restore,
+#   before_the_end, one_look, allotted, planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

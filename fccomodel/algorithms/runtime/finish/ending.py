@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 
-from fccomodel.algorithms.runtime.loops.progress import started
+from fccomodel.algorithms.runtime.loops.progress import passes_over, started
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced
+from fccomodel.core.work import priced, to_the_end
 
 
 def allotted(solver: Solver, exact, device, room, patience):
@@ -21,7 +21,8 @@ def allotted(solver: Solver, exact, device, room, patience):
     for a quarter of it. If only 25 passes, of a convex problem six, fit into three quarters of the
     room, after steps for the other quarter: curvature gains more by each than a step does. Of a
     smooth problem after none, where a pass costs little more than steps do and 400 are no small
-    part of the room. Else ``restore``, with the room for thirty looks at the exact values, at most
+    part of the room. A pass of more than an eighth of the room is left before its end, and comes
+    never. Else ``restore``, with the room for thirty looks at the exact values, at most
     0.3 of all. With ``patience`` the run is judged after so much work. Steps that are annealed,
     those of nets, have the room where nothing comes after them; passes do where 400 take a quarter
     of it at most.
@@ -30,7 +31,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     if patience is None and annealed:
         share = room
     if solver.finish is not None:
-        price = solver.one_pass(solver, exact, device)
+        price = solver.one_pass(solver, exact, device, 0.125 * room)
     else:
         price = float("inf")
     needed = 400 * price
@@ -46,14 +47,15 @@ def allotted(solver: Solver, exact, device, room, patience):
     elif (25 if solver.nonconvex else 6) * price < 0.75 * room and not annealed:
         way, share = "finish", room / 4
     elif solver.restore is not None:
-        way, share = "restore", room - min(30 * one_look(solver, exact, device), 0.3 * room)
+        look = one_look(solver, exact, device, 0.01 * room)
+        way, share = "restore", room - min(30 * look, 0.3 * room)
     return way, share if patience is None or share is None else min(share, patience), passes, price
 
 
-def one_look(solver: Solver, exact, device):
-    """Counted seconds that the exact values take."""
+def one_look(solver: Solver, exact, device, most=math.inf):
+    """Counted seconds that the exact values take; infinity if more than ``most``."""
     w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
-    return priced(lambda: solver.evaluate(exact, w))[1]
+    return priced(lambda: solver.evaluate(exact, w), most=most)[1]
 
 
 def planned_end(solver: Solver, exact, asked: RunOptions, room):
@@ -90,12 +92,16 @@ def solve_then_finish(solver: Solver, data, **given):
     asked = RunOptions(**given)
     began, keep, seconds = started(asked.keep), asked.keep, asked.seconds
     room = seconds if asked.room is None else asked.room
+    planned: list = ["", None, asked.passes, math.inf]
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, asked.device, torch.float64))
-        way, share, passes, price = planned_end(solver, exact, asked, room)
+        over = passes_over(began, asked.stop, None if seconds is None else 0.3 * seconds)
+        to_the_end(lambda: planned.__setitem__(slice(None), planned_end(solver, exact, asked, room)), over)
+    way, share, passes, price = planned
     given = {**given, "share": share, "tol": solver.tol, "exact": exact}
-    if seconds is not None and way:
-        given["seconds"] = 0.75 * seconds
+    if seconds is not None:
+        left = max(seconds - (time.perf_counter() - began), 0.1 * seconds)
+        given["seconds"] = 0.75 * left if way else left
     may_replace = solver.direct and solver.nonconvex and not solver.centred
     if may_replace and room is not None and 0 < 8 * price < 0.75 * room <= 3000 * price:
         given |= {"price": price, "room": room}
@@ -112,7 +118,7 @@ def solve_then_finish(solver: Solver, data, **given):
             left = max(seconds - (time.perf_counter() - began), 0.0)
         outcome.scarce = room is not None and way == "finish" and 100 * price > room
         limits = {"seconds": left, "passes": passes, "tol": solver.tol}
-        limits |= {"progress": asked.progress, "stop": asked.stop, "keep": keep}
+        limits |= {"progress": asked.progress, "stop": asked.stop, "keep": keep, "price": price}
         if way != "finish":
             return solver.restore(solver, outcome, exact, **limits)
         found = solver.finish(solver, outcome, exact, **limits)

@@ -25,6 +25,7 @@ from fccomodel.algorithms.runtime.finish.panoc import cautious_step, forward_bac
 from fccomodel.algorithms.runtime.helpers.support import gradient_of
 from fccomodel.algorithms.runtime.loops.progress import (
     merit,
+    passes_over,
     record,
     scale_smoothing,
     slope_at,
@@ -35,7 +36,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings, RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced
+from fccomodel.core.work import priced, to_the_end
 
 
 def differentiated(solver: Solver, data, c, h: LoopSettings, count):
@@ -337,7 +338,8 @@ def goes_on_with(now, full, rounds):
 def why_over(now, full, passes):
     """Why the rounds of a finish ended, in words."""
     if now.error <= full.tol:
-        return f"converged: stationarity, violation and shift of the multipliers at most {full.tol:g}"
+        measures = "stationarity, violation and the last change of the multipliers"
+        return f"converged: {measures} are below {full.tol:g}"
     if full.count.timed:
         return "the time is used up"
     if passes is not None and full.count.passes >= passes:
@@ -347,29 +349,9 @@ def why_over(now, full, passes):
     return "rounds of passes gain nothing more"
 
 
-def finish(solver: Solver, outcome, data, **given):
-    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as
-    small a merit.
-
-    ``given``: see ``RunOptions``. ``passes`` bounds the evaluations of ``whole``, ``seconds`` the
-    time; ``tol`` is the stationarity, the violation and the shift of the centres to end at.
-    ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
-    ``failure`` of what it returns names why there is no solution, with the evidence, or is None;
-    ``moved``: its point is another.
-    """
-    asked = RunOptions(**given)
-    keep, tol = asked.keep, 1e-6 if asked.tol is None else asked.tol
-    began = started(keep, outcome.seconds)
-    full = full_problem(solver, outcome, data, asked, tol)
-    history = list(outcome.history)
-    run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
-
-    def keep_state(reason=""):
-        """Keep the state, if anybody does."""
-        if keep is not None:
-            keep("finish", run, reason)
-
-    full.keep = keep_state
+def all_rounds(run, full, solver: Solver, outcome, asked: RunOptions, began):
+    """The rounds of a finish, from where they stand. Returns why there is no solution, or None."""
+    keep, history = asked.keep, run.history
     if keep is None or not keep.again("finish", run):
         begin_rounds(solver, outcome, full, run)
     now = run.now
@@ -381,16 +363,54 @@ def finish(solver: Solver, outcome, data, **given):
             record(history, asked.progress, began, now.value, full.h.weight, **entry)
     full.h.pass_step = now.step
     full.keep("ended")
-    failure = now.failure or (None if solver.attained else descent_without_end(now, full))
+    return now.failure or (None if solver.attained else descent_without_end(now, full))
+
+
+def finish(solver: Solver, outcome, data, dear=0.05, **given):
+    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as
+    small a merit.
+
+    ``given``: see ``RunOptions``. ``passes`` bounds the evaluations of ``whole``, ``seconds`` the
+    time; ``tol`` is the stationarity, the violation and the shift of the centres to end at.
+    ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
+    ``failure`` of what it returns names why there is no solution, with the evidence, or is None;
+    ``moved``: its point is another. Passes of a ``price`` of more than ``dear`` counted seconds are
+    left before their end once their time is over; the best point so far is kept.
+    """
+    asked = RunOptions(**given)
+    keep, tol = asked.keep, 1e-6 if asked.tol is None else asked.tol
+    over = passes_over(time.perf_counter(), asked.stop, asked.seconds)
+    run = SimpleNamespace(rounds=0, now=None, history=list(outcome.history))
+    state = SimpleNamespace(failure=None, full=None)
+    began = started(keep, outcome.seconds)
+
+    def keep_state(reason=""):
+        """Keep the state, if anybody does."""
+        if keep is not None:
+            keep("finish", run, reason)
+
+    def work():
+        """All passes of the finish."""
+        full = state.full = full_problem(solver, outcome, data, asked, tol)
+        run.c, run.h, run.count, full.keep = full.c, full.h, full.count, keep_state
+        state.failure = all_rounds(run, full, solver, outcome, asked, began)
+
+    ended_early = not to_the_end(work, over, (asked.price or 0.0) > dear)
+    full, now = state.full, run.now
+    if now is None:  # left before the first of its points was known
+        outcome.passes, outcome.timed = 0, True
+        return outcome
+    if ended_early:
+        full.count.timed |= not (asked.stop is not None and asked.stop())
     ended = status(asked.stop, now.error <= tol)
     reason = why_over(now, full, asked.passes)
     if ended == "interrupted":
         reason = ended
-    elif failure:
-        reason = failure["kind"]
-    more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data}
+    elif state.failure:
+        reason = state.failure["kind"]
+    more = {"w": now.best, "c": full.c, "h": full.h, "history": run.history, "exact": data}
     more |= {"passes": full.count.passes, "pairs": now.pairs, "way": "finish"}
-    more |= {"failure": failure, "reason": reason, "status": ended}
+    more |= {"failure": state.failure, "reason": reason, "status": ended}
     more["timed"] = outcome.timed or full.count.timed
     more["moved"] = not torch.equal(now.best, outcome.w.to(now.best))
     return SimpleNamespace(**{**vars(outcome), **more})
@@ -431,10 +451,12 @@ def resumed(solver: Solver, data, device, progress=None):
     )
 
 
-def one_pass(solver: Solver, data, device):
-    """Counted seconds that ``whole`` and its gradient take."""
+def one_pass(solver: Solver, data, device, most=math.inf):
+    """Counted seconds that ``whole`` and its gradient take; infinity if they, or the centres before
+    them, take more than ``most``."""
     h, c = solver.settings(), solver.centres(device, torch.float64)
     w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
-    centre_rows(solver, data, w, c, h)
+    if priced(lambda: centre_rows(solver, data, w, c, h), most=most)[1] > most:
+        return math.inf
     at = differentiated(solver, data, c, h, SimpleNamespace(passes=0))
-    return priced(lambda: at(w))[1]
+    return priced(lambda: at(w), most=most)[1]

@@ -8,10 +8,11 @@ import time
 from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.helpers.support import gradient_of
-from fccomodel.algorithms.runtime.loops.progress import merit, summary, thinned
+from fccomodel.algorithms.runtime.loops.progress import merit, passes_over, summary, thinned
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
+from fccomodel.core.work import to_the_end
 
 
 def constraint_row(solver: Solver, data, w):
@@ -53,7 +54,8 @@ def restore(solver: Solver, outcome, data, *, most=256, **given):
 
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are
     many) rises by no more than the multipliers let it. ``given``: see ``RunOptions``, of which
-    ``passes`` bounds the evaluations of constraints; ``most`` bounds the constraints of a step.
+    ``passes`` bounds the evaluations of constraints; ``most`` bounds the constraints of a step. A pass
+    is left before its end once the time of passes is over.
     """
     asked = RunOptions(**given)
     keep, seconds, tol = asked.keep, asked.seconds, 1e-6 if asked.tol is None else asked.tol
@@ -78,32 +80,37 @@ def restore(solver: Solver, outcome, data, *, most=256, **given):
         timed |= seconds is not None and time.perf_counter() - began > seconds
         return timed
 
-    amount, values, equal = violations(run.w)
-    worst, value = float(amount.max()), summary(solver.evaluate(quick, run.w))
-    while run.moved and worst > tol and not limit():
-        near = torch.where(equal, values.abs(), values).topk(min(most, len(values)))
-        chosen = near.indices[near.values > -worst]
-        d = least_norm(jacobian(solver, data, run.w, chosen), values[chosen], equal[chosen])
-        run.count, run.moved, step = run.count + 1, False, 1.0
-        while not run.moved and step > 0.05 and not limit():
-            x = run.w + step * d
-            solver.project(x, 0.0)
-            run.count += 1
-            less, new_values, _ = violations(x)
-            after = summary(solver.evaluate(quick, x))
-            risen = after[0] - value[0] - weight * float(amount.sum() - less.sum())
-            run.moved = float(less.max()) < (1 - 0.1 * step) * worst and risen <= 1e-9 * (1 + abs(value[0]))
-            if run.moved:
-                run.w, amount, values, worst, value = x, less, new_values, float(less.max()), after
-            step *= 0.5
-        entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
-        entry |= {"merit": merit(value, weight), "seconds": outcome.seconds + time.perf_counter() - began}
-        entry |= {"kkt": None, "kkt_error": None}  # those of the point before
-        history.append({**entry, "passes": run.count})
-        if asked.progress is not None:
-            asked.progress(history[-1])
-        if keep is not None:
-            keep("restore", run)
+    def lower_violations():
+        """Steps as long as they gain."""
+        amount, values, equal = violations(run.w)
+        worst, value = float(amount.max()), summary(solver.evaluate(quick, run.w))
+        while run.moved and worst > tol and not limit():
+            near = torch.where(equal, values.abs(), values).topk(min(most, len(values)))
+            chosen = near.indices[near.values > -worst]
+            d = least_norm(jacobian(solver, data, run.w, chosen), values[chosen], equal[chosen])
+            run.count, run.moved, step = run.count + 1, False, 1.0
+            while not run.moved and step > 0.05 and not limit():
+                x = run.w + step * d
+                solver.project(x, 0.0)
+                run.count += 1
+                less, new_values, _ = violations(x)
+                after = summary(solver.evaluate(quick, x))
+                risen = after[0] - value[0] - weight * float(amount.sum() - less.sum())
+                less_violated = float(less.max()) < (1 - 0.1 * step) * worst
+                run.moved = less_violated and risen <= 1e-9 * (1 + abs(value[0]))
+                if run.moved:
+                    run.w, amount, values, worst, value = x, less, new_values, float(less.max()), after
+                step *= 0.5
+            entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
+            entry |= {"merit": merit(value, weight), "seconds": outcome.seconds + time.perf_counter() - began}
+            entry |= {"kkt": None, "kkt_error": None}  # those of the point before
+            history.append({**entry, "passes": run.count})
+            if asked.progress is not None:
+                asked.progress(history[-1])
+            if keep is not None:
+                keep("restore", run)
+
+    to_the_end(lower_violations, passes_over(began, asked.stop, seconds))
     more = {
         "w": run.w,
         "history": history,

@@ -270,19 +270,40 @@ def net_in_blocks(net, w, rows, precision):
     with torch.no_grad():
         weights = w.to(working)
         several = tuple(one.to(working) for one in rows) if isinstance(rows, tuple) else rows.to(working)
-        return torch.cat([net(weights, part) for part in row_blocks(several, 256)]).to(w.dtype)
+        call = getattr(net, "exact", net)
+        return torch.cat([call(weights, part) for part in row_blocks(several, 256)]).to(w.dtype)
 
 
 def net_in_parts(net, w, rows):
     """The net's output for every row, without a gradient, in parts that fit the cache."""
     with torch.no_grad():
-        return torch.cat([net(w, part) for part in row_blocks(rows, 8192)])
+        call = getattr(net, "exact", net)
+        return torch.cat([call(w, part) for part in row_blocks(rows, 8192)])
 
 
 def net_in_slices(net, w, rows):
     """The net's output for every row, slices of it computed again when autograd comes back."""
     checkpoint = torch.utils.checkpoint.checkpoint
-    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
+    call = getattr(net, "exact", net)
+    return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
+
+
+def net_adjoints(net, w, rows, adjoint):
+    """The gradients of <adjoint, output> in the parameters of a net and in each of its inputs; the output
+    is computed again."""
+    with torch.enable_grad():
+        inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
+        w = w.detach().requires_grad_()
+        out = net(w, tuple(inputs) if isinstance(rows, tuple) else inputs[0])
+    return torch.autograd.grad(out, [w, *inputs], adjoint, materialize_grads=True)
+
+
+def frozen_adjoints(net, rows, adjoint):
+    """The gradients of <adjoint, output> in each input of a frozen net; the output is computed again."""
+    with torch.enable_grad():
+        inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
+        out = net(tuple(inputs) if isinstance(rows, tuple) else inputs[0])
+    return torch.autograd.grad(out, inputs, adjoint, materialize_grads=True)
 
 
 def fixed_noise(family, shape, seed, data):

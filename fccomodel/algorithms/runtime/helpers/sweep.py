@@ -1,4 +1,4 @@
-"""Means over slices of a full pass, value and gradient in one sweep. The emitter copies it."""
+"""Slices of a full pass, of which one at a time is held. The emitter copies it."""
 
 from __future__ import annotations
 
@@ -47,3 +47,94 @@ def swept(over, parts, *inputs):
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
         return Sweep.apply(over, parts, *inputs)
     return sum(over(part, *inputs).sum() for part in parts)
+
+
+def held_apart(inputs, wanted):
+    """Copies of some inputs that derivatives are taken by, and those that are ``wanted``."""
+    held = [x.detach().requires_grad_(asked) for x, asked in zip(inputs, wanted, strict=True)]
+    return held, [x for x in held if x.requires_grad]
+
+
+def slice_values(over, parts, dim, held, along):
+    """For each slice its values with their graph, and the entries of ``along`` at their places."""
+    start = 0
+    for part in parts:
+        with torch.enable_grad():
+            value = over(part, *held)
+        yield value, along.narrow(dim, start, value.shape[dim])
+        start += value.shape[dim]
+
+
+class Slices(torch.autograd.Function):
+    """The values of slices one after another along a dim; each is made again for its gradient.
+
+    Its derivatives are of first order, and products of these with vectors.
+    """
+
+    @staticmethod
+    def forward(ctx, over, parts, dim, *inputs):
+        """The values of all slices."""
+        ctx.over, ctx.parts, ctx.dim = over, parts, dim
+        ctx.save_for_backward(*inputs)
+        return torch.cat([over(part, *inputs) for part in parts], dim)
+
+    @staticmethod
+    def backward(ctx, adjoint):
+        """The adjoint times the derivatives of all slices."""
+        over, parts, dim, wanted = ctx.over, ctx.parts, ctx.dim, ctx.needs_input_grad[3:]
+        if torch.is_grad_enabled():
+            gradients = SlicesPulled.apply(over, parts, dim, wanted, adjoint, *ctx.saved_tensors)
+        else:
+            gradients = pulled_through(over, parts, dim, wanted, adjoint, ctx.saved_tensors)
+        found = iter(gradients)
+        return None, None, None, *(next(found) if asked else None for asked in wanted)
+
+
+def pulled_through(over, parts, dim, wanted, adjoint, inputs):
+    """The adjoint of all slices times their derivatives, by each input that is ``wanted``."""
+    held, varying = held_apart(inputs, wanted)
+    gradients = [torch.zeros_like(x) for x in varying]
+    for value, piece in slice_values(over, parts, dim, held, adjoint):
+        if value.requires_grad:
+            found = torch.autograd.grad(value, varying, piece, allow_unused=True)
+            pairs = zip(gradients, found, strict=True)
+            gradients = [total if more is None else total + more for total, more in pairs]
+    return tuple(gradients)
+
+
+class SlicesPulled(torch.autograd.Function):
+    """``pulled_through``, which is linear in the adjoint: differentiated by that, it is the product of
+    the derivatives with a vector."""
+
+    @staticmethod
+    def forward(ctx, over, parts, dim, wanted, adjoint, *inputs):
+        """The gradients by the wanted inputs."""
+        ctx.over, ctx.parts, ctx.dim, ctx.wanted = over, parts, dim, wanted
+        ctx.save_for_backward(adjoint, *inputs)
+        return pulled_through(over, parts, dim, wanted, adjoint, inputs)
+
+    @staticmethod
+    def backward(ctx, *ways):
+        """The derivatives of all slices along the ``ways`` of the inputs."""
+        adjoint, *inputs = ctx.saved_tensors
+        held, varying = held_apart(inputs, ctx.wanted)
+        along = []
+        for value, piece in slice_values(ctx.over, ctx.parts, ctx.dim, held, adjoint):
+            moved = torch.zeros_like(value)
+            if value.requires_grad:
+                weights = torch.zeros_like(piece).requires_grad_()
+                with torch.enable_grad():
+                    back = torch.autograd.grad(value, varying, weights, create_graph=True, allow_unused=True)
+                    pairs = [(g, way) for g, way in zip(back, ways, strict=True) if g is not None]
+                    product = sum((g * way).sum() for g, way in pairs)
+                moved = torch.autograd.grad(product, weights)[0]
+            along.append(moved.detach())
+        return None, None, None, None, torch.cat(along, ctx.dim), *(None for _ in inputs)
+
+
+def sliced(over, parts, dim, *inputs):
+    """The values that ``over(part, *inputs)`` has for all parts, one after another along a dim. Where
+    they are differentiated by the inputs, the graph of one part at a time is held."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
+        return Slices.apply(over, parts, dim, *inputs)
+    return torch.cat([over(part, *inputs) for part in parts], dim)

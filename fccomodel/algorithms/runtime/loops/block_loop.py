@@ -27,12 +27,15 @@ from fccomodel.algorithms.runtime.loops.progress import (
     Work,
     centre_at,
     ending,
+    hearing,
     least,
     merit,
     move_centres,
     opened,
     passes_first,
+    passes_over,
     record,
+    running_means,
     scale_smoothing,
     smoothness,
     spare,
@@ -41,13 +44,14 @@ from fccomodel.algorithms.runtime.loops.progress import (
     status,
     steps_within,
     value_at,
+    why_left,
     worked,
 )
 from fccomodel.algorithms.runtime.loops.residual import observe, reached, watching
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings, RunOptions
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced
+from fccomodel.core.work import priced, to_the_end
 
 
 @dataclass(kw_only=True)
@@ -201,6 +205,9 @@ def set_out(run, solver: BlockSolver, data, G):
     solver.step_sizes(h, inverse)
     h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
     solver.begin(run.state, h)
+    if solver.moments is not None:
+        own, kept = running_means(run.state), solver.moments(w.device, w.dtype)
+        vars(run.state).update({name: value for name, value in kept.items() if name in own})
     run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
 
@@ -247,10 +254,10 @@ def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSetting
     run.done, run.count = run.done + 1, run.count + 1
 
 
-def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, reason=""):
+def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, reason="", heard=None):
     """To the end of the stage, unless there is a ``reason`` to end before; the average of the second
     half's iterates, by a theorem's constants of all. Why the run ends, or "". ``keep`` has the
-    state after each step, or after those that a backend takes in one call."""
+    state after each step, or after those that a backend takes in one call; ``heard`` hears of it then."""
     h, schedule, step = run.h, solver.schedule, solver.leap or one_step
     while run.done < run.length and not reason:
         if not run.ahead:
@@ -264,6 +271,8 @@ def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, rea
             reason = ended(run.count)
             if keep is not None:
                 keep("steps", run, reason)
+            if heard is not None:
+                heard(run)
         if run.broken is None and not math.isfinite(float(run.state.w.sum())):
             run.broken = run.count
     return reason
@@ -327,7 +336,33 @@ def write_stage(run, solver: BlockSolver, exact, minibatches, asked: RunOptions,
     record(run.history, asked.progress, began, run.value, h.weight, **entry)
 
 
-def solve(solver: BlockSolver, data, **given):
+def prepare_steps(run, solver: BlockSolver, quick, data, asked: RunOptions, few, G):
+    """What comes before the first step: the value at the start, step sizes and smoothing, and what
+    steps and looks cost. ``few``: the minibatches of G (see ``gradient_of_few``)."""
+    h, w = run.h, run.state.w
+    spare(h, few, priced(lambda: G(w))[1], asked.seconds if asked.share is None else asked.share)
+    value, run.work.look = priced(lambda: value_at(solver, quick, w))
+    run.value = starting_value(solver, quick, w, value, G, run.rng, h.halvings)
+    set_out(run, solver, quick, G)
+    run.work.step = step_price(run, solver, data)
+    spaced(h, run.work)
+    run.watch, run.worst = watching(asked.tol, run.work.look, run.work.step), run.value[2]
+
+
+def left_early(run, solver: BlockSolver, asked: RunOptions, began):
+    """Why a run ends whose passes were left before their end, in words. Its point is the best so far:
+    before the first look the start, whose value is perhaps unknown."""
+    h, reason = run.h, why_left(asked.stop, run.work)
+    if run.best is None:
+        run.best, run.best_c, run.rho = copy_state(run.state), run.c, h.rho
+    run.watch = run.watch or watching(None, 0.0, 0.0)
+    run.value, h.weight = run.value or (math.inf,) * 3, h.weight or 0.1 * h.rho
+    entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta}
+    record(run.history, asked.progress, began, run.value, h.weight, **entry)
+    return reason
+
+
+def solve(solver: BlockSolver, data, dear=0.05, **given):
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more,
     or until the KKT residual is at most ``tol`` in two of them running. Returns the best point
     seen, or as the schedule says the last.
@@ -337,7 +372,8 @@ def solve(solver: BlockSolver, data, **given):
     number of steps ``planned``: the budget's, or where it has none to the stage's end. ``oracles``
     bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the
     algorithm. ``keep`` writes the state of a run, and puts it back: everything that changes is in
-    ``run``, and all else is made again.
+    ``run``, and all else is made again. Looks of more than ``dear`` counted seconds are left before
+    their end once the time of passes is over.
     """
     asked = RunOptions(**given)
     keep, device, dtype = asked.keep, asked.device, asked.dtype or torch.float32
@@ -348,6 +384,7 @@ def solve(solver: BlockSolver, data, **given):
     w = solver.start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     run = BlockRun(state=state, c=solver.centres(device, dtype), h=h, rng=rng, waiting=data.waiting)
+    run.work = Work()
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
     G = gradient_of_few(run, solver, data, few)
 
@@ -356,36 +393,41 @@ def solve(solver: BlockSolver, data, **given):
         fresh = torch.Generator(device=device).manual_seed(asked.seed + 1 + run.count)
         return gradients(solver, data, x, y, held, fresh)
 
-    spare(h, few, priced(lambda: G(w))[1], asked.seconds if asked.share is None else asked.share)
-    run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
-    set_out(run, solver, quick, G)
-    look = priced(lambda: value_at(solver, quick, w))[1]
-    work = run.work = Work(look=look, step=step_price(run, solver, data))
-    spaced(h, work)
-    iterations = steps_within(asked.iterations, asked.oracles, solver.oracles)
-    solver, iterations = paced(run, solver, asked, iterations, G)
+    over, work, iterations = passes_over(began, asked.stop, asked.seconds), run.work, 0
+    early = not to_the_end(lambda: prepare_steps(run, solver, quick, data, asked, few, G), over)
+    first, reason = run.state.w.clone(), left_early(run, solver, asked, began) if early else ""
+    if not early:
+        iterations = steps_within(asked.iterations, asked.oracles, solver.oracles)
+        solver, iterations = paced(run, solver, asked, iterations, G)
     ended = ending(began, asked.stop, asked.seconds, iterations, work=work)
-    run.watch, run.worst = watching(asked.tol, work.look, work.step), run.value[2]
-    planned, reason = asked.planned or iterations, ""
-    inside = keep is not None and keep.again("steps", run)
+    planned, inside = asked.planned or iterations, not early and keep is not None and keep.again("steps", run)
+    heard = hearing(asked.progress)
+
+    def look():
+        """The end of a stage."""
+        close_stage(run, solver, quick, G)
+        write_stage(run, solver, exact, minibatches, asked, began)
+
     while not reason:
         if not inside:
             open_stage(run, solver, planned)
         if inside or iterations == 0:
             reason = ended(run.count)
-        inside, reason = False, take_steps(run, solver, data, planned, ended, keep, reason)
-        close_stage(run, solver, quick, G)
-        write_stage(run, solver, exact, minibatches, asked, began)
+        inside, reason = False, take_steps(run, solver, data, planned, ended, keep, reason, heard)
+        if not to_the_end(look, over, work.look > dear):
+            reason = left_early(run, solver, asked, began)
         if not reason and schedule.adapts:
             reason = reached(run.watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
-    if solver.centred and not schedule.adapts:
-        centre_at(solver, exact, run.best.w.double(), run.c, h)
+    if solver.centred and not schedule.adapts and not early:
+        at_best = run.best.w.double()
+        to_the_end(lambda: centre_at(solver, exact, at_best, run.c, h), over, work.look > dear)
     h.rho, w = run.rho, run.best.w.double()
     solver.project(w, 0.0)  # to double precision
     return Outcome(
         w=w,
         c=run.c,
         u=run.u,
+        moments=running_means(run.best),
         h=h,
         eta=run.eta,
         history=run.history,

@@ -41,6 +41,7 @@ class Outcome:
 
     w           the point, in float64
     c, u, h     the centres, the estimates (None of a loop without) and the settings at the end
+    moments     running means of gradients at the answer, by name
     eta         the first step size
     history     one entry a stage: steps, oracle calls, step size, objective, violation, merit, seconds
     iterations  the steps made
@@ -75,6 +76,7 @@ class Outcome:
     planned: float | None
     epsilon: float | None = None
     scarce: bool = False
+    moments: Any = None
 
 
 def opened(solver: Solver, data, device, dtype, exact=None):
@@ -112,6 +114,38 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
         return ""
 
     return ended
+
+
+def passes_over(began, stop, seconds, share=0.1, grace=0.5, pace=0.1):
+    """``over()``: whether passes over all rows are left before their end.
+
+    They may go on for a ``share`` of the run's ``seconds`` and a ``grace`` (in seconds) after these,
+    so that a last look comes to its end, and for the grace after somebody asked for the end.
+    ``stop`` is asked once in ``pace`` seconds.
+    """
+    last, asked = math.inf, -math.inf
+    if seconds is not None:
+        last = began + (1 + share) * seconds + grace
+
+    def over():
+        """Whether the time of passes is over."""
+        nonlocal last, asked
+        now = time.perf_counter()
+        if stop is not None and now - asked > pace:
+            asked = now
+            if stop():
+                last = min(last, now + grace)
+        return now > last
+
+    return over
+
+
+def why_left(stop, work):
+    """Why a pass was left before its end, in words; ``work`` notes it if it was for the clock."""
+    if stop is not None and stop():
+        return "interrupted"
+    work.timed = True
+    return "the time is used up"
 
 
 def steps_within(iterations, oracles, each):
@@ -163,6 +197,31 @@ def record(history, progress, began, value, weight, **entry):
     history.append({"stage": len(history) + 1, **entry, **point})
     if progress is not None:
         progress(history[-1])
+
+
+def hearing(progress, every=1.0):
+    """``heard(run)``: ``progress`` hears of the steps since the last stage, once in so many seconds; None
+    where nobody listens."""
+    if progress is None:
+        return None
+    last = [time.perf_counter()]
+
+    def heard(run):
+        """The best point so far, with the number of steps now."""
+        now = time.perf_counter()
+        if now - last[0] >= every:
+            last[0] = now
+            before = run.history[-1] if run.history else {"stage": 0}
+            known = {"objective": run.value[0], "violation": run.value[2]}
+            progress({**before, **known, "iteration": run.count})
+
+    return heard
+
+
+def running_means(state):
+    """The running means of gradients (v) and of their squares (s), by name, of an update that keeps them."""
+    known = {name: getattr(state, name, None) for name in ("v", "s")}
+    return {name: value for name, value in known.items() if torch.is_tensor(value)}
 
 
 def status(stop, converged):
@@ -222,20 +281,21 @@ def merit(point, weight):
     return point[0]
 
 
-def starting_value(solver: Solver, data, w, G, rng, most=40):
-    """The value at the start, which is moved where steps could not be taken from it. Where the problem
-    or its derivative is not finite, as a logarithm at 0: to the first point at which both are, of
-    equal entries and of random ones, of several sizes. Where the derivative is exactly zero: by
-    small random numbers, since products of variables have it at zero, which no step would ever
-    leave; harmless at a minimum. Where it is so for some of the variables at 0, these move, as
-    factors beside offsets; those that have no influence there either stay. At ``most`` so many
-    points are tried."""
+def starting_value(solver: Solver, data, w, value, G, rng, most=40):
+    """The value at the start, which is moved where steps could not be taken from it.
+
+    ``value`` is that of the start as it is. Where the problem or its derivative is not finite, as a
+    logarithm at 0, the start moves to the first point at which both are, of equal entries and of
+    random ones, of several sizes. Where the derivative is exactly zero, it moves by small random
+    numbers, since products of variables have it at zero, which no step would ever leave; harmless
+    at a minimum. Where it is so for some of the variables at 0, these move, as factors beside
+    offsets; those that have no influence there either stay. At ``most`` so many points are tried.
+    """
 
     def scattered():
         """A standard normal point."""
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
 
-    value = value_at(solver, data, w)
     slopes = G(w)
     if w.numel():
         slope = float(slopes.abs().max())

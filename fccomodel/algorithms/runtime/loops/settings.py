@@ -22,7 +22,7 @@ class RunOptions:
     room        counted seconds that the steps and the passes after them share; None: ``seconds``
     share       counted seconds that the steps may take; None: no limit
     patience    counted seconds after which the run is judged; None: no limit
-    price       counted seconds of a pass, if passes may come in place of steps; else None
+    price       counted seconds of a pass; in a loop only if passes may come in place of steps
     way         what comes after the steps: ``finish``, ``restore``, or '' for nothing; None: what there
                 is room for
     passes      number of passes after the steps; None: no limit

@@ -42,6 +42,7 @@ class Solver:
         restore                                a return to the constraints after it
         resume                                 where another run ended, for a finish without steps before
         pairs(device)                          the curvature that the finish of that run knew
+        moments(device, dtype)                 running means of gradients that it ended with, by name
 
     Facts
         block      steps whose samples are drawn together
@@ -82,6 +83,7 @@ class Solver:
     restore: Any = None
     resume: Any = None
     pairs: Any = None
+    moments: Any = None
     block: int = 64
     own: int = 0
     centred: bool = False

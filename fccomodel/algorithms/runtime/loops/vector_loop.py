@@ -24,6 +24,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
     merit,
     move_centres,
     opened,
+    passes_over,
     record,
     scale_smoothing,
     smoothness,
@@ -32,6 +33,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
     starting_value,
     status,
     value_at,
+    why_left,
     worked,
 )
 from fccomodel.algorithms.runtime.loops.residual import observe, reached, watching
@@ -39,7 +41,7 @@ from fccomodel.algorithms.runtime.loops.settings import RunOptions, VectorSettin
 from fccomodel.algorithms.runtime.loops.solver import VectorSolver
 from fccomodel.algorithms.runtime.loops.vector_oracle import VectorOracle
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced
+from fccomodel.core.work import priced, to_the_end
 
 #: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step
 #: size is found look: steps of an epoch between exact evaluations           pass_limit: samples
@@ -271,12 +273,45 @@ def kkt_pair(run, solver: VectorSolver, exact, quick, F):
     return pair
 
 
-def solve(solver: VectorSolver, data, **given):
+def last_passes(run, solver: VectorSolver, exact, quick, F, found):
+    """The pair of ``approximate_kkt``, whose epsilon is ``found``, and the centres at the best point."""
+    pair = kkt_pair(run, solver, exact, quick, F)
+    if pair is not None:
+        found.epsilon = pair.epsilon
+    if solver.centred and not solver.schedule.adapts:
+        centre_at(solver, exact, run.best.double(), run.c, run.h)
+
+
+def prepare_steps(run, solver: VectorSolver, quick, asked: RunOptions, few, F, G):
+    """What comes before the first step: the value at the start, the step size and smoothing, and what
+    looks cost. ``few``: the minibatches of G (see ``gradient_of_few``)."""
+    h, state = run.h, run.state
+    spare(h, few, priced(lambda: G(state.w))[1], asked.seconds if asked.share is None else asked.share)
+    value, run.work.look = priced(lambda: value_at(solver, quick, state.w))
+    run.value = starting_value(solver, quick, state.w, value, G, run.rng, h.halvings)
+    run.best = state.w.clone()
+    set_out(run, solver, quick, F, G)
+
+
+def left_early(run, asked: RunOptions, began):
+    """Why a run ends whose passes were left before their end, in words. Its point is the best so far:
+    before the first look the start, whose value is perhaps unknown."""
+    h, reason = run.h, why_left(asked.stop, run.work)
+    if run.best is None:
+        run.best = run.state.w.clone()
+    run.watch = run.watch or watching(None, 0.0, 0.0)
+    run.value, h.weight = run.value or (math.inf,) * 3, h.weight or 0.1 * h.rho
+    entry = {"iteration": run.count, "oracles": run.state.oracles, "eta": h.eta}
+    record(run.history, asked.progress, began, run.value, h.weight, **entry)
+    return reason
+
+
+def solve(solver: VectorSolver, data, dear=0.05, **given):
     """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more,
     or until the KKT residual is at most ``tol`` in two looks running. Returns the best point seen,
     or as the schedule says the last. Epochs are not ``planned`` by the budget.
 
-    ``given``: see ``RunOptions``; ``keep``: as of the loop over blocks.
+    ``given``: see ``RunOptions``; ``keep`` and ``dear``: as of the loop over blocks.
     """
     asked = RunOptions(**given)
     keep, device, dtype = asked.keep, asked.device, asked.dtype or torch.float32
@@ -299,15 +334,21 @@ def solve(solver: VectorSolver, data, **given):
         fresh = torch.Generator(device=device).manual_seed(asked.seed + 1 + run.count)
         return gradients(solver, data, x, y, held, fresh)
 
-    spare(h, few, priced(lambda: G(state.w))[1], asked.seconds if asked.share is None else asked.share)
-    run.value, first = starting_value(solver, quick, state.w, G, rng, h.halvings), state.w.clone()
-    run.best = first.clone()
-    set_out(run, solver, quick, F, G)
-    work.look = priced(lambda: value_at(solver, quick, state.w))[1]
-    work.call = call_price(solver, data, state.w, c, h)
-    run.watch = watching(asked.tol, work.look, work.call * solver.samples)
-    run.first, run.worst, reason = merit(run.value, h.weight), run.value[2], ""
-    inside = keep is not None and keep.again("steps", run)
+    over, reason = passes_over(began, asked.stop, asked.seconds), ""
+    if to_the_end(lambda: prepare_steps(run, solver, quick, asked, few, F, G), over):
+        work.call = call_price(solver, data, state.w, c, h)
+        run.watch = watching(asked.tol, work.look, work.call * solver.samples)
+        run.first, run.worst = merit(run.value, h.weight), run.value[2]
+    else:
+        reason = left_early(run, asked, began)
+    first, early = run.best.clone(), reason != ""
+    inside = not early and keep is not None and keep.again("steps", run)
+
+    def look():
+        """The end of an epoch, or a look inside it."""
+        close_look(run, solver, quick, G)
+        write_look(run, solver, exact, minibatches, asked, began)
+
     while not reason:
         if inside:
             reason = ended(run.count, state.oracles)
@@ -316,13 +357,13 @@ def solve(solver: VectorSolver, data, **given):
         if not inside:
             run.pause = max(run.left - h.look, 0)
         inside, reason = False, take_steps(run, solver, F, asked, ended, reason)
-        close_look(run, solver, quick, G)
-        write_look(run, solver, exact, minibatches, asked, began)
+        if not to_the_end(look, over, work.look > dear):
+            reason = left_early(run, asked, began)
         if not reason and schedule.adapts:
             reason = reached(run.watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
-    pair = kkt_pair(run, solver, exact, quick, F)
-    if solver.centred and not schedule.adapts:
-        centre_at(solver, exact, run.best.double(), c, h)
+    pair = SimpleNamespace(epsilon=None)
+    if not early:
+        to_the_end(lambda: last_passes(run, solver, exact, quick, F, pair), over, work.look > dear)
     w = run.best.double()
     solver.project(w, 0.0)  # to double precision
     return Outcome(
@@ -337,7 +378,7 @@ def solve(solver: VectorSolver, data, **given):
         status=status(asked.stop, schedule.adapts and run.watch.held >= 2),
         broken=run.broken,
         exact=exact,
-        epsilon=pair and pair.epsilon,
+        epsilon=pair.epsilon,
         timed=work.timed,
         worked=worked(work, run.count, state.oracles),
         planned=None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-3
 #: Number of rows above which families show their worst members only.
 MOST_ROWS = 12
-CONVENTION = "value: left - right (of >=, right - left): at most 0 where it holds"
+CONVENTION = "value = left - right (for >=: right - left); it holds if value <= 0"
 
 
 def kinds(problem: ir.Problem) -> dict[str, str]:

@@ -61,8 +61,10 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
         parts.append(section("steps", list(planned.plan.practice)))
     if verbose:
         parts += _way_to_answer(result)
-    elif not result.report.solved:
-        parts.append(section("how", list(solution.notes)))
+    else:
+        parts.append(section("practice", planned.plan.of_nets))
+        if not result.report.solved:
+            parts.append(section("how", list(solution.notes)))
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     values = params.values(result.bound, planned.binding).items()
@@ -239,7 +241,7 @@ def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableT
 
 
 def sensitivity_lines(sensitivity: Sensitivity) -> list[str]:
-    """For each constraint, the change of the optimum when its right side grows by t.
+    """The change of the optimum when the right side of a constraint grows by t, for each constraint.
 
     Constraints without an effect are counted.
     """

@@ -42,6 +42,25 @@ def progress() -> Iterator[Callable[[Progress], None] | None]:
             show("")
 
 
+@contextmanager
+def shown(
+    progress_of: Callable[[Progress], None] | None, *, verbose: bool = False
+) -> Iterator[Callable[[Progress], None] | None]:
+    """The callback of a run: the user's own, or one that shows the progress; None shows nothing.
+
+    progress_of   the user's callback, or None
+    verbose       whether to show the progress in the terminal; a notebook shows it anyway
+    """
+    if progress_of is not None:
+        yield progress_of
+    elif verbose and _output() is None:
+        with display.progress(display.terminal(sys.stderr)) as in_terminal:
+            yield in_terminal
+    else:
+        with progress() as in_notebook:
+            yield in_notebook
+
+
 def _output() -> Callable[[str], None] | None:
     """A function that shows HTML in the output of the present cell, in place of its earlier HTML.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fccomodel import pipeline
@@ -25,7 +25,7 @@ from fccomodel.plan.errors import LACKING
 if TYPE_CHECKING:
     from fccomodel.execution.run import Checkpoints
 
-__all__ = ["Comparison", "Step", "compare"]
+__all__ = ["Comparison", "Contest", "Step", "compare"]
 
 #: The budget of each run, by default.
 BUDGET = "1e6oracles"
@@ -33,19 +33,37 @@ BUDGET = "1e6oracles"
 TOLERANCE = 1e-3
 
 
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """The algorithms that are compared, and how their answers are judged.
+
+    algorithms   identifiers, with options of their own or without: ``sox(gamma=0.1)``. One that the
+                 model refuses is recorded with what it lacks
+    seeds        how many (0, 1, ...), or which
+    tuning       choose hyper-parameters from the grids of the papers, at the first seed and the same budget
+    validation   what tuning judges by: a condition on rows, or the share of rows to hold out (a fifth)
+    test         a condition on rows to evaluate every answer on
+    show         lets of the model to report
+    reference    the known optimal value, for gaps
+    tolerance    the violation that counts as none
+    """
+
+    algorithms: Sequence[str]
+    seeds: int | Sequence[int] = 5
+    tuning: bool = False
+    validation: str | float | None = None
+    test: str | None = None
+    show: Sequence[str] = ()
+    reference: float | None = None
+    tolerance: float = TOLERANCE
+
+
 def compare(
     compiled: pipeline.Compiled,
     binding: pipeline.Binding,
+    contest: Contest,
     *,
-    algorithms: Sequence[str],
-    seeds: int | Sequence[int] = 5,
     chosen: options.Origins | None = None,
-    tuning: bool = False,
-    validation: str | float | None = None,
-    test: str | None = None,
-    show: Sequence[str] = (),
-    reference: float | None = None,
-    tolerance: float = TOLERANCE,
     jobs: int | None = None,
     bound: Bound | None = None,
     checkpoints: Checkpoints | None = None,
@@ -54,45 +72,35 @@ def compare(
     """Run every algorithm from every seed, and judge the answers by the problem as written (the KKT
     report).
 
-    algorithms   identifiers, with options of their own or without: ``sox(gamma=0.1)``; one that the
-                 model refuses is recorded
-                 with what it lacks
-    seeds        how many (0, 1, ...), or which
     chosen       options of all runs, their budget among them (10^6 oracle calls unless given)
-    tuning       choose hyper-parameters from the grids of the papers, at the first seed and the same budget
-    validation   what tuning judges by: a condition on rows, or the share of rows to hold out (a fifth)
-    test         a condition on rows to evaluate every answer on
-    reference    the known optimal value, for gaps
-    tolerance    the violation that counts as none
     jobs         processes; as many as there are processors
-    bound        the data, where they are
-                 bound already
-    checkpoints  where runs keep their state, and what they came to: those of before are not run again
+    bound        the data, if they are bound already
+    checkpoints  where runs keep their state and their results: runs that are done are not run again
 
     Ctrl-C ends it with the runs that are done.
     """
     from fccomodel.evaluation.values import lets
     from fccomodel.execution import ranks
 
-    named, seeds = variants.read(algorithms), _seeds(seeds)
-    names = tuple(named)
-    if validation is not None and not tuning:
+    named, seeds = variants.read(contest.algorithms), _seeds(contest.seeds)
+    names, validation = tuple(named), contest.validation
+    if validation is not None and not contest.tuning:
         refuse(errors.validation_without_tuning())
-    if tuning and validation is None:
+    if contest.tuning and validation is None:
         validation = SHARE
     if not names or not seeds:
         refuse(errors.nothing_to_compare())
     for name in options.ABOUT_NEW_ROWS:
         if (chosen or {}).get(name, (None, options.USER))[1] != options.USER:
             refuse(of_solve_alone(name, "compare"))
-    lets(compiled.problem, show)
+    lets(compiled.problem, contest.show)
     task = Task(
         source=compiled.source,
         binding=binding,
         variants=named,
         chosen=_of_all(chosen or {}),
-        show=tuple(show),
-        test=test,
+        show=tuple(contest.show),
+        test=contest.test,
         validation=validation,
         split_seed=seeds[0],
     )
@@ -118,7 +126,8 @@ def compare(
         process.terminable() if checkpoints is not None else nullcontext(),
         ranks.assisted(bench.part) if task.ranks else nullcontext(),
     ):
-        interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
+        judged = (lambda run: score(run, sense, contest.tolerance)) if contest.tuning else None
+        interrupted = rounds.run(processes, judged)
     order = sorted(rounds.runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
     return Comparison(
         model=compiled.problem.name,
@@ -128,13 +137,13 @@ def compare(
         seeds=seeds,
         runs=tuple(run for run in order if not run.job.trial),
         budget=str(task.chosen["budget"][0]),
-        tolerance=tolerance,
+        tolerance=contest.tolerance,
         refused=refused,
         unverified=unverified,
         chosen=rounds.chosen,
         trials=tuple(run for run in order if run.job.trial),
-        reference=reference,
-        test=test,
+        reference=contest.reference,
+        test=contest.test,
         interrupted=interrupted,
     )
 
@@ -173,7 +182,8 @@ def _processes(chosen: options.Origins) -> int:
 
 
 def _lacking(bench: Bench, names: Sequence[str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
-    """What algorithms lack on this model, by name: of those refused for it, and of those that run.
+    """The reasons why algorithms do not fit this model, by name: of those refused for it, and of those
+    that run.
 
     Other errors are raised.
     """

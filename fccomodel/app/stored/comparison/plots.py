@@ -49,8 +49,9 @@ def figure(record: Comparison) -> Figure:
     """
     require()
     import matplotlib
-    from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
+
+    from fccomodel.app.shown.pictures.figure import Figure
 
     heights = _heights(record)
     with matplotlib.rc_context(PAPER):

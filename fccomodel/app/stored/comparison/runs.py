@@ -48,16 +48,19 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The outcome of a job. Every value is of the problem as written, over all its rows, in float64.
+    """The outcome of a job. Every value is of the problem as written, in float64.
 
-    objective, violation   on the rows solved on (of a trial: the objective on the rows held out)
-    kkt                    the ε of the KKT report       oracles, seconds, iterations   what the solver used
-    values                 of the lets shown
-    test                   objective, violation and lets
-                           on the test rows
-    history                of the solver, an entry per stage
-    error                  why there is no answer;
-                           the numbers are then NaN
+    objective    on the rows solved on; of a trial on the rows held out
+    violation    the largest one, on the rows solved on
+    kkt          the ε of the KKT report
+    oracles      the oracle calls of the solver
+    seconds      the time of the solver
+    iterations   the steps of the solver
+    stopped      why the run ended
+    values       the values of the lets in ``show``
+    test         objective, violation, constraints and lets on the test rows, or None
+    history      an entry for each stage of the solver
+    error        why there is no answer, or ""; the numbers are then NaN
     """
 
     job: Job
@@ -91,13 +94,13 @@ class Records(Protocol):
 class Task:
     """Everything that all runs share. A worker gets it once.
 
-    variants     algorithms by their labels
-    show         names of lets
     chosen       options with their origins
-    kept         runs done before, and where others keep their state
-    test         a condition on rows
-    validation   a condition on rows, or the share
-                 of rows to hold out
+    variants     algorithms by their labels
+    show         names of the lets to evaluate
+    test         the condition of the rows that judge every answer, or None
+    validation   the condition of the rows that judge trials, or the share of rows to hold out
+    split_seed   chooses the rows if ``validation`` is a share
+    kept         finished runs, and folders for the state of others
     """
 
     source: Source

@@ -10,11 +10,13 @@ categories, groups), the names of entries; and the hashes of the files that belo
 from fccomodel.app.stored.results.evaluating import Evaluation, evaluate
 from fccomodel.app.stored.results.reading import Stored, at_hand, load
 from fccomodel.app.stored.results.record import RESULT, plain, to_json, versions
+from fccomodel.app.stored.results.recorded import Recorded
 from fccomodel.app.stored.results.writing import emitted, repeating, save, write_program
 
 __all__ = [
     "RESULT",
     "Evaluation",
+    "Recorded",
     "Stored",
     "at_hand",
     "emitted",

@@ -11,11 +11,11 @@ import numpy as np
 
 from fccomodel import pipeline
 from fccomodel.app.scoring import scoring
-from fccomodel.app.scoring.answers import Answer
-from fccomodel.app.shown import labelled
+from fccomodel.app.shown import display, labelled, page, plots
 from fccomodel.app.shown.history import History
 from fccomodel.app.stored import errors, store
 from fccomodel.app.stored.results.record import ARRAYS, FORMAT, RESULT, STATISTICS, VARIABLES, to_json
+from fccomodel.app.stored.results.recorded import Recorded
 from fccomodel.app.stored.results.schema import ENTRIES, LATER
 from fccomodel.core import arrays, ir
 from fccomodel.core.diagnostics import FccoError, refuse
@@ -24,7 +24,7 @@ from fccomodel.core.source import Source
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Stored(Answer):
+class Stored(Recorded):
     """A result read back: its record, its variables, and the model compiled again; ``numbers`` are
     params and arrays, ``statistics`` the buffers of the nets by ``net:buffer``."""
 
@@ -41,6 +41,24 @@ class Stored(Answer):
             f"<Stored {self.record['model']}: objective {self.record['objective']:.6g}, "
             f"{self.record['verdict']}>"
         )
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The content of ``result.json``."""
+        return dict(self.record)
+
+    @property
+    def plot(self) -> plots.Plots:
+        """Pictures: ``plot()``, ``plot.convergence()``, ``plot.constraints()``,
+        ``plot.multipliers()``, ``plot.groups()``. ``plot.roc(rows)`` needs the rows of a solve in memory."""
+        return plots.Plots(self.record, display.kinds(self.compiled.problem))
+
+    def html(self) -> str:
+        """The result as a page for a browser, which needs no network.
+
+        F0529 without jinja2, latex2mathml or matplotlib.
+        """
+        return page.html(self)
 
     @property
     def multipliers(self) -> dict[str, Any]:

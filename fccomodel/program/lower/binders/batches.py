@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fccomodel.core import ir
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import realising
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.program.lower.binders.segments import Segments
 from fccomodel.program.lower.binders.shared import SharedRows
@@ -47,7 +47,7 @@ class Batches:
             return slot, part, {}
         related = way.inside(sel)
         if related or way.total:
-            realised = selections.realise(self.state.bound, replace(sel, masks=()), empty="keep")
+            realised = realising.realise(self.state.bound, replace(sel, masks=()), empty="keep")
         else:
             realised = self.cells.complete_ranges(sel, env)
         if realised.size is not None and (way.whole or self.small_set(sel)):
@@ -87,7 +87,7 @@ class Batches:
         return slot, Part(binder=binder, axis=axis, count=g.const(n))
 
     def of_cell(
-        self, sel: Selection, realised: selections.Ranges, env: Env, size: int, way: Way
+        self, sel: Selection, realised: realising.Ranges, env: Env, size: int, way: Way
     ) -> tuple[Slot, Part]:
         """A minibatch of ``size`` elements of the cell that the sampled elements of outer binders choose."""
         state, g, binder = self.state, self.state.graph, sel.binder

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets import elements, members, realising, selections
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.program.lower.leaves.cells import Cells
 from fccomodel.program.lower.leaves.empty_ranges import element_counts, empty_combinations
@@ -61,9 +61,9 @@ class Runs:
         around = math.prod(elements.extent(self.state.bound, parent.domain) for parent in run.parents)
         if around > MOST_CELLS:
             return None
-        size = selections.realise(self.state.bound, run, empty="keep").size
+        size = realising.realise(self.state.bound, run, empty="keep").size
         assert size is not None
-        rows = len(selections.index(self.state.bound, members.alone(sel)).rows)
+        rows = len(realising.index(self.state.bound, members.alone(sel)).rows)
         longest = max(int(size.max(initial=0)), 1)
         gain = LEAST_GAIN if around * rows > AT_ONCE else LEAST_GAIN_OF_FEW
         if crowded or gain * longest <= rows:
@@ -79,7 +79,7 @@ class Runs:
         if lengths is None:
             return None
         run = members.unmasked(sel)
-        ranges = selections.realise(self.state.bound, run, empty="keep")
+        ranges = realising.realise(self.state.bound, run, empty="keep")
         assert ranges.start is not None and ranges.size is not None
         state, g, binder = self.state, self.state.graph, sel.binder
         stem = state.unique(f"{binder.name}_run")
@@ -125,5 +125,5 @@ class Runs:
         """
         if way.total or way.inside(sel):
             return None
-        count = element_counts(selections.realise(self.state.bound, sel, empty="keep"))
+        count = element_counts(realising.realise(self.state.bound, sel, empty="keep"))
         return empty_combinations(self.state.bound, sel.binder, sel.parents, count, env)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fccomodel.core import ir, memory
 from fccomodel.evaluation.errors import too_many_to_list
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import realising
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.program.lower.binders.runs import AT_ONCE, Runs
 from fccomodel.program.lower.leaves.cells import Cells
@@ -80,7 +80,7 @@ class Segments:
         if not all(map(has_complete_axis, outer.values())):
             return None
         if way.total or way.inside(sel):
-            realised = selections.realise(self.state.bound, sel, empty="keep")
+            realised = realising.realise(self.state.bound, sel, empty="keep")
         else:
             realised = self.cells.complete_ranges(sel, env)
         assert realised.start is not None and realised.size is not None
@@ -140,7 +140,7 @@ class Segments:
 
         If the cells are the groups of the selection's index, its own arrays are returned.
         """
-        index = selections.index(self.state.bound, sel)
+        index = realising.index(self.state.bound, sel)
         same_starts = np.array_equal(np.append(start, len(index.rows)), index.bounds)
         if same_starts and np.array_equal(size, np.diff(index.bounds)):
             return index.rows, index.cells(), self.slots.members(sel)

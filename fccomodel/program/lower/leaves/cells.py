@@ -6,7 +6,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.evaluation import interpret
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import realising
 from fccomodel.evaluation.sets.axes import along, new_axis, spread
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library.reductions.sum import SUM
@@ -59,7 +59,7 @@ class Cells:
             return mask
         if sel.masks and all(slot.selection is None for slot in parents):
             return mask
-        count = element_counts(selections.realise(self.state.bound, sel, empty="keep"))
+        count = element_counts(realising.realise(self.state.bound, sel, empty="keep"))
         empty = empty_combinations(self.state.bound, sel.binder, sel.parents, count, env)
         if empty is None:
             return mask
@@ -67,9 +67,9 @@ class Cells:
         is_empty = self.state.cells(key, empty.astype(np.float64), [slot.ids for slot in parents])
         return self.state.graph.apply("max", mask, is_empty)
 
-    def complete_ranges(self, sel: Selection, env: Env) -> selections.Ranges:
+    def complete_ranges(self, sel: Selection, env: Env) -> realising.Ranges:
         """A selection's ranges. An empty range is replaced by another one; F0705 if it occurs."""
-        ranges = selections.realise(self.state.bound, sel, empty="keep")
+        ranges = realising.realise(self.state.bound, sel, empty="keep")
         if ranges.size is None:
             return ranges
         empty = empty_combinations(self.state.bound, sel.binder, sel.parents, element_counts(ranges), env)
@@ -82,7 +82,7 @@ class Cells:
         outer = self.state.free(node)
         sizes = [self.state.total(b) for b in outer]
         at = {b: along(np.arange(n), new_axis()) for b, n in zip(outer, sizes, strict=True)}
-        accepted = selections.Conditions(self.state.bound).value(node, at)
+        accepted = realising.Conditions(self.state.bound).value(node, at)
         axes = tuple(ids.axes[0] for ids in at.values())
         table = spread(accepted, axes).expand(sizes).numpy()
         key = self.state.unique(f"{node.binder.name}_exists")
@@ -105,7 +105,7 @@ class Cells:
         counts = interpret.combinations(bound, count, dict(zip(parents, lists, strict=True))).numpy()
         if not parents:
             if not counts > 0:
-                selections.no_elements(bound, node.binders[-1])
+                realising.no_elements(bound, node.binders[-1])
             return self.state.graph.const(float(counts))
         table = np.ones(tuple(self.state.total(b) for b in parents))
         table[np.ix_(*lists)] = counts

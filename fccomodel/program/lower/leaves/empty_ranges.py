@@ -14,9 +14,10 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets import elements, members, realising
 from fccomodel.evaluation.sets.axes import along, new_axis
-from fccomodel.evaluation.sets.selections import Ranges, Selection
+from fccomodel.evaluation.sets.realising import Ranges
+from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.program.lower.records import Slot
 
 Slots = Mapping[ir.Binder, Slot]
@@ -47,7 +48,7 @@ def empty_combinations(
         first = int(np.argmax(empty_here))
         example = {b: int(ids[first]) for b, ids in zip(outer, occurring, strict=True)}
         distinct = set(zip(*(ids[empty_here].tolist() for ids in occurring), strict=True))
-        selections.no_elements(bound, binder, example, len(distinct))
+        realising.no_elements(bound, binder, example, len(distinct))
     return empty
 
 

@@ -14,12 +14,12 @@ from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear
 from fccomodel.evaluation import interpret
 from fccomodel.evaluation.memory import remember
-from fccomodel.program import errors
 from fccomodel.program.lower.leaves.leaves import Leaves
 from fccomodel.program.lower.records import Slot
 from fccomodel.program.lower.state import Env, Lower, State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.indexing import take_val, within
+from fccomodel.program.operations.moving_nets import moving_net
 from fccomodel.program.operations.scores import frozen_net, net, score, table_net, table_score
 from fccomodel.program.operations.sources import array_data
 
@@ -105,7 +105,8 @@ class Scores:
             return g.make(within, [self.net(node, {**env, column.binder: batch})], **part)
         inputs = [self.lower(one, env, False) for one in node.inputs]
         if any(one.varying for one in inputs):
-            self.state.refuse(errors.net_of_variables(node))
+            full = self.state.full
+            return g.make(moving_net, [weights, *inputs], **which, event=event, full=full)
         return g.make(net, [weights, *inputs], **which, event=event)
 
     def frozen(self, node: ir.NetCall, env: Env) -> Val:
@@ -122,9 +123,10 @@ class Scores:
                 key = self.state.ship(name, outputs(self.state.bound, node))
                 return self.state.take(key, slot.ids, self.state.shape(node.shape))
         inputs = [self.lower(one, env, False) for one in node.inputs]
+        event = self.state.shape(node.shape)
         if any(one.varying for one in inputs):
-            self.state.refuse(errors.net_of_variables(node))
-        return g.make(frozen_net, inputs, net=node.net, event=self.state.shape(node.shape))
+            return g.make(moving_net, inputs, net=node.net, variable="", event=event, full=self.state.full)
+        return g.make(frozen_net, inputs, net=node.net, event=event)
 
 
 def changing(bound: Bound, node: ir.NetCall) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.evaluation.sets import members, selections
+from fccomodel.evaluation.sets import members, realising
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.program.lower.records import Slot
 from fccomodel.program.lower.state import Env, State
@@ -32,7 +32,7 @@ class Slots:
         self.thinned: dict[ir.Binder, tuple[str, int]] = {}
 
     def shares(self, binders: Iterable[ir.Binder]) -> list[Val]:
-        """For each binder whose rows may be thinned, the share of its rows that a pass takes."""
+        """The share of its rows that a pass takes, for each binder whose rows may be thinned."""
         shares = []
         for binder in binders:
             if binder in self.thinned:
@@ -100,7 +100,7 @@ class Slots:
 
     def members(self, sel: Selection) -> np.ndarray:
         """The ids of the elements that the conditions on the binder alone accept."""
-        return selections.realise(self.state.bound, members.alone(sel)).rows
+        return realising.realise(self.state.bound, members.alone(sel)).rows
 
     def rows_key(self, sel: Selection, rows: np.ndarray, force: bool = False) -> str | None:
         """The key of a stored array of row numbers; None if all rows are taken in order.

@@ -24,6 +24,9 @@ from fccomodel.program.operations import Axis, Event, Val, in_order
 from fccomodel.program.operations.entrywise import masked, spread, stack
 from fccomodel.program.operations.estimates import centre, envelope
 
+#: Largest number of centres of a function of pairs of elements: 16 MiB of them in a step.
+MOST_CENTRES = 1 << 22
+
 
 class Envelopes:
     """Lowers smoothed functions.
@@ -52,12 +55,13 @@ class Envelopes:
         else:
             body, over, slots = self.elements(node, node.over, env)
             centres = self.centre(node, slots, ())
+        unnamed = node.inner or self.too_many(node, slots)
         return self.state.graph.make(
             envelope,
             [body, *centres],
             function=node.function,
             over=over,
-            name="inner" if node.inner else node.name,
+            name="inner" if unnamed else node.name,
             scale=node.bound,
             ends=node.ends if self.state.dual else None,
         )
@@ -96,13 +100,23 @@ class Envelopes:
     def centre(self, node: Smoothed, slots: list[Slot], event: Event) -> list[Val]:
         """The centre of a block's envelope, as a list of one; empty inside an expectation or for a draw.
 
-        A centre is zero until it is moved.
+        A centre is zero until it is moved. Pairs that are too many have none, and are smoothed as
+        functions inside expectations are.
         """
         positions = [s.pos for s in slots if s.pos is not None]
-        if node.inner or len(positions) < len(slots):
+        if node.inner or len(positions) < len(slots) or self.too_many(node, slots):
             return []
         self.state.centres[node.name] = tuple(s.n for s in slots) + event
         return [self.state.graph.make(centre, positions, name=node.name, event=event)]
+
+    def too_many(self, node: Smoothed, slots: list[Slot]) -> bool:
+        """Whether a function of pairs of elements would have too many centres.
+
+        The centres of penalties and those that steps move are kept whatever their number.
+        """
+        if node.penalty is not None or self.state.dual or len(slots) < 2:
+            return False
+        return math.prod(slot.n for slot in slots) > MOST_CENTRES
 
     def block(
         self, node: Smoothed, within: Mapping[ir.Binder, Selection]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets import realising, selections
 from fccomodel.library import reductions
 from fccomodel.library.reductions.expectation import E
 from fccomodel.normal_form.reformulations.largest_of_many import TOGETHER
@@ -96,7 +96,7 @@ class Reductions:
         keys = keys_alone(node, binder)
         if keys is None:
             return None
-        codes = selections.key_codes(state.bound, binder, keys, slot.members)
+        codes = realising.key_codes(state.bound, binder, keys, slot.members)
         _, first, key_of_member = np.unique(codes, return_index=True, return_inverse=True)
         if SHARED_BY * len(first) > len(slot.members):
             return None

@@ -10,8 +10,9 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.sets import elements, selections
-from fccomodel.evaluation.sets.selections import Ranges, Selection
+from fccomodel.evaluation.sets import elements, realising, selections
+from fccomodel.evaluation.sets.realising import Ranges
+from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.normal_form import constant_values
 from fccomodel.normal_form.separation import PiecewiseMean, Separation
@@ -104,7 +105,7 @@ class Separated:
                 return g.apply("mul", ranged.parts[0].count, mean)
             return mean
         if total:
-            ranges = selections.realise(state.bound, sel, empty="keep")
+            ranges = realising.realise(state.bound, sel, empty="keep")
         else:
             ranges = self.cells.complete_ranges(sel, env)
         assert ranges.start is not None and ranges.size is not None
@@ -175,8 +176,8 @@ def _run(bound: Bound, sel: Selection) -> Run | None:
 
     None too if lines of the length of the longest group would waste most of their places.
     """
-    ranges = selections.realise(bound, sel, empty="keep")
-    bounds = selections.index(bound, sel).bounds  # first row of each group, and the number of rows
+    ranges = realising.realise(bound, sel, empty="keep")
+    bounds = realising.index(bound, sel).bounds  # first row of each group, and the number of rows
     assert ranges.start is not None and ranges.size is not None
     start, size = ranges.start, ranges.size
     group = (np.searchsorted(bounds, start, "right") - 1).clip(0, len(bounds) - 2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.evaluation import distributed
-from fccomodel.evaluation.sets import elements, selections
+from fccomodel.evaluation.sets import elements, realising, selections
 from fccomodel.normal_form.separation import PiecewiseMean
 from fccomodel.program.lower.binders.runs import AT_ONCE, Runs
 from fccomodel.program.lower.leaves.cells import keyed
@@ -195,7 +195,7 @@ class Sizes:
         """The number of combinations of rows that selections with the same parents have in all cells."""
         count: np.ndarray | float = 1.0
         for sel in sels:
-            size = selections.realise(self.state.bound, sel, empty="keep").size
+            size = realising.realise(self.state.bound, sel, empty="keep").size
             assert size is not None
             count = count * size.astype(np.float64)
         return int(np.sum(count))

@@ -1,0 +1,135 @@
+"""The best point of a training run's looks: by a watched quantity on validation rows, else by its merit."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.values import Level
+from fccomodel.execution.training.criterion import Criterion
+from fccomodel.execution.training.looks import Looks, Modules, Point
+from fccomodel.execution.training.recipe import Recipe
+
+#: the weight of violations among looks is at least this part of the penalty's ...
+PENALTY_SHARE = 0.1
+#: ... and so many times the largest multiplier
+TIMES_MULTIPLIER = 2.0
+#: a gain of the watched quantity below this part of it is none
+LEAST_GAIN = 1e-4
+
+
+class BestPoint:
+    """The best of the points looked at, and how it came about.
+
+    best        the best point so far, or None
+    history     an entry for each look, as ``Solution.history`` has them
+    since_gain  looks since the last gain
+    watched     the watched quantity at the last look, or None
+    merit       the merit at the last look
+    unseen      why values at a point could not be computed, or ""
+    """
+
+    def __init__(self, bound: Bound, recipe: Recipe, criterion: Criterion, seed: int):
+        self.recipe, self.criterion, self.validation = recipe, criterion, recipe.validation
+        self.looks = Looks(bound, seed)
+        self.validation_looks: Looks | None = None
+        if self.validation is not None:
+            self.validation_looks = Looks(self.validation.bound, seed, watch=self.validation.watch)
+        self.best: Point | None = None
+        self.history: list[dict[str, Any]] = []
+        self.since_gain = 0
+        self.watched: float | None = None
+        self.merit = math.inf
+        self.unseen = ""
+        self.began = time.perf_counter()
+
+    @property
+    def kinds_of_looks(self) -> list[Looks]:
+        """Looks at the rows solved on, and at those of validation if there are any."""
+        return [looks for looks in (self.looks, self.validation_looks) if looks is not None]
+
+    @property
+    def found(self) -> bool:
+        """Whether some point has finite values."""
+        return self.best is not None and math.isfinite(self.looks.merit(self.best.level, 1.0))
+
+    def point(self, modules: Modules, variables: Any) -> Point:
+        """A look at nets and variables; a value that cannot be computed is not a number."""
+        try:
+            level = self.looks.at(modules, variables)
+            if self.validation_looks is not None:
+                self.watched = self.validation_looks.watched(modules, variables)
+        except FccoError as error:
+            self.unseen, level = str(error), Level(objective=math.nan)
+        state: dict[str, torch.Tensor] = {}
+        for name, net in modules.items():
+            state |= {f"net_{name}.{key}": value for key, value in net.state_dict().items()}
+        state |= {f"variable_{name}": value for name, value in variables.items()}
+        state = {name: value.detach().cpu().clone() for name, value in state.items()}
+        return Point(state=state, level=level, watched=self.watched)
+
+    def compare(self, new: Point, steps: int) -> None:
+        """Keeps the better of the best point and a new one after so many steps; counts looks without a
+        gain."""
+        weight = self._weight()
+        self.merit = self.looks.merit(new.level, weight)
+        if self._better(new, weight):
+            self.best, self.since_gain = new, 0
+        elif math.isfinite(self.merit):
+            self.since_gain += 1
+        assert self.best is not None
+        self.history.append(
+            {
+                "stage": len(self.history) + 1,
+                "iteration": steps,
+                "objective": self.best.level.objective,
+                "violation": self.best.level.violation,
+                "merit": self.looks.merit(self.best.level, weight),
+                "oracles": float(steps * self.recipe.batch),
+                "seconds": time.perf_counter() - self.began,
+                **({} if new.watched is None else {"validation": new.watched}),
+            }
+        )
+
+    def patience_over(self) -> str:
+        """Why the run ends if the watched quantity has not gained for too many looks; else ""."""
+        validation = self.validation
+        if validation is None or validation.patience is None or self.since_gain < validation.patience:
+            return ""
+        return f"no gain of `{validation.watch.name}` on the validation rows in {self.since_gain} looks"
+
+    @property
+    def metric(self) -> float:
+        """The number that a schedule is told of the last look; it falls if the point is better."""
+        if self.watched is None:
+            return self.merit
+        if self.validation is not None and self.validation.watch.maximize:
+            return -self.watched
+        return self.watched
+
+    def _better(self, new: Point, weight: float) -> bool:
+        """Whether a point is better than the best: by the watched quantity, else by its merit."""
+        old = self.best
+        if old is None:
+            return True
+        if self.validation is None or new.watched is None or old.watched is None:
+            return self.looks.merit(new.level, weight) < self.looks.merit(old.level, weight)
+        if not math.isfinite(new.watched):
+            return False
+        gain = new.watched - old.watched
+        if not self.validation.watch.maximize:
+            gain = -gain
+        return not math.isfinite(old.watched) or gain > LEAST_GAIN * abs(old.watched)
+
+    def _weight(self) -> float:
+        """The weight of violations: as the penalty's, or by the multipliers."""
+        multipliers = self.criterion.multipliers().values()
+        largest = max((float(np.max(np.nan_to_num(value))) for value in multipliers), default=0.0)
+        rho = float(getattr(self.criterion.settings, "rho", 0.0))
+        return max(PENALTY_SHARE * rho, TIMES_MULTIPLIER * largest)

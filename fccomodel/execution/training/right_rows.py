@@ -1,0 +1,139 @@
+"""Signs that numbers are not those of rows: labels in their place, and items of other rows than the bound
+ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.data.bound import BoundTable
+from fccomodel.data.drawn import drawn
+
+#: batches that are looked at before numbers are called labels
+FIRST_BATCHES = 8
+#: rows drawn until then, at least
+ROWS_DRAWN = 64
+#: numbers are called labels if there are this many times fewer of them than rows could be
+TIMES_FEWER = 4
+#: share of a batch that repeats other numbers of it, above which the numbers may be labels
+REPEATED = 0.1
+#: two inputs of a net are the same if they differ by at most this share of their size
+SAME = 1e-4
+
+
+@dataclass
+class Draws:
+    """The row numbers of the first batches of one table.
+
+    rows      rows of the table
+    numbers   those seen
+    drawn     rows drawn, with repetitions
+    batches   batches seen
+    """
+
+    rows: int
+    numbers: set[int] = field(default_factory=set)
+    drawn: int = 0
+    batches: int = 0
+
+    def labels(self, ids: torch.Tensor) -> int:
+        """The number of different values if they repeat as labels do, else 0.
+
+        Labels repeat within every batch, and there are far fewer of them than rows were drawn. A batch
+        that is trained on again and again repeats only from one batch to the next.
+        """
+        if self.batches >= FIRST_BATCHES and self.drawn >= ROWS_DRAWN:
+            return 0
+        distinct = ids.unique()
+        if len(distinct) >= (1 - REPEATED) * len(ids):
+            self.batches, self.drawn = FIRST_BATCHES, ROWS_DRAWN
+            return 0
+        self.numbers.update(distinct.tolist())
+        self.drawn += len(ids)
+        self.batches += 1
+        enough = self.batches >= FIRST_BATCHES and self.drawn >= ROWS_DRAWN
+        few = TIMES_FEWER * len(self.numbers) < min(self.drawn, self.rows)
+        if enough and few:
+            return len(self.numbers)
+        return 0
+
+
+@dataclass
+class Items:
+    """What a loader gives beside the numbers of rows.
+
+    table     the table that was bound
+    columns   the columns that the net reads
+    same      whether the inputs of the first batch are those of the bound rows; None if that is not known
+    entries   the other entries of its batches that have one number a row, by their place
+    """
+
+    table: BoundTable
+    columns: tuple[str, ...]
+    same: bool | None = None
+    entries: dict[int, list[np.ndarray]] = field(default_factory=dict)
+    batches: int = 0
+
+    def add(self, numbers: np.ndarray, batch: Any, given: Any) -> None:
+        """Looks at one batch; ``given`` is the input of the net."""
+        if not self.batches:
+            self.same = self._same(numbers, given)
+        self.batches += 1
+        if not isinstance(batch, list | tuple):
+            return
+        for place, entry in enumerate(batch):
+            if isinstance(entry, torch.Tensor) and entry.shape == (len(numbers),):
+                self.entries.setdefault(place, []).append(entry.detach().cpu().numpy())
+
+    def _same(self, numbers: np.ndarray, given: Any) -> bool | None:
+        """Whether most inputs are those of the bound rows with these numbers; None if nobody knows."""
+        values = self.table.columns.get(self.columns[0])
+        if len(self.columns) > 1 or values is None or drawn(values) or not isinstance(given, torch.Tensor):
+            return None
+        places = np.searchsorted(self.table.numbers, numbers)
+        if (places >= len(values)).any() or tuple(given.shape[1:]) != values.shape[1:]:
+            return None
+        here = given.detach().cpu().numpy().reshape(len(numbers), -1).astype(np.float64)
+        there = np.asarray(values[places], dtype=np.float64).reshape(len(numbers), -1)
+        close = np.abs(here - there).max(axis=1) <= SAME * (1.0 + np.abs(there).max(axis=1))
+        return bool(close.mean() > 0.5)
+
+    def others(self, numbers: np.ndarray) -> str:
+        """Why these are not the bound rows with these numbers, in words; empty if they may be.
+
+        Inputs that differ may have been transformed; then a label decides, which belongs to its row: an
+        entry of the loader and a column of the table that determine each other's values. If no entry of
+        the loader determines a column, they are rows of another table.
+        """
+        if self.same:
+            return ""
+        places = np.searchsorted(self.table.numbers, numbers)
+        entries = [np.concatenate(parts) for parts in self.entries.values() if len(parts) == self.batches]
+        labels = {
+            name: np.asarray(values)[places]
+            for name, values in self.table.columns.items()
+            if name not in self.columns and not drawn(values) and values.ndim == 1
+        }
+        labels = {name: values for name, values in labels.items() if len(np.unique(values)) > 1}
+        entries = [entry for entry in entries if 1 < len(np.unique(entry)) < len(entry)]
+        if entries and labels:
+            if any(_determines(entry, values) for entry in entries for values in labels.values()):
+                return ""
+            return f"no entry of the loader goes with the column {' or '.join(labels)} of the bound rows"
+        if self.same is False:
+            return "the inputs of the loader are not those of the bound rows with these numbers"
+        return ""
+
+
+def _determines(entry: np.ndarray, values: np.ndarray) -> bool:
+    """Whether equal entries go with equal values, or equal values with equal entries."""
+    pairs = len(np.unique(np.stack([_codes(entry), _codes(values)]), axis=1).T)
+    return pairs in (len(np.unique(entry)), len(np.unique(values)))
+
+
+def _codes(values: np.ndarray) -> np.ndarray:
+    """The values as whole numbers from 0."""
+    return np.unique(values, return_inverse=True)[1].reshape(-1)
