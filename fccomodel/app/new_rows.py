@@ -90,8 +90,8 @@ class Bag:
 
 
 def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int = population.ENOUGH) -> Bag:
-    """So many draws of rows with their answers (``failed`` ones have none), or as many as the seconds
-    allow; ``written`` is the problem without margins."""
+    """Results on random draws of rows: this many draws, or as many as the seconds allow; ``failed``
+    draws have no answer. ``written`` is the problem without margins."""
     began, rng = time.perf_counter(), np.random.default_rng([planned.seed, 1])
     inside: list[np.ndarray] = []
     whole: list[np.ndarray] = []

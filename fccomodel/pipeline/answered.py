@@ -69,7 +69,8 @@ def answered(plan: Plan, solution: Solution) -> Answered:
 
 
 def _last(before: str, last: str, planned: str) -> str:
-    """What ran last and gave the answer, after what ran before it, or else what was planned."""
+    """The method that ran last and gave the answer, after those that ran before it; the planned one if
+    nothing ran."""
     if before:
         return f"{before}, then {last}, which gave the answer"
     return f"{last} ({planned} was planned, not needed)"

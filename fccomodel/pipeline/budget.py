@@ -53,7 +53,8 @@ HELD_OUT_SHARE = 0.15
 
 @dataclass(frozen=True, kw_only=True)
 class Deadlines:
-    """When (``time.perf_counter``) the clock ends a run, and the report's search for multipliers."""
+    """The times (``time.perf_counter``) at which the clock ends a run, and the report's search for
+    multipliers."""
 
     run: float = math.inf
     report: float = math.inf
@@ -71,7 +72,7 @@ class Deadlines:
         return max(left, least)
 
     def for_report(self) -> float:
-        """When the report's search ends, which has some time in any case."""
+        """The time at which the report's search ends. It gets some time in any case."""
         least = time.perf_counter() + SEARCH_BEYOND_SHARE * max(self.report - self.run, 0.0)
         return max(self.report, least)
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @quoted
 def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan | None = None) -> Plan:
-    """How the problem is solved: the algorithm, its normal form, and what the options leave open.
+    """Decide how the problem is solved: the algorithm, its normal form, and all that the options leave
+    open.
 
     ``like`` is the plan for other numbers: its algorithm is kept if it has the same guarantee.
     """

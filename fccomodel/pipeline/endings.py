@@ -14,7 +14,7 @@ SPENT = ("the budget is used up", "the time is used up")
 
 
 def ending(planned: Planned, solution: Solution) -> Ending:
-    """How a run ended, by its own words and by what came last."""
+    """The way in which a run ended, by its own words and by its last method."""
     from fccomodel.report.advice import Ending
 
     how = solution.ended
@@ -36,7 +36,7 @@ def ending(planned: Planned, solution: Solution) -> Ending:
 
 
 def _last_method(solution: Solution) -> str:
-    """What came last: ``interior`` for the interior-point method, ``passes`` or ``steps``."""
+    """The last method of a run: ``interior`` for the interior-point method, ``passes`` or ``steps``."""
     if solution.interior:
         return "interior"
     if solution.way == "finish":
@@ -45,7 +45,7 @@ def _last_method(solution: Solution) -> str:
 
 
 def _passes(planned: Planned) -> str:
-    """How to get passes over all rows, if an option left them out; else an empty text."""
+    """The advice how to get passes over all rows, if an option left them out; else an empty text."""
     if planned.budget.seconds is None:
         return "a budget in seconds, which ends with passes over all rows"
     if planned.plan.polish:

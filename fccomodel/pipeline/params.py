@@ -66,7 +66,7 @@ def values(bound: Bound, binding: Binding) -> Mapping[str, Value]:
 
 
 def _origin(name: str, value: Any, declared: ir.Expr | None, default: float | None, binding: Binding) -> str:
-    """Where a value came from: given by name, the binding file, or the model."""
+    """The origin of a value: given by name, the binding file, or the model."""
     if name in binding.params:
         return binding.given_as
     own = declared is not None and (default is None or bool(np.all(value == default)))

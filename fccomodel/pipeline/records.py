@@ -80,7 +80,7 @@ class Compiled:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Binding:
-    """What the user gave to bind: a binding file (or the same as a mapping), data by name, params, nets.
+    """The arguments of bind: a binding file (or the same as a mapping), data by name, params, nets.
 
     ``given_as`` is the origin of all but what the file holds. ``drawing`` says how rows are drawn.
     """
@@ -161,7 +161,7 @@ class Planned:
 
     @property
     def budget(self) -> Budget:
-        """What a run may use."""
+        """The budget of the run."""
         return self.plan.budget
 
     @property
@@ -190,9 +190,10 @@ class Planned:
 def _planned(parts: dict[str, Any]) -> Planned:
     """The record with its plan made anew."""
     from fccomodel.pipeline.choosing import decide
+    from fccomodel.pipeline.starts import as_declared
 
     given = {name: entry for name, entry in parts["options"].items() if entry[1] != options.AUTOMATIC}
-    return Planned(plan=decide(parts["analysis"], given), **parts)
+    return as_declared(Planned(plan=decide(parts["analysis"], given), **parts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -234,14 +235,14 @@ class Outcome:
 
     @property
     def answered(self) -> Answered:
-        """Which method gave the answer."""
+        """The method that gave the answer."""
         from fccomodel.pipeline.answered import answered
 
         return answered(self.planned.plan, self.solution)
 
     @property
     def status(self) -> str:
-        """What the run and the report agree on; ``stopped`` if they do not.
+        """The status on which the run and the report agree; ``stopped`` if they do not.
 
         One of ``infeasible``, ``infeasible_nearby`` (no feasible point within a radius, or where the
         run ended), ``unbounded``, ``unattained``, ``converged``, ``interrupted``, ``stopped``.

@@ -94,7 +94,7 @@ def _values(planned: Planned, solution: Solution, wanted: Sequence[ir.Let]) -> M
 
 @quoted
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:
-    """How a solution does on the rows held out; None if there are none.
+    """Intervals of a solution's values on the rows held out; None if there are none.
 
     Scaling and categories are those of the rows solved on. See ``budget.held_out_seconds`` for the
     time that it may take.

@@ -127,7 +127,7 @@ def plan(
     decided = decide(analysis, chosen, None if like is None else like.plan)
     decided = replace(decided, unused=(*set_aside, *decided.unused))
     settings = with_origins(decided, chosen)
-    return Planned(
+    planned = Planned(
         compiled=compiled,
         binding=binding,
         bound=bound,
@@ -137,6 +137,16 @@ def plan(
         held=held,
         spent=time.perf_counter() - began,
     )
+    return _begun(planned)
+
+
+def _begun(planned: Planned) -> Planned:
+    """The plan with the start that the model says, if it says one."""
+    if all(variable.start is None for variable in planned.problem.variables.values()):
+        return planned
+    from fccomodel.pipeline import starts
+
+    return starts.as_declared(planned)
 
 
 def rows(
@@ -259,7 +269,8 @@ def run(
 
 
 def _keeper(planned: Planned, program: Program, part: str) -> Any:
-    """What writes the checkpoints of a run and reads the one to go on from; None without a folder.
+    """The keeper that writes the checkpoints of a run and reads the one to go on from; None without a
+    folder.
 
     Checkpoints of a program of ranks belong to the run in one process: any number of ranks goes on
     from them. Raises F0817 if a checkpoint belongs to another run.
@@ -293,7 +304,8 @@ def report(
     until: float = math.inf,
     stop: Callable[[], bool] = bool,
 ) -> KKTReport:
-    """How far a solution is from the optimality conditions of the problem as written, over all rows.
+    """The report on a solution: how far it is from the optimality conditions of the problem as written,
+    over all rows.
 
     The search for multipliers ends after the work that ``budget.search_meter`` allows, at ``until``
     by the clock, or when ``stop`` says so. ``sensitive``: report how the optimum moves with the

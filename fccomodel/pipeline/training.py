@@ -42,9 +42,9 @@ def trained(
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
     deadlines = budget.deadlines(planned)
-    found = _run(planned, recipe, progress, deadlines.run)
-    planned = _with_answer(planned, found)
-    solution = _solution(found, planned)
+    end = _run(planned, recipe, progress, deadlines.run)
+    planned = _with_answer(planned, end)
+    solution = _solution(end, planned)
     until = deadlines.for_report()
     if solution.interrupted:
         kkt = report(planned, solution, sensitive=sensitive, until=until)
@@ -54,10 +54,10 @@ def trained(
     failure = judging.unmet(planned.bound, kkt)
     if failure is not None:
         solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
-    if found.error is not None:
+    if end.error is not None:
         warnings.warn(
-            f"the callback raised {type(found.error).__name__}: {found.error}; the answer is the best point "
-            f"of {found.steps:,} steps",
+            f"the callback raised {type(end.error).__name__}: {end.error}; the answer is the best point "
+            f"of {end.steps:,} steps",
             RuntimeWarning,
             stacklevel=5,
         )
@@ -102,38 +102,38 @@ def _run(
         )
 
 
-def _with_answer(planned: Planned, found: Trained) -> Planned:
+def _with_answer(planned: Planned, end: Trained) -> Planned:
     """The plan with the trained nets, and with the optimizer that took the steps."""
     from fccomodel.data.nets import in_train_mode
     from fccomodel.execution.training.looks import evaluated, with_nets
 
-    plan = planned.plan.stepped_by(found.carried.optimizer)
+    plan = planned.plan.stepped_by(end.carried.optimizer)
     plan = replace(plan, practice=(*plan.practice, *in_train_mode(planned.bound.nets)))
-    bound = with_nets(planned.bound, evaluated(found.modules))
-    binding = replace(planned.binding, nets={**planned.binding.nets, **found.modules})
+    bound = with_nets(planned.bound, evaluated(end.modules))
+    binding = replace(planned.binding, nets={**planned.binding.nets, **end.modules})
     planned = replace(planned, bound=bound, binding=binding, plan=plan)
     return planned.with_option("device", options.pick_device(planned.options["device"][0]))
 
 
-def _solution(found: Trained, planned: Planned) -> Solution:
+def _solution(end: Trained, planned: Planned) -> Solution:
     """The end of the loop as the end of a run."""
     from fccomodel.execution.run import Solution
     from fccomodel.execution.training.looks import evaluated, point
     from fccomodel.plan.starts import Kept
 
-    variables = point(planned.bound, evaluated(found.modules), found.variables)
-    kept: dict[str, Any] = {name: value.double().numpy() for name, value in found.variables.items()}
+    variables = point(planned.bound, evaluated(end.modules), end.variables)
+    kept: dict[str, Any] = {name: value.double().numpy() for name, value in end.variables.items()}
     return Solution(
         variables=variables,
-        multipliers=found.multipliers,
+        multipliers=end.multipliers,
         limits={},
-        history=found.history,
-        iterations=found.steps,
-        wall_s=found.seconds,
-        stopped=found.stopped,
-        ended=found.ended,
-        timed=found.timed,
-        worked=found.worked,
-        notes=found.notes,
-        kept=Kept(variables={**kept, **variables}, training=found.carried),
+        history=end.history,
+        iterations=end.steps,
+        wall_s=end.seconds,
+        stopped=end.stopped,
+        ended=end.ended,
+        timed=end.timed,
+        worked=end.worked,
+        notes=end.notes,
+        kept=Kept(variables={**kept, **variables}, training=end.carried),
     )

@@ -208,12 +208,3 @@ def option_of_one(name: str, given: Any) -> Diagnostic:
         else "Only some of the algorithms that may take part have it.",
         fix="Remove it, or name one algorithm.",
     )
-
-
-def no_program(entrants: Sequence[str]) -> Diagnostic:
-    """A program has one algorithm."""
-    return RACE.error(
-        "a race has no program of its own",
-        reason=f"Which of {', '.join(entrants)} goes on is found by running them.",
-        fix="Name one of them, or solve with --out: solver.py is the program of the one that won.",
-    )

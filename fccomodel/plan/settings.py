@@ -106,6 +106,8 @@ SETTINGS = {
     "backend": "what runs the steps; auto is eager, unless the budget has so many steps that another "
     "backend saves time",
     "budget": "60s, 2m or 1h for the whole command; 5000it: steps; 1e6oracles: evaluations of g_i(w; xi)",
+    "starts": "number of runs from different first points, each with an equal part of the budget; the best "
+    "answer is kept",
     "holdout": "rows that are left out and judge the answer: a condition on rows, or a share of them",
     "margin": "confidence with which constraints on expectations over rows shall hold for new rows",
     "population": "an interval of the optimality gap for new rows, and the time it may take: 60s",

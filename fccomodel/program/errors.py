@@ -11,6 +11,7 @@ from fccomodel.core.memory import in_words
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.library import distributions, reductions
+from fccomodel.plan.errors import RACE
 
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
@@ -138,6 +139,15 @@ def nothing_to_share(algorithm: str, whole: Mapping[str, str]) -> Diagnostic:
         f"There is nothing in the steps of {algorithm} that several ranks can share",
         reason=reasons or "They have neither blocks nor samples.",
         fix="Solve it in one process (without torchrun), or by another algorithm: --algorithm NAME.",
+    )
+
+
+def no_program(entrants: Sequence[str]) -> Diagnostic:
+    """A program has one algorithm."""
+    return RACE.error(
+        "a race has no program of its own",
+        reason=f"Which of {', '.join(entrants)} goes on is found by running them.",
+        fix="Name one of them, or solve with --out: solver.py is the program of the one that won.",
     )
 
 

@@ -6,7 +6,6 @@ from fccomodel.core import ir, memory, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
 from fccomodel.plan import Plan
-from fccomodel.plan.errors import no_program
 from fccomodel.program import errors
 from fccomodel.program.emit import Program, emit
 from fccomodel.program.lower import foreseen, lower, over_all_ranks
@@ -22,7 +21,7 @@ def program_of(problem: ir.Problem, bound: Bound, plan: Plan, *, all_ranks: bool
     known before it has run, and F0704 if a run would take more memory than there is.
     """
     if plan.entrants:
-        refuse(no_program(plan.entrants), source=problem.source)
+        refuse(errors.no_program(plan.entrants), source=problem.source)
     with process.frames(FRAMES):
         lowered = lower(problem, bound, plan)
     needed, left = foreseen(lowered), memory.available()

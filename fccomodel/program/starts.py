@@ -150,7 +150,8 @@ def settings(lowered: Lowered) -> dict[str, Any]:
 
 
 def _of_stages(lowered: Lowered) -> dict[str, Any]:
-    """What the stages of an earlier run of a net came to: all that nobody gives."""
+    """The settings that the stages of an earlier run of a net came to, without those that somebody
+    gives."""
     plan, known = lowered.plan, {}
     if plan.start is None or not lowered.bound.nets:
         return {}
@@ -163,9 +164,8 @@ def _of_stages(lowered: Lowered) -> dict[str, Any]:
 
 
 def _of_penalties(lowered: Lowered) -> Iterator[tuple[str, np.ndarray]]:
-    """By centre, the slopes at which the penalties have the multipliers of their constraints; 0 for
-    members without a multiplier.
-    """
+    """The slopes at which penalties have the multipliers of their constraints, by centre; 0 for members
+    without a multiplier."""
     assert lowered.plan.start is not None
     for constraint in lowered.normal.reformed.constraints:
         penalty = lowered.normal.penalties.get(constraint.label)

@@ -27,6 +27,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.showing(to)
     shared.population(to)
     shared.starting(to)
+    shared.several_starts(to)
     shared.keeping(to)
     to.add_argument(
         "--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side"

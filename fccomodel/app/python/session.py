@@ -559,7 +559,8 @@ class BoundModel(latex.Typeset):
                      label, or a let with its sense, ``maximize auc``
         patience     looks without a gain there after which the run ends; unless given it goes on
 
-        Other keywords are options of the algorithm.
+        Other keywords are options: of the algorithm, and ``starts``, the number of runs from different
+        first points, of which the best answer is kept.
         """
         recipe = {
             "optimizer": optimizer,

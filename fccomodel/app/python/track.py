@@ -63,7 +63,7 @@ def tensorboard(folder: str = "runs", **options: Any) -> Tracker:
     writer = _package("torch.utils.tensorboard", "tensorboard").SummaryWriter(folder, **options)
 
     def write(values: dict[str, float], step: int) -> None:
-        """One point on the curve of each value."""
+        """Add one point to the curve of each value."""
         for name, value in values.items():
             writer.add_scalar(name, value, step)
 

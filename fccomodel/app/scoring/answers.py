@@ -24,14 +24,14 @@ class Answer:
     """
 
     def fitted(self) -> Fitted:
-        """What the answer knows without its data."""
+        """The facts that the answer knows without its data."""
         raise NotImplementedError
 
     def value(
         self, name: str, rows: Any, /, *, columns: Mapping[str, str] | None = None, table: str = ""
     ) -> np.ndarray:
-        """What a ``def``, a ``let`` of rows, or a net of the model is at each of some rows, by its
-        name: (rows, ...), float64.
+        """The values at some rows of a ``def``, a ``let`` of rows, or a net of the model, by its name:
+        (rows, ...), float64.
 
         columns  of a ``def`` that the model takes of several: the table's column for each parameter
         table    which table the rows are of, where several have these columns

@@ -79,7 +79,7 @@ def sizes(bound: Bound) -> dict[str, int]:
 
 
 def sections(sources: Mapping[str, Any]) -> dict[str, Any]:
-    """For each table the entries of the binding that hold for new rows too."""
+    """The entries of the binding that hold for new rows too, for each table."""
     given = {name: source.get("spec") for name, source in sources.items()}
     return {
         name: {k: spec[k] for k in LASTING if k in spec}
@@ -193,7 +193,7 @@ def predicted(
 def judged(
     known: Fitted, wanted: Quantity, rows: Any, *, target: str | None = None, by: str | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each row its score, whether it has the larger of two values, and its group.
+    """The score of each row, whether it has the larger of two values, and its group.
 
     rows    a bound table, or anything that binds
     target  the column with two values

@@ -196,7 +196,7 @@ def axes(bound: Bound) -> dict[str, Axes]:
 
 
 def _of_shape(bound: Bound, shape: ir.Shape) -> list[tuple[str, Names]]:
-    """One axis for each dimension.
+    """The axes of an array: one for each dimension.
 
     Its name is that of the dimension if it has one, else ``axis_1``, ``axis_2``, ... A second
     dimension ``d`` is called ``d_2``.
@@ -223,7 +223,7 @@ def _entry_names(bound: Bound, dim: ir.Dim) -> Names:
 
 
 def _of_family(bound: Bound, family: ir.Constraint) -> list[tuple[str, Names]]:
-    """One axis for each binder of a family of constraints; none for a single constraint."""
+    """The axes of a family of constraints: one for each binder; none for a single constraint."""
     if not family.binders:
         return []
     lists = members.of(bound, family).lists

@@ -26,7 +26,7 @@ PENALTY = r"$\rho$: the weight of the constraints' penalties"
 
 
 def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
-    """One of ``FORMS`` as an ``align*`` block, below a comment that names it.
+    """The LaTeX of one of ``FORMS``: an ``align*`` block below a comment that names it.
 
     ``normal`` and ``smoothed`` depend on the algorithm: the chosen one, or the nearest one if no
     algorithm covers the model.

@@ -50,7 +50,8 @@ class Traced:
         return np.array([look.step for look in self.looks])
 
     def off(self, name: str) -> np.ndarray:
-        """At each step, the root mean square of u_i - g_i over the blocks with a value, for one estimate."""
+        """The root mean square of u_i - g_i over the blocks with a value, at each step, for one
+        estimate."""
         return np.array([_root_mean_square(look.u[name] - look.g[name]) for look in self.looks])
 
     @property

@@ -106,7 +106,7 @@ class BestPoint:
 
     @property
     def metric(self) -> float:
-        """What a schedule is told of the last look: a number that falls if the point is better."""
+        """The number that a schedule is told of the last look; it falls if the point is better."""
         if self.watched is None:
             return self.merit
         if self.validation is not None and self.validation.watch.maximize:

@@ -72,7 +72,7 @@ class Made:
 
     @classmethod
     def of(cls, bound: Bound, plan: Plan, capacity: int) -> Made:
-        """Lowered, as text, loaded."""
+        """The functions of batches of at most ``capacity`` rows: the steps lowered, printed and loaded."""
         lowered = given_steps(bound.problem, bound, plan, capacity)
         program = given_program(lowered)
         space: dict[str, Any] = {name: vars(blocks)[name] for name in CALLED}
@@ -251,7 +251,8 @@ class Criterion(torch.nn.Module):
     def _stepped(
         self, made: Made, given: SimpleNamespace, device: torch.device
     ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-        """What the emitted step says of a batch; the watched values move with it."""
+        """Take the emitted step on a batch: value, adjoints of scores, gradients. Watched values move
+        with it."""
         data = self._data(made, device)
         flat = self._flat()
         if flat is not None:
@@ -311,7 +312,7 @@ class Criterion(torch.nn.Module):
 
     # ------------------------------------------------------------------------------ what a step takes
     def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
-        """By table the places of a batch's rows in the bound table."""
+        """The places of a batch's rows in the bound tables, by table."""
         if not isinstance(rows, Mapping):
             if len(self.tables) != 1:
                 self._refuse(errors.criterion_tables(self.tables))
@@ -524,7 +525,7 @@ class Criterion(torch.nn.Module):
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """What ``get_extra_state`` gave."""
+        """Go on from a state of ``get_extra_state``."""
         self.steps, self.until, self.before = state["steps"], state["until"], state["before"]
         vars(self.settings).update(state["settings"])
         self.noise.set_state(state["noise"])
@@ -561,7 +562,7 @@ def _places(numbers: np.ndarray) -> torch.Tensor:
 
 
 def _padded(values: torch.Tensor, length: int, filler: Any) -> torch.Tensor:
-    """Filled up to a length."""
+    """The values, filled up to a length."""
     missing = length - len(values)
     if not missing:
         return values
@@ -571,7 +572,7 @@ def _padded(values: torch.Tensor, length: int, filler: Any) -> torch.Tensor:
 
 
 def _column(one: ScoreInput, asked: list[ScoreInput]) -> str:
-    """What the scores of a column are given as: the table where that tells them apart."""
+    """The name under which the scores of a column are given: the table, if that tells them apart."""
     tables = [other.table for other in asked]
     if len(set(tables)) == len(tables):
         return one.table

@@ -88,7 +88,7 @@ def gathered(ids: Tensors, scores: Tensors, before: Tensors, tables: Mapping[str
 
 
 def _exchanged(parts: Tensors, longest: Mapping[str, int]) -> list[dict[str, torch.Tensor]]:
-    """By rank its tensors, filled up to the longest of any rank, on the device where they are here."""
+    """The tensors of each rank, filled up to the longest of any rank, on the device of this one's."""
     filled = {name: _filled(part, longest[name]) for name, part in parts.items()}
     buffer = torch.cat([_bytes(part) for part in filled.values()])
     found = []
@@ -117,7 +117,7 @@ def _bytes(part: torch.Tensor) -> torch.Tensor:
 
 
 def _device() -> torch.device:
-    """Where messages are sent from: the GPU of this process for NCCL, else the CPU."""
+    """The device from which messages are sent: the GPU of this process for NCCL, else the CPU."""
     if "gloo" not in distributed.get_backend():
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device("cpu")

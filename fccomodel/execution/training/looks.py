@@ -77,7 +77,7 @@ class Looks:
         self.kinds = {constraint.label: constraint.kind for constraint in bound.problem.constraints}
 
     def afford(self, seconds: float, modules: Modules, variables: Mapping[str, torch.Tensor]) -> None:
-        """From now on a look takes at most so many counted seconds: fewer rows if all take more, but no
+        """Let a look take at most this many counted seconds: on fewer rows if all take more, but on no
         fewer than ``LEAST_ROWS`` of a table."""
         most = max((table.n for table in self.bound.tables.values()), default=0)
         few = min(1.0, PRICED_ROWS / max(most, 1))

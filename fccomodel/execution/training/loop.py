@@ -45,7 +45,7 @@ HEARD_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """When a run ends.
+    """The limits of a run.
 
     iterations  steps, None without a limit
     until       the time of the clock (``time.perf_counter``)
@@ -57,7 +57,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
-    """Where a training run ended.
+    """The end of a training run.
 
     modules, variables  the best point: nets in the mode that they were trained in, other variables
     best                its values at the look
@@ -87,7 +87,7 @@ class Trained:
 
 @dataclass(eq=False, kw_only=True)
 class _Course:
-    """How far a run is, and why it ends.
+    """The course of a run: its steps, and why it ends.
 
     steps       of this run and those before it, which had ``begun_with`` steps
     next_look   the step of the next look; ``between`` steps lie between two looks
@@ -195,7 +195,7 @@ class Loop:
         course.next_look = course.steps + course.between
 
     def _between_looks(self, steps: float) -> int:
-        """How many steps lie between two looks of a run of so many steps; looks take fewer rows if they
+        """The steps between two looks, for a run of this many steps. Looks take fewer rows if they
         would take too much of its work."""
         each = LOOKS_SHARE * self.step_cost * max(steps, 1.0) / LOOKS
         kinds = self.best.kinds_of_looks
@@ -225,7 +225,7 @@ class Loop:
         return self.batches.loss(self.moved.modules, self.course.steps)
 
     def step(self) -> None:
-        """One step of the optimizer."""
+        """Take one step of the optimizer."""
         self.moved.step(self._loss(), self.criterion.step)
         self.course.steps += 1
 
@@ -296,7 +296,7 @@ class Loop:
         )
 
     def _progress(self, now: float) -> Progress:
-        """How far the run is, by running values."""
+        """The progress of the run, by running values."""
         values, seconds = self.criterion.values(), now - self.best.began
         left = None
         if not math.isinf(self.limits.until):

@@ -39,7 +39,8 @@ def adam(parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """What early stopping looks at: a quantity of the validation rows, and whether more of it is better.
+    """The quantity of the validation rows that early stopping looks at, and whether more of it is
+    better.
 
     name  ``objective``, ``violation``, the label of a constraint, or the name of a ``let``
     """
@@ -101,7 +102,7 @@ class State:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recipe:
-    """How a run takes its steps.
+    """The settings by which a run takes its steps.
 
     optimizer   makes an optimizer of ``Parameters``
     scheduler   makes a schedule of the optimizer: its ``step()`` follows every step; a schedule that

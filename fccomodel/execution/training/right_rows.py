@@ -40,7 +40,7 @@ class Draws:
     batches: int = 0
 
     def labels(self, ids: torch.Tensor) -> int:
-        """How many different numbers there are if they repeat as labels do, else 0.
+        """The number of different values if they repeat as labels do, else 0.
 
         Labels repeat within every batch, and there are far fewer of them than rows were drawn. A batch
         that is trained on again and again repeats only from one batch to the next.

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 from fccomodel.pipeline import budget
 from fccomodel.pipeline.boundary import quoted
-from fccomodel.pipeline.routes import escape, interior_point, more_draws, race, resume, steps, takeover
+from fccomodel.pipeline.routes import (
+    escape,
+    interior_point,
+    more_draws,
+    race,
+    resume,
+    several_starts,
+    steps,
+    takeover,
+)
 from fccomodel.pipeline.routes.records import Answer, Request
 from fccomodel.pipeline.stages import emit, report
 
@@ -44,21 +53,28 @@ AFTERWARDS: tuple[Callable[[Request, Answer], Answer], ...] = (
 def answer(
     planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False
 ) -> Answer:
-    """The answer of a plan, with its report. If the plan asks for a race, its winner gives the answer.
+    """The answer of a plan, with its report: the best one if runs from several first points are wanted.
 
     ``sensitive``: report how the optimum moves with the right sides of the constraints.
     """
+    if several_starts.count(planned) > 1:
+        return several_starts.best(planned, lambda part: _answer(part, progress, sensitive))
+    return _answer(planned, progress, sensitive)
+
+
+def _answer(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool) -> Answer:
+    """The answer of one plan. If it asks for a race, its winner gives the answer."""
     if not planned.plan.entrants:
         return _by_routes(planned, progress, sensitive)
-    held = race.hold(planned, progress)
-    if held.solution is None or not held.race.interrupted:
-        return replace(_by_routes(held.winner, progress, sensitive), race=held.race)
+    won = race.hold(planned, progress)
+    if won.solution is None or not won.race.interrupted:
+        return replace(_by_routes(won.winner, progress, sensitive), race=won.race)
     return Answer(
-        planned=held.winner,
-        program=emit(held.winner),
-        solution=held.solution,
-        report=report(held.winner, held.solution, sensitive=sensitive),
-        race=held.race,
+        planned=won.winner,
+        program=emit(won.winner),
+        solution=won.solution,
+        report=report(won.winner, won.solution, sensitive=sensitive),
+        race=won.race,
     )
 
 
@@ -67,9 +83,9 @@ def _by_routes(planned: Planned, progress: Callable[[Progress], None] | None, se
     request = Request(
         planned=planned, progress=progress, sensitive=sensitive, deadlines=budget.deadlines(planned)
     )
-    found = next(filter(None, (route(request) for route in ROUTES)))
+    current = next(filter(None, (route(request) for route in ROUTES)))
     if planned.plan.interior or planned.ranks:
-        return found
+        return current
     for go_on in AFTERWARDS:
-        found = go_on(request, found)
-    return found
+        current = go_on(request, current)
+    return current

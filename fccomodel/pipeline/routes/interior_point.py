@@ -45,13 +45,13 @@ def _sooner(request: Request, form: conic.Conic) -> bool:
 def alone(request: Request, form: conic.Conic) -> Answer | None:
     """The method's answer without a run; None if it finds none that the report bears out."""
     planned = request.planned
-    found, interrupted = solved(form, request.deadlines)
-    if isinstance(found, str):
+    outcome, interrupted = solved(form, request.deadlines)
+    if isinstance(outcome, str):
         if interrupted:
             raise KeyboardInterrupt
         return None
     planned = planned.with_option("device", options.pick_device(planned.options["device"][0]))
-    answer = judged(request, planned, emit(planned), as_solution(found, None))
+    answer = judged(request, planned, emit(planned), as_solution(outcome, None))
     enough = settled(answer) or planned.plan.interior and answer.report.solved
     if enough or answer.solution.interrupted:
         return answer
@@ -64,8 +64,8 @@ def solved(form: conic.Conic, deadlines: Deadlines) -> tuple[conic.Answer | str,
     from fccomodel.execution.run.machine import interruptible
 
     with interruptible() as asked:
-        found = conic.solve(form, seconds=deadlines.seconds_for(patience.LONGEST))
-    return found, asked.is_set()
+        outcome = conic.solve(form, seconds=deadlines.seconds_for(patience.LONGEST))
+    return outcome, asked.is_set()
 
 
 def as_solution(answer: conic.Answer, before: Solution | None) -> Solution:

@@ -45,7 +45,7 @@ def hold(planned: Planned, progress: Callable[[Progress], None] | None) -> Won:
     began, budget = time.perf_counter(), planned.budget
 
     def lap(name: str, share: Budget) -> tuple[Solution, KKTReport]:
-        """One algorithm's run with its share of the budget, and the report on where it ended."""
+        """Run one algorithm with its share of the budget, and report on where it ended."""
 
         def told(now: Progress) -> None:
             """Tell the progress with the name of the algorithm."""

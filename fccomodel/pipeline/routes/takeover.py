@@ -61,7 +61,7 @@ def after_steps(request: Request) -> Answer | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Steps:
-    """Where steps with limited patience ended.
+    """The end of steps with limited patience.
 
     solution  None if the run, or the report on where it ended, raised ``error``
     answer    the solution with its report, once that is made
@@ -95,17 +95,17 @@ def _answer(request: Request, seconds: float) -> Answer:
         if steps.answer is not None and steps.answer.solution.failure is not None:
             return steps.answer
         return steps.again()
-    found, interrupted = interior_point.solved(form, request.deadlines)
-    if not isinstance(found, str):
-        return _better_of(steps, found)
+    outcome, interrupted = interior_point.solved(form, request.deadlines)
+    if not isinstance(outcome, str):
+        return _better_of(steps, outcome)
     if interrupted and steps.solution is not None:
         solution = replace(steps.solution, ended="interrupted", stopped="interrupted")
         if steps.answer is not None:
             return replace(steps.answer, solution=solution)
         return steps.judged(solution)
     if steps.solution is None:
-        raise steps.error or AssertionError(found)
-    return _without_optimum(steps, steps.solution, form, found)
+        raise steps.error or AssertionError(outcome)
+    return _without_optimum(steps, steps.solution, form, outcome)
 
 
 def _steps(request: Request, seconds: float) -> _Steps:
@@ -135,14 +135,14 @@ def _enough(answer: Answer) -> bool:
     return optimal and answer.report.solved and answer.solution.failure is None
 
 
-def _better_of(steps: _Steps, found: conic.Answer) -> Answer:
+def _better_of(steps: _Steps, optimum: conic.Answer) -> Answer:
     """The better of the steps' answer and the interior-point method's."""
     first, solution = steps.answer, steps.solution
     if first is not None and settled(first, 1):
-        if negligible(first.report, first.report.objective - found.objective):
+        if negligible(first.report, first.report.objective - optimum.objective):
             return first
     try:
-        second = steps.judged(interior_point.as_solution(found, solution))
+        second = steps.judged(interior_point.as_solution(optimum, solution))
     except FccoError:  # by rounding, its answer is where a function is not defined
         return first or steps.again()
     if solution is None:
@@ -173,14 +173,14 @@ def _attained(answer: Answer) -> bool:
     return kkt.solved and bool(judging.excluded(answer.planned.analysis, kkt.gap, "unattained"))
 
 
-def _without_optimum(steps: _Steps, solution: Solution, form: conic.Conic, found: str) -> Answer:
-    """What the interior-point method has proved instead of an optimum, or the end of a whole run."""
+def _without_optimum(steps: _Steps, solution: Solution, form: conic.Conic, outcome: str) -> Answer:
+    """The answer if the interior-point method proves that there is no optimum, or ends the whole run."""
     from fccomodel import conic
 
     proof: Failure | None = None
-    if found == "infeasible":
+    if outcome == "infeasible":
         proof = conic.conflict(form)
-    elif found == "unbounded":
+    elif outcome == "unbounded":
         way = conic.endless(form)
         if way is not None:
             point, failure = way

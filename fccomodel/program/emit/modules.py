@@ -224,7 +224,7 @@ def _exported(kept: Kept) -> bytes:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without what torch says while it traces: what matters of it is raised."""
+    """Silence torch's warnings while it traces: what matters of them is raised."""
     log = logging.getLogger("torch.fx.experimental.symbolic_shapes")
     before, log.disabled = log.disabled, True
     try:

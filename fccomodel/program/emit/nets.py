@@ -38,7 +38,7 @@ class Calls:
         return cls(together={val.id: group for group in groups.values() for val in group}, taped=taped)
 
     def statement(self, printer: Printer, val: Val, asked: set[int]) -> None:
-        """One statement for all calls that are made together."""
+        """Print one statement for all calls that are made together."""
         group = [v for v in self.together.get(val.id, [val]) if v.id in asked]
         for v in group:
             printer.texts[v.id] = printer.name(v)
@@ -50,7 +50,7 @@ class Calls:
         printer.put(line, comments if len(comments) < 110 else "")
 
     def contributions(self, printer: Printer, pulls: Iterable[Pull]) -> list[tuple[str, str]]:
-        """One vector-Jacobian product per net, for all its calls."""
+        """The gradient of each net's variable: one vector-Jacobian product for all its calls."""
         by_variable: dict[str, list[Pull]] = {}
         for pull in pulls:
             by_variable.setdefault(pull.variable, []).append(pull)

@@ -135,7 +135,7 @@ class Printer:
         return list(ordered.values())
 
     def count(self, needed: Iterable[Val], roots: Iterable[Val]) -> None:
-        """How often each value is used: twice at least where it must have a name."""
+        """Count the uses of each value; one that must have a name counts at least twice."""
         for val in needed:
             for arg in val.args:
                 self.uses[arg.id] = self.uses.get(arg.id, 0) + (2 if stretches(val, arg) else 1)

@@ -233,7 +233,7 @@ class GivenRows(Batches):
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """What a net takes of one row: the row's binder, and the text of each input."""
+    """The inputs of a net on one row: the row's binder, and the text of each input."""
 
     binder: ir.Binder
     names: tuple[str, ...]

@@ -310,7 +310,7 @@ def linear(val: Val, parts: list[bool]) -> bool:
 
 # ------------------------------------------------------------------------------------------- owners
 def _indices(vals: Iterable[Val]) -> dict[str, list[tuple[Val, ...]]]:
-    """For each estimate and centre of a step, by its name, the positions at which it is read or written.
+    """The positions at which a step reads or writes each estimate and each centre, by name.
 
     There are as many tuples of positions as uses; a tuple has a position for each dimension.
     """

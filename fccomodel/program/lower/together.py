@@ -369,5 +369,5 @@ def twins(now: Val, earlier: Val) -> Iterable[tuple[int, Val]]:
 
 @cache
 def roots() -> Mapping[str, str]:
-    """For some atoms, the name of the atom whose square they are."""
+    """The names of atoms whose squares are atoms too, by the name of the square."""
     return {a.squared: a.name for a in atoms.all().values() if a.squared and a.squared != "square"}

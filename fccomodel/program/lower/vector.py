@@ -138,7 +138,7 @@ def _ids(slot: Slot) -> np.ndarray:
 
 
 def _places(ids: np.ndarray) -> np.ndarray:
-    """For each number up to the largest id, its place among the ids; 0 for numbers that are no id."""
+    """The place among the ids of each number up to the largest id; 0 for numbers that are no id."""
     places = np.zeros(int(ids.max()) + 1 if len(ids) else 1, dtype=np.int64)
     places[ids] = np.arange(len(ids))
     return places

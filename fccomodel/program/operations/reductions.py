@@ -100,7 +100,7 @@ def rest_text(writer: Writer, options: list[Val], axes: Axes, event: int, masked
 
 
 class PiecewiseMean(Op):
-    """For every a the mean of a piecewise quadratic function of a + b over the b, from sorted b."""
+    """The mean over b of a piecewise quadratic function of a + b, for every a, from sorted b."""
 
     name, arguments, attributes = "piecewise_mean", ("a", "b"), {"pieces": Pieces}
     constant = FULL_PASS
@@ -115,8 +115,8 @@ class PiecewiseMean(Op):
 
 
 class PiecewiseRuns(Op):
-    """For every a the sum of a piecewise quadratic function of a + b over a run of the sorted b: its
-    start and its length."""
+    """The sum of a piecewise quadratic function of a + b over a run of the sorted b, for every a; a run
+    has a start and a length."""
 
     name, arguments, attributes = "piecewise_runs", ("a", "b", "start", "size"), {"pieces": Pieces}
     constant = FULL_PASS

@@ -29,8 +29,8 @@ class RunPlaces(Op):
 
 
 class RunWeights(RunPlaces):
-    """For how many rows of its run a place stands: 0 behind its end, 1, or more of a run that has more
-    rows than places."""
+    """The number of rows of its run that each place stands for: 0 behind its end, 1, or more if a run
+    has more rows than places."""
 
     name = "run_weights"
 

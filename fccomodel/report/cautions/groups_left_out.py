@@ -8,8 +8,7 @@ from fccomodel.report.cautions._base import Caution, Subject, counted
 
 
 def find(subject: Subject) -> Iterator[str]:
-    """For each label column, how many of its groups are left, where rows with missing values took some
-    away."""
+    """Warn, for each label column, of groups that rows with missing values took away."""
     for name, source in subject.bound.sources.items():
         for column, (before, after) in source.get("groups", {}).items():
             if after < before:

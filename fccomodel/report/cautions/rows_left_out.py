@@ -14,7 +14,7 @@ CHOSEN_SHARE = 0.05
 
 
 def find(subject: Subject) -> Iterator[str]:
-    """For each table, the rows that are used and why the others are not."""
+    """Warn, for each table, of rows that are not used, and say why."""
     for name, source in subject.bound.sources.items():
         used, dropped = source.get("rows", 0), source.get("dropped", ())
         total = used + sum(drop["rows"] for drop in dropped)

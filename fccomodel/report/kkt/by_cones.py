@@ -222,11 +222,11 @@ class _Program:
         return self.at(np.full(count, place))
 
     def nonneg(self, rows: Rows) -> None:
-        """These rows are at least 0."""
+        """Demand that these rows are at least 0."""
         self.append("nonneg", rows)
 
     def append(self, kind: str, rows: Rows) -> None:
-        """These rows are in a cone of this kind."""
+        """Demand that these rows are in a cone of this kind."""
         if len(rows[1]):
             self.rows.append(rows)
             self.cones.append((kind, len(rows[1])))

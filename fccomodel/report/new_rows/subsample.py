@@ -142,9 +142,7 @@ def _part_of_pairs(
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
-def _price(
-    parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: float
-) -> tuple[float, float]:
+def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: float) -> tuple[float, float]:
     """The counted seconds of a pass over all rows, from those over two parts, and the power of the
     number of elements by which they grow. Parts that take too much themselves become smaller."""
     large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS

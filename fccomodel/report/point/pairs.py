@@ -130,7 +130,7 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
 def _by_instance(
     uses: Iterable[tuple[int, int, int, Array, Array]],
 ) -> dict[int, list[tuple[int, int, Array, Array]]]:
-    """For each instance of a kink, the kinks inside: term, record, its instances, slopes."""
+    """The kinks inside each instance of a kink: term, record, instances and slopes of each."""
     found: dict[int, list[tuple[int, int, Array, Array]]] = {}
     for instance, term, record, instances, slopes in uses:
         found.setdefault(instance, []).append((term, record, instances, slopes))

@@ -81,7 +81,7 @@ def _together(system: System, meter: Meter) -> float:
 
 
 def _wanted(system: System) -> list[Array]:
-    """For each record, the numbers of the terms whose weights are unknown."""
+    """The numbers of the terms whose weights are unknown, for each record."""
     found: list[list[Array]] = [[np.zeros(0, dtype=int)] for _ in system.records]
     for pair in pairs_of(system, weighed=True)[0]:
         found[pair.record].append(pair.numbers.ravel())

@@ -39,7 +39,7 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
 
 @dataclass(frozen=True, kw_only=True)
 class _Case:
-    """What a run found out about the problem, and the report on the point where it ended."""
+    """A failure that a run claims, and the report on the point where it ended."""
 
     report: KKTReport
     failure: Failure
@@ -63,7 +63,7 @@ class _Case:
 
     @property
     def direction(self) -> str:
-        """In words: how the variable moves along which the objective falls."""
+        """The direction in which the objective falls, in words: a variable that grows or falls."""
         assert self.failure.along is not None
         name, rises = self.failure.along
         return f"as `{name}` {'grows' if rises else 'falls'}"

@@ -175,7 +175,7 @@ def _worse_of(a: str, b: str) -> str:
 # ------------------------------------------------------------------------------------------- judging
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known of a point when it is judged, relative to the problem's scales.
+    """The evidence by which a point is judged, relative to the problem's scales.
 
     relative  the three residuals by name
     gap       how far the objective can be from the optimum, or None if nothing is proved

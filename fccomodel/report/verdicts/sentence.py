@@ -32,7 +32,7 @@ LEAST_STATIONARITY = 1e-12
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Findings:
-    """What the verdict speaks of.
+    """The findings that a verdict puts into words.
 
     rows      the constraints by their labels
     parts     the three residuals; ``relative`` to the scales

@@ -60,7 +60,8 @@ def tradeoff(sweep: Sweep, param: str | None = None) -> Figure:
 
 
 def _curves(sweep: Sweep, name: str) -> dict[str, list[tuple[float, float, float | None]]]:
-    """For each combination of the other params: value of the param, optimal value and slope, sorted."""
+    """The sorted values of the param, optimal values and slopes, for each combination of the other
+    params."""
     others = [other for other in sweep.params if other != name]
     curves: dict[str, list[tuple[float, float, float | None]]] = {}
     for point in sweep.points:

@@ -42,7 +42,7 @@ class Point:
 
     @cached_property
     def slopes(self) -> dict[str, float | None]:
-        """For each param, the change of the optimal value per unit of the param; None if it is unknown."""
+        """The change of the optimal value per unit of each param; None if it is unknown."""
         from fccomodel.report.around import sensitivity
 
         if self.outcome is None:

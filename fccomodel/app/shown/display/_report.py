@@ -241,7 +241,7 @@ def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableT
 
 
 def sensitivity_lines(sensitivity: Sensitivity) -> list[str]:
-    """For each constraint, the change of the optimum when its right side grows by t.
+    """The change of the optimum when the right side of a constraint grows by t, for each constraint.
 
     Constraints without an effect are counted.
     """

@@ -135,7 +135,7 @@ def named(plan: Plan) -> bool:
 
 
 def findings_json(clauses: Mapping[str, str], findings: Mapping[str, Finding]) -> dict[str, dict[str, Any]]:
-    """How each assumption of a theorem is met.
+    """The assumptions of a theorem, and how each is met.
 
     clauses   for each assumption, the place in the paper that states it
     """

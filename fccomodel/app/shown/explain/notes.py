@@ -144,7 +144,7 @@ def _size(count: int) -> str:
 
 
 def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """These facts and all facts that they follow from, each once."""
+    """These facts and all facts from which they follow, each once."""
     seen: set[int] = set()
     stack = list(facts)
     while stack:

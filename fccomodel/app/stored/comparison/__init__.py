@@ -35,7 +35,7 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class Contest:
-    """What is compared, and how answers are judged.
+    """The algorithms that are compared, and how their answers are judged.
 
     algorithms   identifiers, with options of their own or without: ``sox(gamma=0.1)``. One that the
                  model refuses is recorded with what it lacks
@@ -182,7 +182,8 @@ def _processes(chosen: options.Origins) -> int:
 
 
 def _lacking(bench: Bench, names: Sequence[str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
-    """What algorithms lack on this model, by name: of those refused for it, and of those that run.
+    """The reasons why algorithms do not fit this model, by name: of those refused for it, and of those
+    that run.
 
     Other errors are raised.
     """

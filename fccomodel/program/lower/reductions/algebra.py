@@ -66,7 +66,7 @@ class Logarithms(Numbers):
     by_segment = log_segment
 
     def swept(self, x: Val, axis: Axis) -> None:
-        """None: logarithms are not swept."""
+        """None, since logarithms are not swept."""
         return None
 
     def times(self, c: Val, x: Val) -> Val:
