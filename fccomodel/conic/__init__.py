@@ -312,9 +312,12 @@ def _reduced(
 def _still(built: Conic, kept: Mapping[str, float], radius: float, seconds: float | None) -> bool:
     """Whether these constraints and the sets alone can still be proved infeasible."""
     program = built.program
-    held = np.ones(len(program.b))
-    held[[row for label, (row, _) in built.rows.items() if label not in kept]] = 0.0
-    fewer = replace(program, A=sparse.csc_matrix(sparse.diags_array(held) @ program.A), b=held * program.b)
+    is_kept = np.ones(len(program.b))
+    for label, (row, _) in built.rows.items():
+        if label not in kept:
+            is_kept[row] = 0.0
+    A = sparse.csc_matrix(sparse.diags_array(is_kept) @ program.A)
+    fewer = replace(program, A=A, b=is_kept * program.b)
     proofs: dict[str, Any] = {}
     _tried(replace(built, program=fewer, proofs=proofs), lambda: seconds)
     return "infeasible" in proofs and proofs["infeasible"].radius >= radius

@@ -46,11 +46,11 @@ def _nodes(problem: ir.Problem) -> Iterator[ir.Expr]:
     domains = [*problem.sets.values(), *(b.domain for c in problem.constraints for b in c.binders)]
     roots = [*problem.roots, *(part for domain in domains for part in _conditions(domain))]
     while roots:
-        found = [node for node in ir.walk(*roots) if id(node) not in seen]
-        seen.update(map(id, found))
-        yield from found
-        binders = [b for node in found if isinstance(node, ir.Reduce) for b in node.binders]
-        binders += [node.binder for node in found if isinstance(node, ir.Exists)]
+        fresh = [node for node in ir.walk(*roots) if id(node) not in seen]
+        seen.update(map(id, fresh))
+        yield from fresh
+        binders = [b for node in fresh if isinstance(node, ir.Reduce) for b in node.binders]
+        binders += [node.binder for node in fresh if isinstance(node, ir.Exists)]
         roots = [part for b in binders for part in _conditions(b.domain) if id(part) not in seen]
 
 

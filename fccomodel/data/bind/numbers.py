@@ -42,12 +42,12 @@ def as_numbers(raw: Any) -> np.ndarray | None:
     try:
         if hasattr(raw, "detach"):
             raw = raw.detach().cpu().double()
-        given = np.asarray(raw)
-        if given.dtype == object:
-            if all(isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in given.flat):
-                given = given.astype(float)
-        if given.dtype.kind in "iuf":
-            return given.astype(float)
+        array = np.asarray(raw)
+        if array.dtype == object:
+            if all(isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in array.flat):
+                array = array.astype(float)
+        if array.dtype.kind in "iuf":
+            return array.astype(float)
         return None
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         return None
@@ -148,12 +148,12 @@ class Values:
             raw = self.of(parameter.default)
         else:
             refuse(errors.numbers.no_value(name))
-        given = _by_label.labelled(raw)
-        if given is not None:
+        by_label = _by_label.labelled(raw)
+        if by_label is not None:
             order = None
             if parameter.shape and isinstance(parameter.shape[0], str):
                 order = self.labels.get(parameter.shape[0])
-            raw = _by_label.of_param(parameter, given, order)
+            raw = _by_label.of_param(parameter, by_label, order)
         value = as_numbers(raw)
         if value is None:
             refuse(errors.numbers.not_a_number(name, errors.words.value(raw)))

@@ -136,34 +136,34 @@ class _Given:
 def own(bound: torch.nn.Module) -> torch.nn.Module:
     """A copy of the module that was given, of its own class and with its attributes, with the weights and
     buffers of the bound module."""
-    given = getattr(bound, GIVEN, None)
-    if given is None:
+    original = getattr(bound, GIVEN, None)
+    if original is None:
         return copy.deepcopy(bound)
-    module = copy.deepcopy(given.module)
+    module = copy.deepcopy(original.module)
     values = {**dict(bound.named_parameters()), **dict(bound.named_buffers())}
     with torch.no_grad():
         for name, value in (*module.named_parameters(), *module.named_buffers()):
-            value.copy_(values[given.prefix + name])
+            value.copy_(values[original.prefix + name])
     return module
 
 
 def own_buffers(bound: torch.nn.Module) -> dict[str, torch.Tensor]:
     """The buffers of the module that was given, as the bound module has them, by their names in the
     first; frozen parameters are none."""
-    given = getattr(bound, GIVEN, None)
+    original = getattr(bound, GIVEN, None)
     values = dict(bound.named_buffers())
-    if given is None:
+    if original is None:
         return values
-    return {name: values[given.prefix + name] for name, _ in given.module.named_buffers()}
+    return {name: values[original.prefix + name] for name, _ in original.module.named_buffers()}
 
 
 def with_buffers(bound: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module:
     """A copy of a bound module with other values of ``own_buffers``, those of the same shape."""
-    made = copy.deepcopy(bound)
-    for name, buffer in own_buffers(made).items():
+    module = copy.deepcopy(bound)
+    for name, buffer in own_buffers(module).items():
         if name in values and tuple(values[name].shape) == tuple(buffer.shape):
             buffer.copy_(torch.as_tensor(values[name]))
-    return made
+    return module
 
 
 def size(module: torch.nn.Module) -> int:
@@ -352,16 +352,16 @@ class _Number(torch.nn.Module):
 def in_train_mode(nets: Mapping[str, torch.nn.Module]) -> list[str]:
     """A sentence for each net that was given in train mode: what its steps are not, and what of it is
     judged."""
-    found = []
+    sentences = []
     for name, module in nets.items():
         layers = getattr(module, IN_TRAIN_MODE, ())
         if layers:
             called = ", ".join(layer for layer, _ in layers)
-            found.append(
+            sentences.append(
                 f"steps run net {name} in train mode ({called}), so one row has not one value; looks and "
                 "the report run it in evaluation mode"
             )
-    return found
+    return sentences
 
 
 def refuse_train_mode(problem: ir.Problem, nets: Mapping[str, torch.nn.Module]) -> None:

@@ -126,8 +126,8 @@ class RowSource:
         """The rows with these numbers, by column; ``seed`` of a step's draw, None for a look."""
         if seed is not None:
             with seeded(seed):
-                found = self._stacked(numbers, self.reader.read(numbers), steps=True)
-            return found
+                rows = self._stacked(numbers, self.reader.read(numbers), steps=True)
+            return rows
         if not self.random:
             return self._stacked(numbers, self.reader.read(numbers), steps=False)
         single = []
@@ -142,7 +142,7 @@ class RowSource:
         self, numbers: np.ndarray, read: Mapping[Any, Sequence[Any]], *, steps: bool
     ) -> dict[str, np.ndarray]:
         """The values of some rows, transformed, of one shape; F0539 for one that is not finite."""
-        found = {}
+        by_name = {}
         for name, part in self.parts.items():
             transform = part.steps if steps else part.looks
             values = read[part.column]
@@ -158,8 +158,8 @@ class RowSource:
             if rows.dtype.kind == "f" and not np.isfinite(rows).all():
                 bad = np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(1))
                 refuse(drawn_errors.row_not_finite(name, self.what, int(numbers[bad[0]])))
-            found[name] = rows
-        return found
+            by_name[name] = rows
+        return by_name
 
     def _row(self, name: str, part: Part, number: int, value: Any, transform: Transform | None) -> np.ndarray:
         """One value as an array of the column's shape."""
@@ -186,8 +186,8 @@ class RowSource:
         if not self.workers or len(numbers) < SHARED_ROWS:
             return _tensors(self.values(numbers, None))[column]
         requests = [(part, None) for part in np.array_split(numbers, self.workers)]
-        found = [_found(one)[column] for one in self._by_workers("looks", requests)]
-        return torch.cat(found)
+        parts = [_found(one)[column] for one in self._by_workers("looks", requests)]
+        return torch.cat(parts)
 
     def _keep(self, key: Any, rows: dict[str, Any]) -> None:
         """Rows of a request, kept as long as there is room."""
@@ -326,16 +326,18 @@ def chosen(reader: Reader, names: Sequence[str], n: int, origin: str, request: R
     """
     from fccomodel.data import sources
 
-    keys, given = request.drawing.keys, None
+    keys = request.drawing.keys
+    key_table = None
     if keys is not None:
-        given = sources.open(keys, replace(request, drawn=frozenset()))
-    own = tuple(
-        str(name) for name in names if name in request.drawn and not (given and name in given.numeric)
-    )
+        key_table = sources.open(keys, replace(request, drawn=frozenset()))
+    drawn = [name for name in names if name in request.drawn]
+    if key_table is not None:
+        drawn = [name for name in drawn if name not in key_table.numeric]
+    own = tuple(map(str, drawn))
     source = RowSource(reader=reader, what=origin, workers=request.drawing.workers)
-    if own and given is None and not request.drawing.asked and _small(source, own, n):
+    if own and key_table is None and not request.drawing.asked and _small(source, own, n):
         own = ()
-    return Chosen(source=source, names=own, n=n, origin=origin, keys=given)
+    return Chosen(source=source, names=own, n=n, origin=origin, keys=key_table)
 
 
 def _small(source: RowSource, names: Sequence[str], n: int) -> bool:

@@ -65,9 +65,9 @@ def _of_items(value: Any, origin: str, request: Request) -> RawTable:
         return drawn.beside_keys()
     kept = [name for name in reader.parts(first) if name not in drawn.names]
     columns = _Columns(value, reader, request)
-    found = columns.read(kept)
-    raw = {str(name): from_array(column) for name, column in found.items()}
-    table = replace(arrays.as_table(raw, origin, len(value)), notes=columns.changes(found))
+    arrays_by_name = columns.read(kept)
+    raw = {str(name): from_array(column) for name, column in arrays_by_name.items()}
+    table = replace(arrays.as_table(raw, origin, len(value)), notes=columns.changes(arrays_by_name))
     return drawn.beside(table)
 
 

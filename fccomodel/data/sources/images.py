@@ -63,15 +63,15 @@ def _files(folder: Path) -> Iterator[tuple[Path, str]]:
 def _open(folder: Path, request: Request) -> RawTable:
     import PIL  # noqa: F401 - the error of a package that is missing names it
 
-    found = list(_files(folder))
-    if not found:
+    labelled_files = list(_files(folder))
+    if not labelled_files:
         refuse(errors.no_images(folder, IMAGES))
-    files = tuple(file for file, _ in found)
+    files = tuple(file for file, _ in labelled_files)
     reader, origin, n = PictureReader(files), str(folder), len(files)
     chosen = _drawn.chosen(reader, [IMAGE], n, origin, request)
     if chosen.keys is not None:
         return chosen.beside_keys()
-    names = [label for _, label in found]
+    names = [label for _, label in labelled_files]
     _, number = np.unique(names, return_inverse=True)
     columns = {
         "label": from_array(np.array(names, dtype=object)),

@@ -127,6 +127,7 @@ def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
 
 
 def _is(node: ir.Apply, name: str) -> bool:
+    """Whether a node is a use of the atom with this name."""
     atom = atoms.get(node.op)
     return atom is not None and atom.name == name
 
@@ -143,22 +144,28 @@ def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[
     stack: list[tuple[ir.Expr, float]] = [(argument, 1.0)]
     while stack:
         node, sign = stack.pop()
-        if (signed := atoms.signed(node)) is not None:
+        signed = atoms.signed(node)
+        if signed is not None:
             stack.extend((part, part_sign * sign) for part_sign, part in signed)
             continue
         axes = frozenset(evaluator.axes(node, inner))
-        mine = axes & over
-        if mine and axes != mine and (form := evaluator.rewritten(node)) is not None:
+        reduced = axes & over
+        mixes_axes = bool(reduced) and axes != reduced
+        if mixes_axes:
+            form = evaluator.rewritten(node)
+            if form is None:
+                return None
             stack.append((form, sign))
             continue
-        if len(mine) > 1 or mine and axes != mine or evaluator.heavy(node, inner):
+        if len(reduced) > 1 or evaluator.heavy(node, inner):
             return None
         part = evaluator.value(node, inner)
-        terms.setdefault(mine, []).append(Named(sign * part.data, part.axes))
-    return {mine: _added(parts) for mine, parts in terms.items()}
+        terms.setdefault(reduced, []).append(Named(sign * part.data, part.axes))
+    return {reduced: _added(parts) for reduced, parts in terms.items()}
 
 
 def _added(parts: Sequence[Named]) -> Named:
+    """The sum of some values over their common axes."""
     total = parts[0]
     for part in parts[1:]:
         (left, right), axes = align([total, part], entrywise=True)
@@ -186,9 +193,9 @@ def _log_mean_exp(terms: Parts, space: Product) -> Named:
     """
     kept = terms.get(frozenset(), ZERO)
     log = kept.data
-    for mine, part in terms.items():
-        if mine:
-            (axis,) = mine
+    for reduced, part in terms.items():
+        if reduced:
+            (axis,) = reduced
             log = log + part.data.logsumexp(0) - math.log(space.lengths[axis])
     return Named(log, kept.axes)
 
@@ -203,28 +210,36 @@ PIECES: Mapping[str, tuple[tuple[float, float, float], tuple[float, float, float
 
 
 def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space: Product) -> Named | None:
-    """The mean over j of a piecewise quadratic of a_i + b_j for every i; and over i, if i is reduced."""
-    parts = {next(iter(mine)): part for mine, part in terms.items() if mine}
+    """The mean over j of a piecewise quadratic of a_i + b_j for every i; and over i, if i is reduced.
+
+    b is sorted downwards, so that a_i + b_j > 0 for the first ``count`` of the b_j. Both are shifted by
+    the median of b, which keeps the sums of b and b^2 small.
+    """
+    parts = {next(iter(reduced)): part for reduced, part in terms.items() if reduced}
     if not 1 <= len(parts) <= 2:
         return None
     last = max(parts, key=lambda axis: space.lengths[axis])
-    a = _added([terms.get(frozenset(), ZERO), *(part for axis, part in parts.items() if axis != last)])
+    others = [part for axis, part in parts.items() if axis != last]
+    a = _added([terms.get(frozenset(), ZERO), *others])
     b = parts[last].data
     centre = b.detach().median()
     order = b.detach().argsort(descending=True)
     shifted = (b - centre)[order]
     from_top = a.data + centre
-    # a + b > 0 for the first ``count`` of the sorted b.
     count = torch.searchsorted(-shifted.detach(), from_top.detach().contiguous())
     n = len(b)
     total = torch.zeros_like(from_top)
-    for piece, sums, number in ((pieces[0], _heads, count), (pieces[1], _tails, n - count)):
-        if any(piece):
-            first = sums(shifted, count)
-            total = total + piece[0] * number + piece[1] * (from_top * number + first)
-            if piece[2]:
-                second = sums(shifted.square(), count)
-                total = total + piece[2] * (from_top * (from_top * number + 2 * first) + second)
+    above, below = pieces
+    for piece, sums, number in ((above, _heads, count), (below, _tails, n - count)):
+        constant, linear, square = piece
+        if not any(piece):
+            continue
+        sum_of_b = sums(shifted, count)
+        total = total + constant * number + linear * (from_top * number + sum_of_b)
+        if square:
+            sum_of_squares = sums(shifted.square(), count)
+            expanded = from_top * (from_top * number + 2 * sum_of_b) + sum_of_squares
+            total = total + square * expanded
     return _average(Named(total / n, a.axes), frozenset(space.over))
 
 
@@ -261,12 +276,13 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
 
 
 def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -> Named | None:
+    """The mean of a body over every run, or None if it has no closed form here."""
     axes = frozenset(evaluator.axes(body, inner))
     if space.last_axis not in axes:
         return evaluator.value(body, inner)
-    if evaluator.heavy(body, inner) and axes == {space.last_axis}:
-        return None
     if axes == {space.last_axis}:
+        if evaluator.heavy(body, inner):
+            return None
         return _over_runs(evaluator.value(body, inner), space, torch.cumsum, MEAN)
     if not isinstance(body, ir.Apply):
         return None
@@ -275,9 +291,12 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
     if isinstance(atom, atoms.ScalarAtom) and atom.linear(varying):
         return _from_parts(body.op, [_run_mean(evaluator, arg, space, inner) for arg in body.args])
     kernel = _kernel(body)
-    if kernel is None or kernel[0] != "exp":
+    if kernel is None:
         return None
-    log = _run_log(evaluator, kernel[1], space, inner)
+    name, argument = kernel
+    if name != "exp":
+        return None
+    log = _run_log(evaluator, argument, space, inner)
     if log is None:
         return None
     return Named(log.data.exp(), log.axes)
@@ -303,20 +322,18 @@ def _over_runs(
     part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: Reduction
 ) -> Named | None:
     """The mean or the log mean exp over every run, of values along the last axis."""
+    shape = [space.lengths[axis] for axis in space.cells]
     sums = _cumulated(part, space.runs, cumulate)
-    if sums is not None:
-        size = torch.from_numpy(space.runs.size).to(torch.float64)
-        if kind.logarithmic:
-            means = sums - size.log()
-        else:
-            means = sums / size
-    else:
+    if sums is None:
         listing, run_of_cell = space.distinct()
         if listing.total_size > MOST_IN_RUNS:
             return None
         whole = replace(listing, kept=()).whole()
-        means = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[run_of_cell]
-    return Named(means.reshape([space.lengths[axis] for axis in space.cells]), space.cells)
+        of_run = collapse(kind, whole, whole.take(part), {"theta": 1.0})
+        return Named(of_run.data[run_of_cell].reshape(shape), space.cells)
+    size = torch.from_numpy(space.runs.size).to(torch.float64)
+    means = sums - size.log() if kind.logarithmic else sums / size
+    return Named(means.reshape(shape), space.cells)
 
 
 def _cumulated(part: Named, runs: Runs, cumulate: Callable[..., torch.Tensor]) -> torch.Tensor | None:
@@ -328,9 +345,11 @@ def _cumulated(part: Named, runs: Runs, cumulate: Callable[..., torch.Tensor]) -
     ends = runs.start + runs.size
     if (ends == len(runs.order)).all():
         first = runs.start.min(initial=len(runs.order))
-        values = part.data[torch.from_numpy(runs.order[first:])]
-        return cumulate(values.flip(0), 0).flip(0)[torch.from_numpy(runs.start - first)]
+        longest = torch.from_numpy(runs.order[first:])
+        sums_from_here = cumulate(part.data[longest].flip(0), 0).flip(0)
+        return sums_from_here[torch.from_numpy(runs.start - first)]
     if (runs.start == 0).all():
-        values = part.data[torch.from_numpy(runs.order[: ends.max()])]
-        return cumulate(values, 0)[torch.from_numpy(ends - 1)]
+        longest = torch.from_numpy(runs.order[: ends.max()])
+        sums_to_here = cumulate(part.data[longest], 0)
+        return sums_to_here[torch.from_numpy(ends - 1)]
     return None

@@ -15,13 +15,19 @@ ROWS = 4096
 
 
 def net_apply(module: torch.nn.Module, weights: torch.Tensor, *rows: torch.Tensor) -> torch.Tensor:
-    """A net at rows (n, *input) of each of its inputs, (n, *output); ``weights`` are its parameters, flat,
-    in the order of ``named_parameters``."""
-    named, start = {}, 0
+    """A net at rows (n, *input) of each of its inputs, (n, *output).
+
+    ``weights`` are its parameters, flat, in the order of ``named_parameters``.
+    """
+    named = {}
+    start = 0
     for name, parameter in module.named_parameters():
-        named[name] = weights[start : start + parameter.numel()].reshape(parameter.shape)
-        start += parameter.numel()
-    buffers = {n: b.to(weights.dtype) if b.is_floating_point() else b for n, b in module.named_buffers()}
+        end = start + parameter.numel()
+        named[name] = weights[start:end].reshape(parameter.shape)
+        start = end
+    buffers = {}
+    for name, buffer in module.named_buffers():
+        buffers[name] = buffer.to(weights.dtype) if buffer.is_floating_point() else buffer
     return torch.func.functional_call(module, {**buffers, **named}, rows)
 
 
@@ -55,34 +61,34 @@ class _Again:
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
     ) -> list[torch.Tensor | None]:
         """The gradients that an adjoint of the outputs gives."""
-        found: list[torch.Tensor | None] = [
-            torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)
-        ]
-        total, *rows = found
+        gradients: list[torch.Tensor | None] = []
+        for leaf, is_wanted in zip(x, wanted, strict=True):
+            gradients.append(torch.zeros_like(leaf) if is_wanted else None)
+        of_weights, *of_rows = gradients
         start = 0
-        for taken, value in self._parts(x, wanted):
+        for inputs, value in self._parts(x, wanted):
             piece = slice(start, start + len(value))
-            asked = [one for one in taken if one.requires_grad]
+            varying = [tensor for tensor in inputs if tensor.requires_grad]
             with torch.enable_grad():  # a number: grad of a vector's product loads all of sympy
                 product = (value * gradient[piece]).sum()
-            slopes = iter(torch.autograd.grad(product, asked))
-            if total is not None:
-                total += next(slopes)
-            for part in rows:
-                if part is not None:
-                    part[piece].copy_(next(slopes))
+            slopes = iter(torch.autograd.grad(product, varying))
+            if of_weights is not None:
+                of_weights += next(slopes)
+            for of_input in of_rows:
+                if of_input is not None:
+                    of_input[piece].copy_(next(slopes))
             start = piece.stop
-        return found
+        return gradients
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """The derivative of the outputs along directions."""
-        way, *rows = along
+        of_weights, *rows = along
         start, derivatives = 0, []
-        for taken, value in self._parts(x, [one is not None for one in along]):
+        for inputs, value in self._parts(x, [direction is not None for direction in along]):
             piece = slice(start, start + len(value))
-            mine = [None if part is None else part[piece] for part in rows]
+            of_rows = [None if part is None else part[piece] for part in rows]
             with torch.enable_grad():
-                derivatives.append(directional(value, taken, [way, *mine]))
+                derivatives.append(directional(value, inputs, [of_weights, *of_rows]))
             start = piece.stop
         return torch.cat(derivatives)
 

@@ -56,14 +56,14 @@ class _Pulled(torch.autograd.Function):
         x = ctx.saved_tensors
         with torch.no_grad():
             if ctx.needs_input_grad[2]:
-                found = ctx.operation.push(x, along)
+                derivative = ctx.operation.push(x, along)
             else:
-                found = None
+                derivative = None
         unknown = [
-            torch.full_like(part, torch.nan) if asked else None
-            for part, asked in zip(x, ctx.needs_input_grad[3:], strict=True)
+            torch.full_like(part, torch.nan) if is_wanted else None
+            for part, is_wanted in zip(x, ctx.needs_input_grad[3:], strict=True)
         ]
-        return None, None, found, *unknown
+        return None, None, derivative, *unknown
 
 
 def directional(

@@ -7,14 +7,20 @@ from typing import Any
 
 from fccomodel.data.sources import RawTable
 
+#: Names of a list that are shown.
 SHOWN = 8
+#: Columns of a source that are shown.
+SHOWN_COLUMNS = 20
 #: What is said of a text in new rows that has no indicator.
 UNSEEN = "that was not there when the answer was found"
 
 
 def listed(names: Sequence[str]) -> str:
     """``a, b, c``, and how many more."""
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    text = ", ".join(names[:SHOWN])
+    if len(names) > SHOWN:
+        text += f" and {len(names) - SHOWN} more"
+    return text
 
 
 def texts(values: Sequence[str]) -> str:
@@ -23,8 +29,11 @@ def texts(values: Sequence[str]) -> str:
 
 
 def cut(names: Sequence[str], most: int) -> str:
-    """``a, b, ...``: the first ones."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    """``a, b, ...``: the first ``most`` names, with dots if there are more."""
+    text = ", ".join(names[:most])
+    if len(names) > most:
+        text += ", ..."
+    return text
 
 
 def shortened(text: str) -> str:
@@ -47,16 +56,18 @@ def value(given: Any) -> str:
 
 def columns_of(raw: RawTable) -> str:
     """A source's columns."""
-    names = ", ".join(raw.names[:20]) + (f" and {len(raw.names) - 20} more" if len(raw.names) > 20 else "")
-    data = bool(raw.names) and all(_is_number(column) for column in raw.names)
-    if data:
-        hint = "; they look like a row of data, and a csv file begins with a line of names"
-    else:
-        hint = ""
-    return f"its columns are {names}{hint}"
+    names = ", ".join(raw.names[:SHOWN_COLUMNS])
+    if len(raw.names) > SHOWN_COLUMNS:
+        names += f" and {len(raw.names) - SHOWN_COLUMNS} more"
+    are_data = bool(raw.names) and all(_is_number(column) for column in raw.names)
+    if not are_data:
+        return f"its columns are {names}"
+    hint = "they look like a row of data, and a csv file begins with a line of names"
+    return f"its columns are {names}; {hint}"
 
 
 def _is_number(text: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:
@@ -81,13 +92,19 @@ def entry(what: str, before: str = "", **keys: str | Mapping[str, str]) -> str:
 
 
 def _toml(written: str | Mapping[str, Any]) -> str:
+    """A value as a binding file has it: a text as it is, or an inline table."""
     if isinstance(written, str):
         return written
-    return f"{{ {', '.join(f'{key} = {_toml(value)}' for key, value in written.items())} }}"
+    pairs = [f"{key} = {_toml(value)}" for key, value in written.items()]
+    return f"{{ {', '.join(pairs)} }}"
 
 
 def _python(written: str | Mapping[str, Any]) -> str:
+    """A value as Python has it: a text as it is, or a dict with keys in quotes."""
     if isinstance(written, str):
         return written
-    quoted = ((key if key.startswith('"') else f'"{key}"', value) for key, value in written.items())
-    return f"{{{', '.join(f'{key}: {_python(value)}' for key, value in quoted)}}}"
+    pairs = []
+    for key, value in written.items():
+        quoted = key if key.startswith('"') else f'"{key}"'
+        pairs.append(f"{quoted}: {_python(value)}")
+    return f"{{{', '.join(pairs)}}}"
