@@ -37,6 +37,7 @@ from fccomodel.app.python.modelling import (
     table as table,
     values as values,
     var as var,
+    vector as vector,
 )
 from fccomodel.app.python.session import (
     BoundModel as BoundModel,
@@ -138,12 +139,27 @@ def concat(*u: Value) -> Term:
 
     vectors and scalars, one after the other"""
 
+def cumsum(x: Value) -> Term:
+    """cumsum(x)
+
+    the sums of the entries of a vector up to each one"""
+
 cvar: _Reduction
 """cvar(f(z) for z in D, tail=0.1)
 
 the mean of the largest share `tail` of the elements, the boundary element counted in part
 
 In a file: cvar(tail = 0.1)[k in K] f"""
+
+def diag(x: Value) -> Term:
+    """diag(x)
+
+    the matrix with the vector x on its diagonal, or the diagonal of the matrix x"""
+
+def diff(x: Value) -> Term:
+    """diff(x)
+
+    the differences x[2] - x[1], x[3] - x[2], ... of a vector"""
 
 def dot(u: Value, v: Value) -> Term:
     """dot(u, v)
@@ -186,6 +202,11 @@ def exponential(rate: Value) -> Set:
     """exponential(rate): a distribution, for ``E(f(z) for z in exponential(...))``
 
     density rate exp(-rate z) for z >= 0"""
+
+def eye(n: Value) -> Term:
+    """eye(n)
+
+    the identity matrix"""
 
 def group_norm(u: Value, size: Value) -> Term:
     """group_norm(u, size)
@@ -343,6 +364,11 @@ def norminf(u: Value) -> Term:
 
     the largest absolute value"""
 
+def ones(*sizes: Value) -> Term:
+    """ones(n, m)
+
+    an array of ones with these sizes"""
+
 def outer(u: Value, v: Value) -> Term:
     """outer(u, v)
 
@@ -483,6 +509,11 @@ the mean of the k largest elements, of all where there are fewer
 
 In a file: topk(k = 3)[k in K] f"""
 
+def trace(A: Value) -> Term:
+    """trace(A)
+
+    the sum of the diagonal of a matrix"""
+
 def transpose(u: Value) -> Term:
     """transpose(u)
 
@@ -499,3 +530,8 @@ variance: _Reduction
 the mean of (e - mean)^2 over the elements drawn
 
 In a file: variance[z ~ D] f"""
+
+def zeros(*sizes: Value) -> Term:
+    """zeros(n, m)
+
+    an array of zeros with these sizes"""

@@ -28,6 +28,7 @@ WITH_VALUE = (
     "backend",
     "budget",
     "tol",
+    "starts",
     "holdout",
     "margin",
     "population",
@@ -95,5 +96,5 @@ def _text(name: str, value: Any) -> str:
 
 def _start(planned: pipeline.Planned) -> Iterator[str]:
     """The answer that it begins at."""
-    if planned.plan.start is not None:
+    if planned.plan.start is not None and not planned.plan.start.declared:
         yield from ("--start", planned.begun or START)

@@ -17,6 +17,7 @@ _PACKAGE = Path(fccomodel.__file__).parent
 
 PACKAGES = (
     "library.atoms",
+    "library.array_functions",
     "library.reductions",
     "library.regularisers",
     "library.sets",

@@ -105,6 +105,7 @@ NUMBERS: dict[str, tuple[bool, float, float]] = {
     ),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon", "pass_limit"), (False, 0, math.inf)),
     "restarts": (True, 0, 1),
+    "starts": (True, 1, 1_000),
     "last": (True, 0, math.inf),
     "finer": (False, ABOVE_ZERO, 1),
     "values": (False, 1, math.inf),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import conjuncts, substitute
 from fccomodel.library import atoms, reductions, sets, tex
 from fccomodel.library.tex import ATOM, PRODUCT, SUM, Tex
 
@@ -110,6 +111,9 @@ class Printer:
         return tex.written(_template(atom, node.op), *args)
 
     def _reduce(self, node: ir.Reduce) -> Tex:
+        entry = _entry(node)
+        if entry is not None:
+            return self(entry)
         kind = reductions.of(node)
         options = {name: self(value) for name, value in node.options.items()}
         template = kind.tex or rf"\operatorname*{{{tex.escaped(node.kind)}}}_{{<over>}}\left(<body>\right)"
@@ -243,6 +247,28 @@ def aligned(rows: Sequence[Row]) -> str:
             tag = ""
         lines.append(f"  {begin} & {body}{tag}")
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
+
+
+def _entry(node: ir.Reduce) -> ir.Expr | None:
+    """The entry ``x[i + 1]`` of a mean over the one index that equals ``i + 1``; None for another node."""
+    found: dict[ir.Binder, ir.Expr] = {}
+    for condition in conjuncts(node.condition):
+        match condition:
+            case ir.Apply(op="eq", args=(ir.Element(binder=binder), value)) if binder in node.binders:
+                found[binder] = value
+    alone = len(found) == len(node.binders) == len(conjuncts(node.condition))
+    if node.kind != "mean" or not alone or not all(map(_is_index, found.values())):
+        return None
+    return substitute(node.body, found)
+
+
+def _is_index(value: ir.Expr) -> bool:
+    """Whether a value is a formula of indices, or a row's label; a number would count from 0."""
+    if isinstance(value, ir.Const):
+        return False
+    return all(
+        isinstance(part, ir.Element | ir.Column | ir.Const | ir.Size | ir.Apply) for part in ir.walk(value)
+    )
 
 
 def _template(atom: atoms.Atom | None, op: str = "") -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from lark import Token
 
@@ -245,26 +244,21 @@ def _choice(s: Slip, word: Token) -> Diagnostic:
     return errors.syntax.choice_without_brackets(s.at)
 
 
-def _several_variables(s: Slip, var: Token, *_: Token) -> Diagnostic:
-    """``var x, y;``."""
-    return errors.syntax.several_names(var, s.at)
+def _several_names(s: Slip, word: Token, *_: Token) -> Diagnostic:
+    """``param x, y;``, ``var x, y >= 0;``."""
+    return errors.syntax.several_names(word, s.at)
 
 
-def _value_of_a_dim(s: Slip, dim: Token, name: Token, equal: Token) -> Diagnostic:
-    """``dim n = 5;``."""
-    return errors.syntax.value_of_a_dim(name, s.at)
+def _name_after_bounds(s: Slip, *_: Token) -> Diagnostic | None:
+    """``var x >= 0, y;``."""
+    if s.words[0].type not in ("VAR", "PARAM"):
+        return None
+    return errors.syntax.several_names(s.words[0], s.at)
 
 
 def _bounds_first(s: Slip, var: Token, number: Token) -> Diagnostic:
     """``var 0 <= y <= 1;``."""
     return errors.syntax.bounds_before_the_name(var, s.at)
-
-
-def _entries(s: Slip, *_: Token) -> Diagnostic | None:
-    """``[1, 2, 3]``, a vector written out."""
-    if not {"NUMBER", "NAME"} <= s.expected:
-        return None
-    return errors.syntax.vector_written_out(s.at)
 
 
 def _reduction_as_name(s: Slip, reduction: Token, word: Token) -> Diagnostic | None:
@@ -316,18 +310,6 @@ def _range_type(s: Slip, column: Token, colon: Token, number: Token) -> Diagnost
     return None
 
 
-def _interval(s: Slip, *_: Token) -> Diagnostic | None:
-    """An interval as the domain of a variable."""
-    if s.words[0].type not in ("VAR", "PARAM"):
-        return None
-    low, _comma, high = "".join(takewhile(lambda word: word != "]", s.words[s.k + 1 :])).partition(",")
-    if low and high:
-        ends = (low, high)
-    else:
-        ends = ("0", "1")
-    return errors.syntax.interval(s.words[1], ends, s.at)
-
-
 def _function_by_let(s: Slip, let: Token, name: Token, bracket: Token) -> Diagnostic | None:
     """``let`` for ``def``."""
     if s.k == 2:
@@ -373,9 +355,11 @@ MISTAKES = (
     Mistake("EQUAL", _equals, "minimize E[z ~ D | z.y = 1] u;"),
     Mistake("CMP", _compares, "let a == 1;"),
     Mistake("IF", _choice, "minimize E[z ~ D] if z.y == 1 then u else v;"),
-    Mistake("VAR|PARAM any COMMA", _several_variables, "var x, y;"),
-    Mistake("VAR|PARAM any [] COMMA", _several_variables, "var x[d], y;"),
-    Mistake("DIM any EQUAL", _value_of_a_dim, "dim n = 5;"),
+    Mistake("PARAM any COMMA", _several_names, "param x, y;"),
+    Mistake("PARAM any [] COMMA", _several_names, "param x[d], y;"),
+    Mistake("VAR any COMMA any CMP|IN", _several_names, "var x, y >= 0;"),
+    Mistake("VAR any [] COMMA any CMP|IN", _several_names, "var x[d], y >= 0;"),
+    Mistake("CMP any COMMA NAME", _name_after_bounds, "var x >= 0, y;"),
     Mistake("VAR|PARAM NUMBER|ADD", _bounds_first, "var 0 <= y <= 1;"),
     Mistake("any", _reserved, "minimize sum[data in K] u;"),
     Mistake("RED any", _reduction_as_name, "minimize mean * u;"),
@@ -385,8 +369,6 @@ MISTAKES = (
     Mistake("NAME LSQB any IN|TILDE", _no_reduction, "minimize logsumexp[k in K] u;"),
     Mistake("RED [] LPAR ... COMMA", _two_bodies, "minimize cvar[z ~ D](0.1, u);"),
     Mistake("any COLON NUMBER", _range_type, "data D : table(k: 1 .. 3);"),
-    Mistake("IN LSQB", _interval, "var p in [0, 1];"),
-    Mistake("LSQB", _entries, "minimize dot(w, [1, 2, 3]);"),
     Mistake("LET any LPAR", _function_by_let, "let f(z) = u;"),
     Mistake("RED [] name|NUMBER|LPAR", _body_in_brackets, "minimize E[u] v;"),
     Mistake("NUMBER NAME", _number_or_name, "minimize 2u;"),
@@ -449,7 +431,7 @@ def _reason(before: Token | None, expected: frozenset[str]) -> str:
     rest = set(expected) - {"SUBRED"}
     if rest >= _VALUE:
         parts.append("a value (a name, a number, `(`, or a reduction such as `sum[k in K]`)")
-        rest -= _VALUE | {"RED", "STRING", "LBRACE", "ADD", "NOT"}
+        rest -= _VALUE | {"RED", "STRING", "LBRACE", "LSQB", "ADD", "NOT"}
     if rest >= _OPERATOR:
         parts.append("an operator")
         rest -= _OPERATOR | {"POW", "CMP", "AND", "OR", "_DOTS", "FIELD", "LSQB", "LPAR"}

@@ -23,6 +23,8 @@ __all__ = ["declared_indices", "grammar_text", "parse"]
 MAX_CHARACTERS = 1_000_000
 #: Words of a statement.
 MAX_WORDS = 50_000
+#: Type of the word `start`, which is a name wherever a name can stand.
+START_WORD = "START_AT"
 #: Errors reported at once.
 MAX_ERRORS = 30
 
@@ -47,7 +49,7 @@ def parse(source: Source) -> syntax.Model:
         if piece.broken:
             continue
         try:
-            parsed.append(_statement(piece, constrained, indices))
+            parsed += _statements(piece, constrained, indices)
         except Refusal as refusal:
             diagnostics.append(refusal.diagnostic)
             if refusal.rest is not None:
@@ -82,8 +84,8 @@ def declared_indices(pieces: list[Piece]) -> frozenset[str]:
     )
 
 
-def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> syntax.Statement:
-    """The node of one statement; raises ``Refusal``."""
+def _statements(piece: Piece, constrained: bool, indices: frozenset[str]) -> tuple[syntax.Statement, ...]:
+    """The nodes of one statement, several for ``var x, y;``; raises ``Refusal``."""
     words = piece.words
     if len(words) > MAX_WORDS:
         raise Refusal(errors.text.long_statement(len(words), MAX_WORDS, lexer.span(words[0])))
@@ -106,7 +108,10 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         diagnostic = mistakes.unexpected(words, k, acceptable)
         missing = diagnostic.code == errors.statements.SEMICOLON.id and "$END" in acceptable
         raise Refusal(diagnostic, rest=k if missing else None) from None
-    return build(tree, statements.rules())
+    nodes = build(tree, statements.rules())
+    if isinstance(nodes, tuple):
+        return nodes
+    return (nodes,)
 
 
 def _begins_with_its_word(words: Sequence[Token], constrained: bool) -> bool:
@@ -124,6 +129,8 @@ def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -
     if kind == "NAME":
         if "SUBRED" in choices and lexer.subscript(word) in indices:
             return Token("SUBRED", word.value, word.start_pos, word.line, end_pos=word.end_pos)
+    elif kind == START_WORD and kind not in choices and "NAME" in choices:
+        return Token("NAME", word.value, word.start_pos, word.line, end_pos=word.end_pos)
     elif kind not in choices and "NAME" in choices and "NUMBER" not in choices and lexer.is_name(word):
         return Token("NAME", word.value, word.start_pos, word.line, end_pos=word.end_pos)
     return word

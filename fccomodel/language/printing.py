@@ -125,16 +125,33 @@ class Writer:
             case syntax.Call():
                 self(node.func)
                 self._arguments(node)
-            case syntax.SetLiteral():
-                self.items("{", node.items, "}")
-            case syntax.SetComprehension():
-                self("{")
-                self._heads(node.indexing)
-                self("}")
+            case syntax.SetLiteral() | syntax.SetComprehension():
+                self._set(node)
             case syntax.Reduce():
                 self._reduce(node)
+            case syntax.Whole() | syntax.Vector() | syntax.Comprehension():
+                self._array(node)
             case _:
                 raise TypeError(node)
+
+    def _set(self, node: syntax.SetLiteral | syntax.SetComprehension) -> None:
+        if isinstance(node, syntax.SetLiteral):
+            self.items("{", node.items, "}")
+            return
+        self("{")
+        self._heads(node.indexing)
+        self("}")
+
+    def _array(self, node: syntax.Whole | syntax.Vector | syntax.Comprehension) -> None:
+        match node:
+            case syntax.Whole():
+                self("..")
+            case syntax.Vector():
+                self.items("[", node.items, "]")
+            case syntax.Comprehension():
+                self.indexing(node.indexing)
+                self(" ")
+                self.expression(node.body, Strength.REDUCED)
 
     def _operation(self, node: syntax.Unary | syntax.Binary | syntax.Compare | syntax.Range) -> None:
         match node:
@@ -298,7 +315,7 @@ def strength(node: syntax.Expr) -> Strength:
             return Strength.COMPARED
         case syntax.Range():
             return Strength.RANGED
-        case syntax.Reduce():
+        case syntax.Reduce() | syntax.Comprehension():
             if _reduces(node):
                 return Strength.REDUCED
             return Strength.ATOM
@@ -319,9 +336,11 @@ def _demands(node: syntax.Binary) -> Demands:
 
 
 def _reduces(node: syntax.Expr) -> bool:
-    """Whether an expression is a reduction with a body behind it, or the negative of one."""
+    """Whether an expression is an array or a reduction with a body behind it, or the negative of one."""
     while isinstance(node, syntax.Unary) and node.op != "not":
         node = node.arg
+    if isinstance(node, syntax.Comprehension):
+        return True
     return isinstance(node, syntax.Reduce) and (node.indexing is not None or node.subscript is not None)
 
 

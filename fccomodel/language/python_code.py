@@ -107,6 +107,8 @@ class PythonWriter:
         if name in vocabulary.names():
             return self.word(name)
         split = self.subscripts(name)
+        if split is None and name == "inf":
+            return "float('inf')"
         if split is None:
             return self.own_name(name)
         base, indices = split
@@ -179,7 +181,19 @@ class PythonWriter:
                 return self.comprehension(node, "subset")
             case syntax.Reduce():
                 return self._reduce(node)
+            case syntax.Whole() | syntax.Vector() | syntax.Comprehension():
+                return self._array(node)
         raise TypeError(node)
+
+    def _array(self, node: syntax.Whole | syntax.Vector | syntax.Comprehension) -> str:
+        """An array written out or by formula; ``..`` is a colon in Python."""
+        match node:
+            case syntax.Vector():
+                return f"{self.fc('vector')}({self.listed(node.items)})"
+            case syntax.Comprehension():
+                over = self.over(node.indexing, "in", lambda: self.formula(node.body))
+                return f"{self.fc('vector')}({over})"
+        return ":"
 
     def _word(self, node: syntax.Number | syntax.String | syntax.Name) -> str:
         match node:
@@ -299,7 +313,7 @@ class PythonWriter:
         columns = self._of_columns(binder, condition)
         if columns is not None:
             return f"{domain}.{how}({self.formula(columns)})"
-        if self._is_dim(binder.domain) and how != "where":
+        if self._is_number(binder.domain) or (self._is_dim(binder.domain) and how != "where"):
             domain = f"{self.fc('iterate')}({domain})"
         with self.locals([binder.name]):
             return f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
@@ -307,13 +321,19 @@ class PythonWriter:
     def _is_dim(self, node: syntax.Expr) -> bool:
         return isinstance(node, syntax.Name) and self.sorts.get(node.id) == "dim"
 
+    def _is_number(self, node: syntax.Expr) -> bool:
+        """Whether a set is written as a constant, whose places it has."""
+        return isinstance(node, syntax.Name) and self.sorts.get(node.id) == "number"
+
     def _of_columns(self, binder: syntax.Binder, condition: syntax.Expr) -> syntax.Expr | None:
         """A condition on a row with the set's columns in place of the row's.
 
         None if the condition uses the row other than by its columns.
         """
         domain = binder.domain
-        if not isinstance(domain, syntax.Name) or domain.id in self.local or self._is_dim(domain):
+        if not isinstance(domain, syntax.Name) or domain.id in self.local:
+            return None
+        if self._is_dim(domain) or self._is_number(domain):
             return None
 
         def is_row(node: syntax.Node) -> bool:

@@ -85,6 +85,11 @@ class Range(Expr):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Whole(Expr):
+    """``..`` in the place of an index: all of an axis."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Field(Expr):
     """``obj.name``."""
 
@@ -161,6 +166,21 @@ class Reduce(Expr):
     indexing: Indexing | None = None
     subscript: str | None = None
     keywords: tuple[Keyword, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comprehension(Expr):
+    """``[indexing] body``: the array whose entries are the body."""
+
+    indexing: Indexing
+    body: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vector(Expr):
+    """``[a, b, ...]``: the array of these entries, or of these rows."""
+
+    items: tuple[Expr, ...]
 
 
 # --------------------------------------------------------------------------------------- statements

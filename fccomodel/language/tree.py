@@ -15,7 +15,7 @@ from lark import Token, Tree
 
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import Span
-from fccomodel.language import errors, lexer, syntax
+from fccomodel.language import errors, lexer, printing, syntax
 from fccomodel.library import reductions
 
 #: From the children of a tree and their place to what they stand for.
@@ -173,6 +173,21 @@ def _set_literal(c: list, at: Span) -> syntax.Expr:
 @_rule("set_comprehension")
 def _set_comprehension(c: list, at: Span) -> syntax.Expr:
     return syntax.SetComprehension(indexing=_indexing(c, at), span=at)
+
+
+@_rule("vector")
+def _vector(c: list, at: Span) -> syntax.Expr:
+    return syntax.Vector(items=tuple(c), span=at)
+
+
+@_rule("array")
+def _array(c: list, at: Span) -> syntax.Expr:
+    return syntax.Comprehension(indexing=c[0], body=c[1], span=at)
+
+
+@_rule("whole")
+def _whole(c: list, at: Span) -> syntax.Expr:
+    return syntax.Whole(span=at)
 
 
 @_rule("field")
@@ -344,6 +359,18 @@ def _indexing(c: list, at: Span) -> syntax.Indexing:
 @_rule("option")
 def _option(c: list, at: Span) -> syntax.Keyword:
     return syntax.Keyword(name="".join(str(token) for token in c[:-1]), value=c[-1], span=at)
+
+
+def bounds_of(name: str, bounds: tuple[syntax.Bound, ...] | None) -> tuple[syntax.Bound, ...]:
+    """The bounds of a variable or a param; raises ``Refusal`` for ``in [0, 1]``."""
+    for bound in bounds or ():
+        if bound.op == "in" and isinstance(bound.value, syntax.Vector):
+            ends = [printing.expression(item) for item in bound.value.items]
+            if len(ends) != len(("low", "high")):
+                ends = ["0", "1"]
+            start = bound.value.span.start
+            raise Refusal(errors.syntax.interval(name, ends, Span(start=start, end=start + 1)))
+    return bounds or ()
 
 
 def distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:

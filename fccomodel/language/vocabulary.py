@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from fccomodel.library import atoms, distributions, reductions, sets
+from fccomodel.library import array_functions, atoms, distributions, reductions, sets
 
 
 @cache
@@ -13,5 +13,11 @@ def names() -> frozenset[str]:
     functions = {name for name, atom in atoms.all().items() if not atom.internal and not atom.symbol}
     functions |= {alias for alias, name in atoms.aliases().items() if name in functions}
     return frozenset(
-        {*functions, *reductions.named(lambda kind: kind.written), *sets.all(), *distributions.all()}
+        {
+            *functions,
+            *array_functions.FUNCTIONS,
+            *reductions.named(lambda kind: kind.written),
+            *sets.all(),
+            *distributions.all(),
+        }
     )

@@ -37,3 +37,12 @@ def start_of_no_numbers(name: str, error: Exception, span: Span) -> Diagnostic:
 def start_not_finite(name: str, span: Span) -> Diagnostic:
     """A start has an infinite entry or NaN."""
     return START.error(f"The start has a `{name}` that is not finite", span=span)
+
+
+def several_starts_beside(other: str) -> Diagnostic:
+    """Runs from several first points are no single run that could be kept or shared."""
+    return START.error(
+        f"`starts` and {other} exclude each other",
+        reason="Several runs are made, one after the other, and the best answer is kept.",
+        fix="Leave one of them out.",
+    )

@@ -190,9 +190,10 @@ class Planned:
 def _planned(parts: dict[str, Any]) -> Planned:
     """The record with its plan made anew."""
     from fccomodel.pipeline.choosing import decide
+    from fccomodel.pipeline.starts import as_declared
 
     given = {name: entry for name, entry in parts["options"].items() if entry[1] != options.AUTOMATIC}
-    return Planned(plan=decide(parts["analysis"], given), **parts)
+    return as_declared(Planned(plan=decide(parts["analysis"], given), **parts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -127,7 +127,7 @@ def plan(
     decided = decide(analysis, chosen, None if like is None else like.plan)
     decided = replace(decided, unused=(*set_aside, *decided.unused))
     settings = with_origins(decided, chosen)
-    return Planned(
+    planned = Planned(
         compiled=compiled,
         binding=binding,
         bound=bound,
@@ -137,6 +137,16 @@ def plan(
         held=held,
         spent=time.perf_counter() - began,
     )
+    return _begun(planned)
+
+
+def _begun(planned: Planned) -> Planned:
+    """The plan with the start that the model says, if it says one."""
+    if all(variable.start is None for variable in planned.problem.variables.values()):
+        return planned
+    from fccomodel.pipeline import starts
+
+    return starts.as_declared(planned)
 
 
 def rows(

@@ -12,6 +12,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation import starts
 from fccomodel.evaluation.sets import elements
 from fccomodel.pipeline import errors
 from fccomodel.pipeline.records import Planned
@@ -48,8 +49,26 @@ def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bo
 
 def begun(planned: Planned, start: Start) -> Planned:
     """The plan with its start. Raises F0712 if names, shapes or numbers do not fit."""
-    values = {**start.kept.variables, **fitted(planned.bound, start.values)}
+    declared = {} if start.found else starts.declared(planned.bound, planned.seed)
+    values = {**declared, **start.kept.variables, **fitted(planned.bound, start.values)}
     return replace(planned, plan=replace(planned.plan, start=replace(start, values=values)))
+
+
+def as_declared(planned: Planned) -> Planned:
+    """The plan with the start that the model says, if it says one."""
+    if all(variable.start is None for variable in planned.problem.variables.values()):
+        return planned
+    return _declared(planned, starts.declared(planned.bound, planned.seed))
+
+
+def another(planned: Planned, number: int) -> Planned:
+    """The plan with another first point: drawn where the model says so, or says nothing."""
+    return _declared(planned, starts.drawn(planned.bound, f"{planned.seed}.{number}"))
+
+
+def _declared(planned: Planned, values: Mapping[str, np.ndarray]) -> Planned:
+    fitting = fitted(planned.bound, values)
+    return replace(planned, plan=replace(planned.plan, start=Start(values=fitting, declared=True)))
 
 
 def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:

@@ -38,6 +38,7 @@ class Start:
     values       variables of its program by name; others start as usual
     multipliers  by label of the constraints
     kept         the end of an earlier run of the same program
+    declared     whether the model says it, and nobody else
     found        whether it is the answer of a run, of this model or of a similar one: passes over all
                  rows continue from it at once
     answered     whether it is the answer to this very problem, by the model and its params: a report
@@ -49,6 +50,7 @@ class Start:
     values: Mapping[str, np.ndarray]
     multipliers: Mapping[str, float] = field(default_factory=dict)
     kept: Kept = field(default_factory=Kept)
+    declared: bool = False
     found: bool = False
     answered: bool = False
     patience: float | None = None

@@ -688,7 +688,7 @@ def test_findings_are_ordered_and_placed() -> None:
         ("param p >= w; minimize sum(w);", "F0303"),
         ("param p >= d; minimize sum(w);", "F0424"),
         ("param p[3] default w; minimize sum(w);", "F0301"),
-        ("const p = w; minimize sum(w);", "F0303"),
+        ("const p = w; minimize sum(w);", "F0424"),
         ("net s : real[d] -> real assume lipschitz(-1); minimize sum(w);", "F0418"),
         ("net s : real[d] -> real; var th[3] = params(s); minimize sum(w);", "F0419"),
         ("var t <= 1, in capped_simplex(3, 2); minimize sum(w);", "F0301"),

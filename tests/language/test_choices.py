@@ -157,8 +157,3 @@ def test_functions_of_families(formula: str, data: dict) -> None:
     score = data["x"] @ w - data["v"]
     members = np.array([score[data["g"] == label].mean() for label in ("a", "b")])
     assert found == pytest.approx(WHOLE[formula](members), rel=1e-12)
-
-
-def test_a_function_that_needs_the_array_says_what_to_write() -> None:
-    with pytest.raises(fc.FccoError, match="F0307"):
-        fc.compile(f"{HEAD}{MEMBERS}minimize f: norm2(r);")

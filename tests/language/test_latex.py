@@ -124,3 +124,10 @@ def test_the_command(capsys):
 def test_notebooks_show_mathematics():
     model = fccomodel.compile("var t; minimize t^2;")
     assert model._repr_latex_().startswith(r"\begin{align*}") and "t^{2}" in model.bind()._repr_latex_()
+
+
+def test_arrays_by_formula_are_their_entries():
+    text = "model t; dim n; var x[n]; minimize f: sumsq(diff(x)); subject to up: x[2 .. n] >= ones(n - 1);"
+    found = fccomodel.compile(text).latex()
+    assert r"\left(x_{i + 1} - x_{i}\right)^{2}" in found
+    assert r"x_{i + 1} \ge 1" in found

@@ -21,6 +21,7 @@ NAMED = (
     "polish",
     "tol",
     "seed",
+    "starts",
     "device",
     "precision",
     "backend",
@@ -169,6 +170,16 @@ def starting(to: Into) -> None:
     )
 
 
+def several_starts(to: Into) -> None:
+    """Add ``--starts``."""
+    to.add_argument(
+        "--starts",
+        type=options.value_of,
+        metavar="N",
+        help="run from so many first points, with equal parts of the budget, and keep the best answer",
+    )
+
+
 def keeping(to: Into) -> None:
     """Add the arguments for checkpoints."""
     group = to
@@ -205,10 +216,9 @@ def plan(args: argparse.Namespace) -> pipeline.Planned:
     return pipeline.plan(*given(args))
 
 
-def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
-    """The model, its binding and the options that the command line names. Prints lint notes."""
-    named = _named(args)
-    binding = pipeline.Binding(
+def binding_of(args: argparse.Namespace) -> pipeline.Binding:
+    """The binding that the command line names."""
+    return pipeline.Binding(
         spec=args.bind,
         data=files.pairs(args.data, "--data"),
         params=files.numbers(args.param),
@@ -217,6 +227,11 @@ def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding
         allow_python=args.allow_python,
         given_as=options.COMMAND,
     )
+
+
+def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
+    """The model, its binding and the options that the command line names. Prints lint notes."""
+    named, binding = _named(args), binding_of(args)
     compiled = pipeline.compile_model(files.read_model(args.model))
     lint(compiled, args.quiet, getattr(args, "show", ()))
     return compiled, binding, options.resolve(named, compiled.problem.options, options.configuration())

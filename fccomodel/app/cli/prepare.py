@@ -42,14 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
     compiled = pipeline.compile_model(files.read_model(args.model or _beside(args.bind)))
     lint(compiled, args.quiet)
-    binding = pipeline.Binding(
-        spec=args.bind,
-        data=files.pairs(args.data, "--data"),
-        params=files.numbers(args.param),
-        nets=files.pairs(args.net, "--net"),
-        data_dir=args.data_dir,
-        allow_python=args.allow_python,
-    )
+    binding = shared.binding_of(args)
     began = time.perf_counter()
     with display.rows_so_far(display.terminal(sys.stderr), quiet=args.quiet) as told:
         made = pipeline.prepare(compiled, binding, args.out, dtype=args.dtype, told=told)

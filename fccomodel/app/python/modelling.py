@@ -33,6 +33,7 @@ from fccomodel.language.notation.declarations import (
 from fccomodel.language.notation.model import Notation
 from fccomodel.language.notation.sets import draw, iterate
 from fccomodel.language.notation.terms import between, chain, column, if_else, literal, subscript
+from fccomodel.language.notation.words import vector
 
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result
@@ -62,6 +63,7 @@ __all__ = [
     "table",
     "values",
     "var",
+    "vector",
 ]
 
 

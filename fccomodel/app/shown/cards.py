@@ -207,11 +207,14 @@ def named(name: str) -> list[Card]:
 
 
 def _other_lists() -> dict[str, list[tuple[str, str]]]:
-    """The lists of reductions, simple sets and distributions: signatures and meanings."""
-    from fccomodel.library import distributions, reductions, sets
+    """The lists of functions that make arrays, reductions, simple sets and distributions."""
+    from fccomodel.library import array_functions, distributions, reductions, sets
 
     written = [kind for kind in reductions.all().values() if kind.written]
     return {
+        "arrays by their entries": [
+            (one.signature, one.meaning) for one in array_functions.FUNCTIONS.values()
+        ],
         "over sets and draws": [(_head(kind), kind.meaning) for kind in written],
         "simple sets of variables": [(one.signature, one.meaning) for one in sets.all().values()],
         "distributions": [(one.signature, one.meaning) for one in distributions.all().values()],
@@ -229,10 +232,13 @@ def _head(kind: Reduction) -> str:
 
 
 def others() -> dict[str, list[Card]]:
-    """The cards of reductions, simple sets and distributions by name."""
-    from fccomodel.library import distributions, reductions, sets
+    """The cards of functions that make arrays, reductions, simple sets and distributions by name."""
+    from fccomodel.library import array_functions, distributions, reductions, sets
 
     cards: dict[str, list[Card]] = {}
+    for name, function in array_functions.FUNCTIONS.items():
+        entries = [("used", "in formulas; it is written out entry by entry"), (EXAMPLE, function.example)]
+        cards[name] = [Card(head=function.signature, meaning=function.meaning, entries=entries)]
     for kind in reductions.all().values():
         if kind.written:
             cards.setdefault(kind.name, []).append(_reduction(kind))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, overload
 
-from fccomodel.core.ir._expressions import Binder, Expr, Let, Set, Shape, VectorSet
+from fccomodel.core.ir._expressions import Binder, Distribution, Expr, Let, Set, Shape, VectorSet
 from fccomodel.core.ir._walking import walk
 from fccomodel.core.source import NOWHERE, Source, Span
 
@@ -100,13 +100,15 @@ class Net:
 class Variable:
     """``var``, with the simple sets that it is projected on.
 
-    Bounds are a ``box`` with the arguments lower and upper; a missing bound is infinite.
+    Bounds are a ``box`` with the arguments lower and upper; a missing bound is infinite. ``start`` is
+    where runs begin: numbers, or a distribution that each entry is drawn from; None for zero.
     """
 
     name: str
     shape: Shape = ()
     sets: tuple[VectorSet, ...] = ()
     net: str | None = None
+    start: Expr | Distribution | None = None
     span: Span = NOWHERE
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.source import Span
 from fccomodel.language.errors.words import Quote, are, counted, listed
+from fccomodel.library.array_functions import ArrayFunction
 
 UNKNOWN_FUNCTION = Code("F0206", "unknown function")
 NOT_A_FUNCTION = Code("F0207", "not a function")
@@ -118,13 +119,13 @@ def arguments_of_atom(
     )
 
 
-def extreme_of_a_vector(atom: str, span: Span) -> Diagnostic:
-    """``max(a, b)`` compares its arguments; the largest entry of a vector is a reduction."""
+def arguments_of_array_function(call: Quote, function: ArrayFunction) -> Diagnostic:
+    """``ones``, ``diag`` and the like have the arguments of their signature, in order."""
     return ARGUMENTS.error(
-        f"`{atom}` of one vector",
-        span=span,
-        reason=f"`{atom}(a, b, ...)` compares its arguments entry by entry.",
-        fix=f"For the entries of a vector write `{atom}[k in K] v[k]`.",
+        f"{call} has other arguments than `{function.signature}`",
+        span=call.span,
+        reason=f"It is {function.meaning}; its arguments have no names.",
+        fix=f"Write it like `{function.signature}`.",
     )
 
 

@@ -199,6 +199,16 @@ def not_a_net(name: str, what: str, nets: Collection[str], span: Span) -> Diagno
     )
 
 
+def start_of_net_parameters(name: str, span: Span) -> Diagnostic:
+    """The parameters of a net begin at the module's own initialisation."""
+    return TYPE.error(
+        f"`{name}` holds the parameters of a net, which have a start of their own",
+        span=span,
+        reason="They begin at the module's initialisation.",
+        fix="Initialise the module, or solve with `start={...}` from Python.",
+    )
+
+
 def shape_of_net_parameters(variable: str, net: str, span: Span) -> Diagnostic:
     """The net that is bound has its own shapes."""
     return VALUE_OF_VARIABLE.error(

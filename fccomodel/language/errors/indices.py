@@ -42,8 +42,28 @@ def wrong_number(written: Quote, given: int, what: str, wanted: int) -> Diagnost
     return NUMBER_OF_INDICES.error(
         f"{written} has {counted(given, 'index', 'indices')}, and {what} needs {wanted}",
         span=written.span,
-        reason="Every axis has one index; slices are not written.",
+        reason="Every axis has one index.",
         fix=f"Give {counted(wanted, 'index', 'indices')}.",
+    )
+
+
+def empty_slice(written: Quote) -> Diagnostic:
+    """A slice has an entry at least."""
+    return NO_MEMBER.error(
+        f"{written} holds no entry",
+        span=written.span,
+        reason="Both ends of a slice belong to it: `2 .. 4` are three entries.",
+        fix="Exchange the ends, or leave the slice out.",
+    )
+
+
+def slice_with_step(written: Quote) -> Diagnostic:
+    """A slice takes every entry between its ends."""
+    return OTHER_SET.error(
+        f"{written} is a slice with a step",
+        span=written.span,
+        reason="A slice holds all entries between its ends.",
+        fix="Write the entries by formula: `[i in 1 .. 3] x[2 * i]`.",
     )
 
 
@@ -95,8 +115,7 @@ def _not_an_index(value: Quote, fix: str) -> Diagnostic:
         f"{value} cannot be an index",
         span=value.span,
         reason="An index is a name bound by `in`, a formula of such numbers (`i + 1`), a constant, or "
-        "(of arrays) a column of"
-        " labels.",
+        "a column of labels.",
         fix=fix,
     )
 

@@ -28,6 +28,20 @@ def not_a_set(written: Quote, what: str, binding: str) -> Diagnostic:
     )
 
 
+def sets_joined(written: Quote, op: str) -> Diagnostic:
+    """Sets have no algebra."""
+    fixes = {
+        "*": "Write an index for each set: `i in A, j in B`.",
+        "+": "List the members of both, `set C = {...};`, or write a sum over each.",
+    }
+    return NOT_A_SET.error(
+        f"{written} joins sets by `{op}`",
+        span=written.span,
+        reason="Sets are listed, ranges, labels of the data, or rows under a condition.",
+        fix=fixes.get(op, "Write a condition: `i in A | i != 2`."),
+    )
+
+
 def number_as_set(written: Quote) -> Diagnostic:
     """``i in 10`` is not a range."""
     return NOT_A_SET.error(

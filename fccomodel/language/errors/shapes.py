@@ -6,6 +6,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
 from fccomodel.language.errors.words import Quote
+from fccomodel.library.array_functions import ArrayFunction
 
 SHAPE = Code("F0301", "shape")
 NOT_A_SCALAR = Code("F0303", "not a scalar")
@@ -71,6 +72,16 @@ def bound(value: Quote, variable: str, shape: str) -> Diagnostic:
     )
 
 
+def start(written: Quote, shape: ir.Shape, variable: ir.Variable) -> Diagnostic:
+    """A start is a scalar, or has the variable's shape."""
+    sizes = ", ".join(map(str, shape))
+    return SHAPE.error(
+        f"{written} has the shape [{sizes}], and `{variable.name}` has another one",
+        span=written.span,
+        fix="Give a scalar, numbers of the variable's shape, or a distribution with scalar parameters.",
+    )
+
+
 def parameter_of_draw(value: Quote, shape: str) -> Diagnostic:
     """A distribution's parameter is a scalar, or has the draw's shape."""
     return SHAPE.error(
@@ -106,6 +117,70 @@ def affine(written: Quote, matrix: str, right: str, variable: str) -> Diagnostic
         reason=f"`A x = b` needs a matrix [m, n], a vector [m] and a variable [n]; these are {matrix}, "
         f"{right} and a {variable}.",
         fix="Correct the declared shapes.",
+    )
+
+
+# --------------------------------------------------------------------------------- arrays by formula
+def array_by_formula(value: Quote) -> Diagnostic:
+    """An array by formula is read by its entries; only short vectors are written out."""
+    return SHAPE.error(
+        f"{value} is an array by formula, which cannot stand here",
+        span=value.span,
+        reason="An array by formula stands in sums, products and scalar functions, in `sum mean max min dot"
+        " sumsq norm1 norm2 norminf logsumexp`, in `@`, before an index, and on a side of a constraint.",
+        fix="Reduce it to a number, or declare `var y[n];` and write `y == ...` as a constraint.",
+    )
+
+
+def array_with_condition(span: Span) -> Diagnostic:
+    """An array by formula has an entry for each element of its sets."""
+    return SHAPE.error(
+        "an array has no condition",
+        span=span,
+        reason="It has an entry for each element of its sets.",
+        fix="Write a choice, `[i in n] (if i > 1 then u else 0)`, or reduce under the condition: "
+        "`sum[i in n | i > 1] u`.",
+    )
+
+
+def rows_of_an_array(first: Quote, other: Quote, span: Span) -> Diagnostic:
+    """The parts of an array in square brackets have one shape."""
+    return SHAPE.error(
+        f"{first} and {other} have different shapes",
+        span=span,
+        reason=f"The first part of the array is {first.what}, another one {other.what}.",
+        fix="Give numbers alone, or rows of one length.",
+    )
+
+
+def array_function(value: Quote, function: ArrayFunction) -> Diagnostic:
+    """A function that makes arrays takes a vector, a matrix, or either."""
+    wanted = " or ".join({1: "a vector", 2: "a matrix"}[count] for count in function.axes)
+    return SHAPE.error(
+        f"{value} is {value.what}, and `{function.signature}` takes {wanted}",
+        span=value.span,
+        reason=f"`{function.signature}` is {function.meaning}.",
+        fix="Change the argument, or the shape it is declared with.",
+    )
+
+
+def not_square(value: Quote) -> Diagnostic:
+    """A diagonal has one set for rows and columns."""
+    return SHAPE.error(
+        f"{value} is {value.what}, which is not square",
+        span=value.span,
+        reason="A diagonal has the entries whose row and column are the same.",
+        fix="Declare both axes with one dim or set.",
+    )
+
+
+def axis_without_order(value: Quote, axis: str) -> Diagnostic:
+    """Neighbours and running sums need an axis of numbers."""
+    return SHAPE.error(
+        f"the entries of {value} have no order",
+        span=value.span,
+        reason=f"`{axis}` has no numbers in steps of 1.",
+        fix="Index the vector by a dim, or by a range such as `1 .. 5`.",
     )
 
 

@@ -50,22 +50,13 @@ def choice_without_brackets(span: Span) -> Diagnostic:
 
 
 def several_names(word: str, span: Span) -> Diagnostic:
-    """``var`` and ``param`` declare one name."""
+    """A declaration with bounds has one name, and so has every ``param``."""
+    rule = "`param` declares one name" if word == "param" else "a `var` with bounds declares one name"
     return UNEXPECTED.error(
-        f"`{word}` declares one name",
+        rule,
         span=span,
-        reason="Each variable and param has its own shape and bounds.",
-        fix=f"write one statement each, as in `{word} x[d]; {word} y;`",
-    )
-
-
-def value_of_a_dim(name: str, span: Span) -> Diagnostic:
-    """The data decide a dim."""
-    return UNEXPECTED.error(
-        "a `dim` has no value in the model",
-        span=span,
-        reason="The data decide it, or the binding: `[dims]`. A fixed number is a `const`.",
-        fix=f"write `const {name} = ...;`",
+        reason="Each variable and param has its own bounds.",
+        fix=f"write one statement each, as in `{word} x[d]; {word} y >= 0;`",
     )
 
 
@@ -76,16 +67,6 @@ def bounds_before_the_name(word: str, span: Span) -> Diagnostic:
         span=span,
         reason="Bounds follow the name and its shape.",
         fix=f"write `{word} y[d] in box(0, 1);`, or `{word} y >= 0;`",
-    )
-
-
-def vector_written_out(span: Span) -> Diagnostic:
-    """``[1, 2, 3]`` is no value."""
-    return UNEXPECTED.error(
-        "did not expect `[` here",
-        span=span,
-        reason="Square brackets follow a name or a reduction.",
-        fix="write the vector as `concat(1, 2, 3)`, or bind it: `data c : real[d];`",
     )
 
 

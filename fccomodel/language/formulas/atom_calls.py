@@ -11,8 +11,17 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import nearest
 from fccomodel.language import errors, syntax
 from fccomodel.language.errors.words import are, counted
-from fccomodel.language.formulas import expressions, literals, names, shapes, signs
+from fccomodel.language.formulas import (
+    array_forms,
+    arrays,
+    expressions,
+    literals,
+    names,
+    shapes,
+    signs,
+)
 from fccomodel.language.formulas.context import (
+    Array,
     Context,
     Scope,
     SetSymbol,
@@ -38,8 +47,15 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
     args = _arguments(ctx, scope, node, atom)
     if args is None:
         return None
+    if any(isinstance(value, Array) for value in args) or (atom.extreme and len(args) == 1):
+        return array_forms.apply(ctx, node, atom, args, lambda one, values: applied(ctx, node, one, values))
+    return applied(ctx, node, atom, args)
+
+
+def applied(ctx: Context, node: syntax.Call, atom: Atom, values: list[ir.Expr]) -> ir.Expr | None:
+    """The value of a function at arguments, or None after an error."""
     what = f"an argument of `{atom.name}`"
-    args = expressions.complete([expressions.as_number(ctx, value, what) for value in args])
+    args = expressions.complete([expressions.as_number(ctx, value, what) for value in values])
     if args is None:
         return None
     shape = _shape(ctx, node, atom, args)
@@ -56,7 +72,7 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
 
 def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> list[ir.Expr] | None:
     """The arguments in the atom's order, named ones included, or None after an error."""
-    values = [expressions.evaluate(ctx, scope, argument) for argument in node.args]
+    values = [arrays.operand(ctx, scope, argument) for argument in node.args]
     named = {keyword.name: expressions.evaluate(ctx, scope, keyword.value) for keyword in node.keywords}
     reason = _misnamed(atom, len(values), named)
     if not reason:
@@ -67,9 +83,10 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
     if not reason:
         return arguments
     first = next((value for value in values if value is not None), None)
-    if len(values) == 1 and atom.extreme and first is not None and first.shape:
-        ctx.report(errors.calls.extreme_of_a_vector(atom.name, node.span))
-    elif arguments is not None:
+    single = len(values) == 1 and first is not None and not shapes.is_net_parameters(first)
+    if single and atom.extreme and first is not None and first.shape:
+        return arguments
+    if arguments is not None:
         _report_misfit(ctx, node, arguments, atom, reason)
     return None
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import atom_calls, definitions, expressions, family_calls, names, shapes
+from fccomodel.language.formulas import array_forms, atom_calls, definitions, expressions, names, shapes
 from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
@@ -62,8 +62,6 @@ ELSEWHERE: Mapping[str, str] = {
     "sum_largest": "topk(k = 3)[i in I] ...",
     "CVaR": "cvar(tail = 0.1)[i in I] ...",
     "tv": "sum of abs differences",
-    "diff": "a difference of entries, u[2] - u[1]",
-    "trace": "sum[k in K] A[k, k]",
     "T": "transpose(A)",
 }
 
@@ -95,9 +93,6 @@ def _undeclared(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None
     """A call of a function of the language, or of a definition with a subscript: ``h_k(w)``."""
     name, atoms_by_name = node.func, atom_calls.named_atoms()
     if name in atoms_by_name:
-        reduced = family_calls.over_family(ctx, scope, node)
-        if reduced is not None:
-            return reduced[0]
         return atom_calls.apply_atom(ctx, scope, node, atoms_by_name[name])
     split = names.split_subscript(ctx, scope, name)
     if split is not None and isinstance(ctx.symbols[split[0]], DefSymbol):
@@ -107,6 +102,9 @@ def _undeclared(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None
             return definitions.definition(ctx, scope, node, symbol, split[1])
     if name == "uniform" and len(node.args) == 1 and not node.keywords:
         return atom_calls.uniform_weights(ctx, scope, node)
+    made = array_forms.made(ctx, scope, node)
+    if made is not None:
+        return made[0]
     _check_arguments(ctx, scope, node)
     _report_unknown(ctx, node)
     return None

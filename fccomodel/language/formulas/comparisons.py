@@ -50,13 +50,13 @@ def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
             span = left.span | right.span
         else:
             span = node.span
-        links.append(_compare(ctx, op, left, right, span))
+        links.append(compared(ctx, op, left, right, span))
     if any(link is None for link in links):
         return None
     return conjunction(links)
 
 
-def _compare(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+def compared(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """One comparison, or None after an error."""
     sorts = sort(ctx, left), sort(ctx, right)
     if sorts == ("number", "number"):

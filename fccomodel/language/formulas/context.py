@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fccomodel.core import ir
@@ -11,6 +11,24 @@ from fccomodel.core.source import Source, Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.errors.words import Quote
 from fccomodel.library.ranges import Ranges
+
+#: From an index of each axis, as it would stand in brackets, to the entry there; None after an error.
+Entry = Callable[[tuple[ir.Expr, ...]], ir.Expr | None]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Array(ir.Expr):
+    """An array by formula. It never leaves the checks.
+
+    axes   the set that indexes each axis
+    entry  the entry at some indices
+    named  names for the indices of the first axes, for what the user reads
+    """
+
+    axes: tuple[ir.Set, ...]
+    entry: Entry
+    named: tuple[str, ...] = ()
+
 
 # -------------------------------------------------------------------------------------- local names
 #: What a local name stands for: a binder, an argument of the ``def`` that is inlined, or None after an error.
@@ -137,6 +155,13 @@ class ConstSymbol(Symbol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArraySymbol(Symbol):
+    """An array of constants."""
+
+    value: ir.Expr
+
+
+@dataclass(frozen=True, kw_only=True)
 class NetSymbol(Symbol):
     """A torch module."""
 
@@ -190,6 +215,7 @@ class Context:
     pending          the open index binders with the conditions of their sets
     ranges           interval arithmetic, once something needed it
     nodes            the number of formulas typed so far
+    open_axes        the names of the indices of arrays by formula whose entries are being made
     overgrown        whether the model was reported as too large
     first_objective  the first objective statement
     labels           the labels of the objective and the constraints so far
@@ -214,6 +240,7 @@ class Context:
     pending: dict[ir.Binder, ir.Expr | None] = field(default_factory=dict)
     ranges: Ranges | None = None
     nodes: int = 0
+    open_axes: list[str] = field(default_factory=list)
     overgrown: bool = False
     first_objective: syntax.Statement | None = None
     labels: dict[str, Span] = field(default_factory=dict)

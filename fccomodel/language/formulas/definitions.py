@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import expressions
+from fccomodel.language.formulas import arrays
 from fccomodel.language.formulas.context import (
     Context,
     DefSymbol,
@@ -23,7 +23,7 @@ def definition(
     arguments = _match_parameters(ctx, scope, node, symbol, subscripts)
     if arguments is None:
         return None
-    values = {name: expressions.evaluate(ctx, scope, argument) for name, argument in arguments.items()}
+    values = {name: arrays.operand(ctx, scope, argument) for name, argument in arguments.items()}
     if len(ctx.calls) >= MAX_CALL_DEPTH:
         ctx.report(errors.problem.definitions_too_deep(MAX_CALL_DEPTH, node.span))
         return None
@@ -37,7 +37,7 @@ def definition(
     ctx.calls.append((symbol.name, node.span))
     inner = Scope(locals=values, indices=scope.indices, opened=scope.opened)
     try:
-        result = expressions.evaluate(ctx, inner, symbol.body)
+        result = arrays.operand(ctx, inner, symbol.body)
     finally:
         del ctx.calls[depth:]
     ctx.inlined[key] = result

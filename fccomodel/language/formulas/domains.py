@@ -10,14 +10,15 @@ from fccomodel.language.formulas import (
     comparisons,
     distributions,
     expressions,
-    indexing,
     literals,
     names,
+    places,
     shapes,
     vector_sets,
 )
 from fccomodel.language.formulas.context import (
     BrokenSymbol,
+    ConstSymbol,
     Context,
     Domain,
     FamilyRule,
@@ -50,11 +51,23 @@ def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domai
             if kind == "~":
                 return distributions.distribution(ctx, scope, node, (), node.span)
             return _bare(vector_sets.vector_set(ctx, scope, node, None))
+        case syntax.Binary() if _is_set(ctx, scope, node.left) and _is_set(ctx, scope, node.right):
+            ctx.report(errors.sets.sets_joined(ctx.quote(node), node.op))
+            return None
         case syntax.Number() | syntax.Binary() | syntax.Unary():
             ctx.report(errors.sets.number_as_set(ctx.quote(node)))
             return None
     _not_a_set(ctx, node.span, "an expression", kind)
     return None
+
+
+def _is_set(ctx: Context, scope: Scope, node: syntax.Expr) -> bool:
+    """Whether a formula is the name of a set, or a list of members."""
+    if isinstance(node, syntax.SetLiteral):
+        return True
+    if not isinstance(node, syntax.Name) or node.id in scope.locals:
+        return False
+    return isinstance(names.find(ctx, node.id), SetSymbol | TableSymbol)
 
 
 def _bare(members: ir.Set | None) -> Domain | None:
@@ -94,7 +107,7 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
         case SetFamilySymbol():
             _needs_index(ctx, name, span)
             return None
-    if symbol.what == "a dim":
+    if symbol.what == "a dim" or (isinstance(symbol, ConstSymbol) and symbol.value.is_integer()):
         first = syntax.Number(value=1.0, text="1", span=span)
         return domain_of(ctx, scope, syntax.Range(low=first, high=node, span=span), kind)  # its indices
     _not_a_set(ctx, span, symbol.what, kind)
@@ -171,7 +184,7 @@ def _member_of_tables(
     if len(node.items) != 1:
         _wrong_number(ctx, node, symbol.name, 1)
         return None
-    place = indexing.place(ctx, scope, node.items[0], family.domain)
+    place = places.place(ctx, scope, node.items[0], family.domain)
     assert not isinstance(place, ir.Column)
     if isinstance(place, ir.Const) and isinstance(family.domain, ir.ValueSet):
         place = ir.Const(value=shapes.member(family.domain, int(place.value)), span=place.span)

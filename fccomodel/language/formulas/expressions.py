@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from fccomodel.core import ir
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas.context import MAX_NODES, Context, Scope
+from fccomodel.language.formulas import shapes
+from fccomodel.language.formulas.context import MAX_NODES, Array, Context, Scope
 from fccomodel.language.formulas.shapes import described, sort
 
 #: From the syntax of a formula to its typed expression, or None after an error.
@@ -18,6 +19,8 @@ Evaluator = Callable[[Context, Scope, Any], ir.Expr | None]
 AnyEvaluator = TypeVar("AnyEvaluator", bound=Evaluator)
 
 Value = TypeVar("Value")
+#: Entries of an array by formula that are written out where a function needs the array itself.
+MAX_WRITTEN_OUT = 100
 
 _EVALUATORS: dict[type[syntax.Expr], Evaluator] = {}
 
@@ -34,12 +37,36 @@ def evaluates(kind: type[syntax.Expr]) -> Callable[[AnyEvaluator], AnyEvaluator]
 
 
 def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
-    """The typed expression, or None after an error; each call counts towards ``MAX_NODES``."""
+    """The typed expression, or None after an error; an array by formula is written out, or an error."""
+    value = loose(ctx, scope, node)
+    if isinstance(value, Array):
+        return written_out(ctx, value)
+    return value
+
+
+def loose(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
+    """The typed expression, which may be an array by formula, or None after an error.
+
+    Each call counts towards ``MAX_NODES``.
+    """
     ctx.nodes += 1
     if ctx.nodes > MAX_NODES:
         _too_large(ctx, node)
         return None
     return typed(ctx, scope, node)
+
+
+def written_out(ctx: Context, array: Array) -> ir.Expr | None:
+    """A short vector by formula as its entries side by side; None after the error of another array."""
+    count = shapes.count(array.axes[0])
+    if len(array.axes) > 1 or count is None or not 2 <= count <= MAX_WRITTEN_OUT:
+        ctx.report(errors.shapes.array_by_formula(described(ctx, array)))
+        return None
+    indices = shapes.listed(array.axes[0], array.span)
+    entries = complete([array.entry((index,)) for index in indices])
+    if entries is None:
+        return None
+    return ir.Apply(op="concat", args=tuple(entries), shape=(count,), span=array.span)
 
 
 def typed(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:

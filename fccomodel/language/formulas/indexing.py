@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from dataclasses import field as field_
-
 from fccomodel.core import ir
-from fccomodel.core.rewrite import conjunction
-from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import expressions, literals, names, shapes
+from fccomodel.language.formulas import arrays, expressions, names, places, shapes
 from fccomodel.language.formulas.context import (
+    Array,
     BrokenSymbol,
     Context,
     LetSymbol,
@@ -63,7 +59,7 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
             ctx.used.add(symbol.name)
             _check_items(ctx, scope, node)
             return None
-    base = expressions.evaluate(ctx, scope, node.obj)
+    base = arrays.operand(ctx, scope, node.obj)
     if base is None:
         _check_items(ctx, scope, node)
         return None
@@ -84,17 +80,20 @@ def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.
     axes = len(base.shape)
     if len(node.items) > axes and not _has_indices(ctx, node, axes, f"a {show(base.shape)}"):
         return None
-    text, formulas = ctx.text(node.obj.span), Formulas()
-    places = expressions.complete(
-        [
-            place(ctx, scope, item, axis_of(ctx, dim), text, labels=True, formulas=formulas)
-            for item, dim in zip(node.items, base.shape, strict=False)
-        ]
-    )
-    if places is None:
+    if isinstance(base, Array) or any(map(arrays.is_slice, node.items)):
+        return arrays.indexed(ctx, scope, node, base)
+    values = _values(ctx, scope, node)
+    if values is None:
         return None
-    rest = base.shape[len(places) :]
-    return formulas.at(ir.Item(base=base, indices=tuple(places), shape=rest, span=node.span))
+    return places.entry_at(ctx, base, values, node.span, ctx.text(node.obj.span))
+
+
+def _values(ctx: Context, scope: Scope, node: syntax.Index) -> tuple[ir.Expr, ...] | None:
+    """The values of the indices, or None after an error."""
+    values = expressions.complete([expressions.evaluate(ctx, scope, item) for item in node.items])
+    if values is None:
+        return None
+    return tuple(values)
 
 
 def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) -> ir.Expr | None:
@@ -106,19 +105,17 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
         what, line = describe(ctx, let.body), ctx.line(symbol.span)
         ctx.report(errors.indices.let_without_family(symbol.name, what, len(node.items), line, node.span))
         return None
+    if len(node.items) < len(let.binders) or any(map(arrays.is_slice, node.items)):
+        whole = arrays.family(ctx, let, node.obj.span)
+        if whole is not None:
+            return _entry(ctx, scope, node, whole)
     family = f"the family `{symbol.name}[{', '.join(b.name for b in let.binders)}]`"
     if not _has_indices(ctx, node, len(let.binders), family):
         return None
-    formulas = Formulas()
-    places = expressions.complete(
-        [
-            place(ctx, scope, item, binder.domain, symbol.name, formulas=formulas)
-            for item, binder in zip(node.items, let.binders, strict=True)
-        ]
-    )
-    if places is None:
+    values = _values(ctx, scope, node)
+    if values is None:
         return None
-    return formulas.at(ir.LetRef(let=let, args=tuple(places), shape=let.body.shape, span=node.span))
+    return places.member_at(ctx, let, values, node.span)
 
 
 def _has_indices(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
@@ -128,231 +125,3 @@ def _has_indices(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bo
         return True
     ctx.report(errors.indices.wrong_number(ctx.quote(node), count, what, wanted))
     return False
-
-
-def axis_of(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
-    """The set that an axis is indexed by, or its size."""
-    if isinstance(dim, str):
-        symbol = ctx.symbols.get(dim)
-        if isinstance(symbol, TableSymbol):
-            return symbol.rows
-        return ctx.sets.get(dim, dim)
-    return dim
-
-
-@dataclass
-class Formulas:
-    """Indices that are formulas, as in ``v[i + 1]``.
-
-    Each becomes an element of its own under the condition that it equals the formula.
-    """
-
-    binders: list[ir.Binder] = field_(default_factory=list)
-    conditions: list[ir.Expr] = field_(default_factory=list)
-
-    def element(self, value: ir.Expr, text: str, numbers: ir.ValueSet) -> ir.Element:
-        """The element of ``numbers`` that equals a formula."""
-        binder = ir.Binder(name=text, kind="in", domain=numbers, span=value.span)
-        element = ir.Element(binder=binder, span=value.span)
-        self.binders.append(binder)
-        self.conditions.append(ir.Apply(op="eq", args=(element, value), span=value.span))
-        return element
-
-    def at(self, entry: ir.Expr) -> ir.Expr:
-        """The entry at the elements that the conditions leave: a mean over one, an error without any."""
-        if not self.binders:
-            return entry
-        condition = conjunction(self.conditions)
-        return ir.Reduce(
-            kind="mean",
-            binders=tuple(self.binders),
-            body=entry,
-            condition=condition,
-            shape=entry.shape,
-            span=entry.span,
-        )
-
-
-def place(
-    ctx: Context,
-    scope: Scope,
-    item: syntax.Expr,
-    axis: ir.Set | ir.Dim,
-    base: str = "...",
-    *,
-    labels: bool = False,
-    formulas: Formulas | None = None,
-) -> ir.Element | ir.Const | ir.Column | None:
-    """An index of ``base``: an element of the axis's set, or a position counted from 0; None after an error.
-
-    labels    whether a column may be the index: the label of a row
-    formulas  takes the indices that are formulas of others; None: there may be none
-    """
-    value = expressions.evaluate(ctx, scope, item)
-    if value is None:
-        return None
-    if isinstance(value, ir.Element) and not isinstance(value.binder.domain, ir.VectorSet):
-        return _element_place(ctx, value, axis, item, formulas)
-    if labels and isinstance(value, ir.Column) and not value.shape:
-        kind = shapes.column_type(ctx, value)
-        if kind is not None and isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
-            if _fits(ctx, value, kind.domain, axis):
-                return value
-            return None
-    if isinstance(value, ir.Const):
-        return _constant_place(ctx, value, axis)
-    if isinstance(value, ir.Label):
-        return _label_place(ctx, value, axis)
-    if formulas is not None and _of_numbers(value):
-        numbers = members(ctx, axis, item.span)
-        if isinstance(numbers, ir.ValueSet):
-            return formulas.element(value, ctx.text(value.span), numbers)
-    if isinstance(value, ir.Column):
-        ctx.report(errors.indices.column_as_index(ctx.quote(value), axis, base))
-    else:
-        ctx.report(errors.indices.not_an_index(ctx.quote(value), axis))
-    return None
-
-
-def _element_place(
-    ctx: Context, value: ir.Element, axis: ir.Set | ir.Dim, item: syntax.Expr, formulas: Formulas | None
-) -> ir.Element | None:
-    """An element as an index: of the axis's own set, or of a part of its numbers."""
-    if formulas is not None and _is_part(ctx, value.binder.domain, axis):
-        numbers = members(ctx, axis, item.span)
-        if isinstance(numbers, ir.ValueSet):
-            return formulas.element(value, f"({ctx.text(value.span)})", numbers)
-    if _fits(ctx, value, value.binder.domain, axis):
-        return value
-    return None
-
-
-def _of_numbers(value: ir.Expr) -> bool:
-    """Whether a formula is made of index numbers, sizes and constants."""
-    match value:
-        case ir.Const() | ir.Size():
-            return True
-        case ir.Element(binder=binder):
-            return isinstance(binder.domain, ir.ValueSet)
-        case ir.Apply(op="add" | "sub" | "mul" | "neg", args=args):
-            return all(map(_of_numbers, args))
-    return False
-
-
-def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
-    """The set that an axis is indexed by, or the numbers from 1 to its size; None after an error."""
-    if isinstance(axis, ir.Set):
-        return axis
-    first = syntax.Number(value=1.0, text="1", span=span)
-    size: syntax.Expr
-    if isinstance(axis, str):
-        size = syntax.Name(id=axis, span=span)
-    else:
-        size = syntax.Number(value=float(axis), text=str(axis), span=span)
-    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=first, high=size, span=span))
-    if numbers is None:
-        return None
-    return replace(numbers, name=str(axis))
-
-
-def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
-    """Whether the axis is indexed by the elements of ``domain``. Reports an error if not."""
-    if _alike(ctx, domain, axis):
-        return True
-    if isinstance(value, ir.Column):
-        ctx.report(errors.indices.column_of_another_set(ctx.quote(value), str(value.name), domain, axis))
-    else:
-        ctx.report(errors.indices.index_of_another_set(ctx.quote(value), value.binder.name, domain, axis))
-    return False
-
-
-def _alike(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
-    """Whether the axis is indexed by the elements of ``domain``."""
-    if isinstance(axis, ir.Set):
-        return shapes.same_set(domain, axis)
-    return _counts_to(ctx, domain, axis)
-
-
-def _is_part(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
-    """Whether numbers pick entries of an axis by their values, as ``1 .. n - 1`` of ``1 .. n``.
-
-    The numbers of another ``dim``, or of another declared set, are rather a mistake.
-    """
-    if not isinstance(domain, ir.ValueSet) or _alike(ctx, domain, axis):
-        return False
-    if isinstance(domain.high, ir.Size) and _counts_to(ctx, domain, domain.high.dim):
-        return False
-    return not isinstance(axis, ir.Set) or domain.name not in ctx.sets
-
-
-def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:
-    """Whether the set is 1, 2, ..., dim."""
-    if not isinstance(domain, ir.ValueSet):
-        return False
-    numbers, size = shapes.members(domain), shapes.size(ctx, dim)
-    if numbers is not None:
-        return size is not None and numbers == tuple(float(k) for k in range(1, size + 1))
-    by_one = domain.step is None or _is_one(domain.step)
-    return _is_one(domain.low) and by_one and isinstance(domain.high, ir.Size) and domain.high.dim == dim
-
-
-def _is_one(value: ir.Expr | None) -> bool:
-    return isinstance(value, ir.Const) and value.value == 1
-
-
-def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.Const | None:
-    """The place of a number on an axis, counted from 0; None after an error."""
-    x = value.value
-    if not isinstance(axis, ir.Set):
-        size = shapes.size(ctx, axis)
-        if x != int(x) or x < 1 or (size is not None and x > size):
-            ctx.report(errors.indices.no_entry(x, str(axis), value.span))
-            return None
-        return ir.Const(value=x - 1, span=value.span)
-    if isinstance(axis, ir.ValueSet):
-        return _number_place(ctx, value, axis)
-    if isinstance(axis, ir.LabelSet):
-        report = errors.indices.number_for_label
-    else:
-        report = errors.indices.number_for_row
-    ctx.report(report(x, axis.name, value.span))
-    return None
-
-
-def _number_place(ctx: Context, value: ir.Const, axis: ir.ValueSet) -> ir.Const | None:
-    """The place of a number in a set of numbers, counted from 0; None after an error.
-
-    The numbers are listed, or the steps of a range whose high end may not be known.
-    """
-    number, numbers = value.value, shapes.members(axis)
-    if numbers is not None:
-        place = shapes.place_among(numbers, number)
-        if place is None:
-            ctx.report(errors.indices.no_number(number, axis, value.span, numbers))
-            return None
-        return ir.Const(value=float(place), span=value.span)
-    low = axis.low.value if isinstance(axis.low, ir.Const) else None
-    step: float | None = 1.0
-    if axis.step is not None:
-        step = axis.step.value if isinstance(axis.step, ir.Const) else None
-    if low is None or step is None:
-        ctx.report(errors.indices.number_without_place(number, axis, value.span))
-        return None
-    steps = (number - low) / step
-    if steps < -shapes.SAME_MEMBER or abs(steps - round(steps)) > shapes.SAME_MEMBER:
-        ctx.report(errors.indices.no_step_of_range(number, axis, value.span, low, step))
-        return None
-    return ir.Const(value=float(round(steps)), span=value.span)
-
-
-def _label_place(ctx: Context, value: ir.Label, axis: ir.Set | ir.Dim) -> ir.Const | None:
-    """The place of a label on an axis, counted from 0; None after an error."""
-    if isinstance(axis, ir.LabelSet) and axis.labels is not None:
-        if value.text in axis.labels:
-            return ir.Const(value=float(axis.labels.index(value.text)), span=value.span)
-        ctx.report(errors.indices.no_label(value.text, axis.name, axis.labels, value.span))
-    elif isinstance(axis, ir.LabelSet):
-        ctx.report(errors.indices.label_without_place(value.text, axis.name, value.span))
-    else:
-        ctx.report(errors.indices.label_for_number(value.text, value.span))
-    return None

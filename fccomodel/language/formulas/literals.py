@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import nearest
 from fccomodel.language import errors, syntax
@@ -142,6 +144,8 @@ def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None
         if symbol.what != "a constant":
             ctx.report(errors.declarations.not_a_size(node.id, symbol.what, node.span))
             return None
+    if isinstance(node, syntax.Range) and _counts_from_one(node):
+        return declared_dim(ctx, scope, node.high)
     if isinstance(node, syntax.SetLiteral | syntax.Range):
         ctx.report(errors.declarations.axis_without_name(ctx.quote(node)))
         return None
@@ -152,6 +156,31 @@ def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None
         ctx.report(errors.declarations.size_not_whole(ctx.quote(node)))
         return None
     return int(value.value)
+
+
+def _counts_from_one(node: syntax.Range) -> bool:
+    """Whether a range is ``1 .. n``."""
+    return isinstance(node.low, syntax.Number) and node.low.value == 1 and node.step is None
+
+
+def bound(
+    ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = False
+) -> ir.Expr | None:
+    """The value of a bound, which may be ``inf``; None after an error."""
+    endless = _infinite(ctx, node)
+    if endless is not None:
+        return ir.Const(value=endless, span=node.span)
+    return expressions.number(ctx, scope, node, what, scalar=scalar)
+
+
+def _infinite(ctx: Context, node: syntax.Expr) -> float | None:
+    """The value of ``inf`` or ``-inf`` where the model has no such name, or None."""
+    match node:
+        case syntax.Name(id="inf") if "inf" not in ctx.symbols:
+            return inf
+        case syntax.Unary(op="-", arg=syntax.Name(id="inf")) if "inf" not in ctx.symbols:
+            return -inf
+    return None
 
 
 def _unknown_size(ctx: Context, scope: Scope, node: syntax.Name) -> None:

@@ -12,6 +12,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions
 from fccomodel.language.formulas.context import (
+    ArraySymbol,
     BrokenSymbol,
     ConstSymbol,
     Context,
@@ -66,6 +67,8 @@ def _value(ctx: Context, scope: Scope, node: syntax.Name, symbol: Symbol) -> ir.
             return ir.Const(value=symbol.value, span=span)
         case NumberSymbol():
             return dataclasses.replace(symbol.node, span=span)
+        case ArraySymbol():
+            return dataclasses.replace(symbol.value, span=span)
         case IndexSymbol():
             binder = scope.indices.get(name)
             if binder is None:
@@ -157,7 +160,7 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
             ctx.missing.add(name)
             _too_early(ctx, name, span)
         return
-    binder = _written_binders(ctx).get(name)
+    binder = written_binders(ctx).get(name)
     if binder is not None:
         ctx.report(errors.names.not_bound_here(name, ctx.quote(binder), span))
         return
@@ -188,7 +191,7 @@ def _too_early(ctx: Context, name: str, span: Span) -> None:
     ctx.report(errors.names.too_early(name, ctx.line(place), span))
 
 
-def _written_binders(ctx: Context) -> dict[str, syntax.Binder]:
+def written_binders(ctx: Context) -> dict[str, syntax.Binder]:
     """The first binder of each name in the statement that is being checked; kept for that statement."""
     if ctx.binders is None or ctx.binders[0] is not ctx.statement:
         first: dict[str, syntax.Binder] = {}

@@ -7,9 +7,9 @@ import math
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import comparisons, domains, signs
-from fccomodel.language.formulas.context import Context, Scope
-from fccomodel.language.formulas.expressions import as_number, complete, evaluate, evaluates, number
+from fccomodel.language.formulas import arrays, comparisons, domains, signs
+from fccomodel.language.formulas.context import Array, Context, Scope
+from fccomodel.language.formulas.expressions import as_number, complete, evaluates
 from fccomodel.language.formulas.shapes import broadcast, described, same_dim
 from fccomodel.library import atoms
 
@@ -32,9 +32,17 @@ def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
         if condition is None:
             return None
         return ir.Apply(op="not", args=(condition,), span=node.span)
-    value = evaluate(ctx, scope, node.arg)
-    if value is not None:
-        value = as_number(ctx, value, f"what `{node.op}` stands before")
+    value = arrays.operand(ctx, scope, node.arg)
+    if isinstance(value, Array):
+        return arrays.entrywise(ctx, [value], lambda parts: signed(ctx, node, parts[0]), node.op, node.span)
+    if value is None:
+        return None
+    return signed(ctx, node, value)
+
+
+def signed(ctx: Context, node: syntax.Unary, number: ir.Expr) -> ir.Expr | None:
+    """``-u`` or ``+u`` of a value, or None after an error."""
+    value = as_number(ctx, number, f"what `{node.op}` stands before")
     if value is None:
         return None
     if node.op == "+":
@@ -52,9 +60,9 @@ def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
     while isinstance(first, syntax.Binary):
         spine.append(first)
         first = first.left
-    left = evaluate(ctx, scope, first)
+    left = arrays.operand(ctx, scope, first)
     for link in reversed(spine):
-        right = evaluate(ctx, scope, link.right)
+        right = arrays.operand(ctx, scope, link.right)
         if left is None or right is None:
             left = None
         elif link.op in ("and", "or"):
@@ -72,9 +80,22 @@ def choice(ctx: Context, scope: Scope, node: syntax.Choice) -> ir.Expr | None:
     condition, so that it is evaluated only where the condition holds.
     """
     condition = comparisons.condition(ctx, scope, node.condition, "what follows `if`")
-    yes = number(ctx, scope, node.yes, "what `if` chooses", scalar=False)
-    no = number(ctx, scope, node.no, "what `if` chooses", scalar=False)
+    yes, no = (arrays.operand(ctx, scope, branch) for branch in (node.yes, node.no))
     if condition is None or yes is None or no is None or not domains.condition_is_fixed(ctx, condition):
+        return None
+    if isinstance(yes, Array) or isinstance(no, Array):
+        return arrays.entrywise(
+            ctx, [yes, no], lambda parts: chosen(ctx, node, condition, *parts), "else", node.span
+        )
+    return chosen(ctx, node, condition, yes, no)
+
+
+def chosen(
+    ctx: Context, node: syntax.Choice, condition: ir.Expr, first: ir.Expr, second: ir.Expr
+) -> ir.Expr | None:
+    """The choice between two values, or None after an error."""
+    yes, no = (as_number(ctx, branch, "what `if` chooses") for branch in (first, second))
+    if yes is None or no is None:
         return None
     opposite = ir.Apply(op="not", args=(condition,), span=condition.span)
     return arithmetic(ctx, "+", _under(condition, yes), _under(opposite, no), node.span)
@@ -110,6 +131,8 @@ def _defined_everywhere(expr: ir.Expr) -> bool:
 def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """``left op right`` with shapes checked and constants folded, or None after an error."""
     name = atoms.operator(op).name
+    if isinstance(left, Array) or isinstance(right, Array):
+        return _of_arrays(ctx, op, left, right, span)
     what = f"what is {VERBS[name]}"
     sides = complete([as_number(ctx, left, what), as_number(ctx, right, what)])
     if sides is None:
@@ -130,6 +153,18 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
     if not signs.operation_is_defined(ctx, name, left, right, span):
         return None
     return ir.Apply(op=name, args=(left, right), shape=shape, span=span)
+
+
+def _of_arrays(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    """``left op right`` of which one is an array by formula, or None after an error."""
+    if op == "@":
+        return arrays.product(ctx, left, right, span)
+    if op == "^" and right.shape:
+        ctx.report(errors.shapes.exponent(described(ctx, right)))
+        return None
+    return arrays.entrywise(
+        ctx, [left, right], lambda parts: arithmetic(ctx, op, parts[0], parts[1], span), op, span
+    )
 
 
 def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:

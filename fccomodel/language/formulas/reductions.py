@@ -10,8 +10,17 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import comparisons, domains, expressions, literals, names, shapes, signs
-from fccomodel.language.formulas.context import BrokenSymbol, Context, IndexSymbol, Scope
+from fccomodel.language.formulas import (
+    arrays,
+    comparisons,
+    domains,
+    expressions,
+    literals,
+    names,
+    shapes,
+    signs,
+)
+from fccomodel.language.formulas.context import Array, BrokenSymbol, Context, IndexSymbol, Scope
 from fccomodel.language.formulas.shapes import described
 from fccomodel.library import domains as uses
 from fccomodel.library import reductions
@@ -38,7 +47,13 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
         _check_kinds(ctx, node, kind, declared)
     else:
         return _over_open_draws(ctx, scope, node, kind, options)
-    body = expressions.evaluate(ctx, head.scope, node.body)
+    body = expressions.loose(ctx, head.scope, node.body)
+    if isinstance(body, Array) and kind.arrays and not kind.condition:
+        if head.broken or options is None:
+            return None
+        return _of_array(ctx, node, kind, head, body, options)
+    if isinstance(body, Array):
+        body = expressions.written_out(ctx, body)
     if body is not None and not kind.condition:
         body = expressions.as_number(ctx, body, f"the body of `{node.kind}`")
     if body is None or head.broken or options is None or not _body_fits(ctx, node, kind, body):
@@ -49,6 +64,24 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     _note_quotient(ctx, node, head.binders, body)
     _note_constant(ctx, node, head.binders, body)
     return _reduction(node, kind, head.binders, head.condition, body, options)
+
+
+def _of_array(
+    ctx: Context,
+    node: syntax.Reduce,
+    kind: Reduction,
+    head: Head,
+    body: Array,
+    options: dict[str, ir.Expr],
+) -> Array | None:
+    """A reduction of an array by formula, entry by entry."""
+    return arrays.entrywise(
+        ctx,
+        [body],
+        lambda parts: _reduction(node, kind, head.binders, head.condition, parts[0], options),
+        node.kind,
+        node.span,
+    )
 
 
 def _reduction(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fccomodel.core import ir, progressions
+from fccomodel.core.source import Span
 from fccomodel.language import syntax
 from fccomodel.language.errors.words import Quote
 from fccomodel.language.formulas.context import Context
@@ -68,6 +69,13 @@ def count(domain: ir.Set) -> int | None:
     if numbers is None:
         return None
     return len(numbers)
+
+
+def listed(domain: ir.Set, span: Span) -> list[ir.Expr]:
+    """The elements of a set that the text says, as they stand in brackets: numbers, or labels."""
+    if isinstance(domain, ir.LabelSet):
+        return [ir.Label(text=label, span=span) for label in domain.labels or ()]
+    return [ir.Const(value=number, span=span) for number in members(domain) or ()]
 
 
 def size(ctx: Context, dim: ir.Dim) -> int | None:

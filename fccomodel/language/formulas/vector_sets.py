@@ -45,11 +45,18 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
     if shape is None:
         ctx.report(errors.sets.vectors_without_size(ctx.quote(node)))
         return None
-    what = f"an argument of `{family}`"
-    values = expressions.complete([expressions.number(ctx, scope, a, what, scalar=False) for a in args])
+    values = expressions.complete([_argument(ctx, scope, arg, family) for arg in args])
     if values is None or not _values_fit(ctx, family, values, shape, span):
         return None
     return _nonempty(ctx, family, tuple(values), shape, span)
+
+
+def _argument(ctx: Context, scope: Scope, node: syntax.Expr, family: str) -> ir.Expr | None:
+    """An argument of a set, or None after an error; the ends of a box may be infinite."""
+    what = f"an argument of `{family}`"
+    if family == "box":
+        return literals.bound(ctx, scope, node, what)
+    return expressions.number(ctx, scope, node, what, scalar=False)
 
 
 def _simplex(

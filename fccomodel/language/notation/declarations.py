@@ -10,7 +10,16 @@ from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.sets import Once, Set, iterate
-from fccomodel.language.notation.terms import Declaration, Formula, Part, Term, fail, made, node_of
+from fccomodel.language.notation.terms import (
+    Declaration,
+    Formula,
+    Part,
+    Term,
+    bound_of,
+    fail,
+    made,
+    node_of,
+)
 from fccomodel.language.notation.words import Word, call
 from fccomodel.language.statements.const import ConstDecl
 from fccomodel.language.statements.data import DataDecl
@@ -37,6 +46,12 @@ class Number(Formula):
 
     def __init__(self, kind: str, make: Make | None = None, doc: str = "", uses: Iterable[Any] = ()):
         super().__init__(None, declaration=Declaration(kind=kind, make=make, doc=doc, uses=tuple(uses)))
+
+    def __iter__(self) -> Any:
+        if self._kind != "const":
+            return super().__iter__()
+        at = places.here()
+        return Once(Set(node_of(self, at), self._owner), at)
 
 
 class Dim(Formula):
@@ -270,28 +285,30 @@ def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Num
 
 
 def const(value: Any, *, doc: str = "") -> Number:
-    """A number that is baked in: ``m.p = const(4)``."""
+    """A number that is baked in: ``m.p = const(4)``; ``for i in m.p`` goes over 1, ..., 4."""
     node = node_of(value, places.here())
     return Number(
         "const", lambda name, at: ConstDecl(name=name, value=node, span=at), doc, _mentioned((value,))
     )
 
 
-def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
+def var(*shape: Any, doc: str = "", start: Any = None, **bounds: Any) -> Number:
     """Decision variables: ``m.w = var(m.d)``, ``m.x = var(m.A, domain=simplex(m.A))``.
 
     shape   dims, sets, whole numbers; without any it is a single number
     doc     the comment above the statement
+    start   where runs begin: numbers, an array of the model, or a distribution, ``normal(0, 1)``
     bounds  ``ge`` and ``le``, numbers or arrays; ``domain``, a simple set or a list of them, onto
             which solvers project
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("var", bounds, at)
+    begins = None if start is None else node_of(start, at)
     return Number(
         "var",
-        lambda name, at: VarDecl(name=name, shape=sizes, bounds=limits, span=at),
+        lambda name, at: VarDecl(name=name, shape=sizes, bounds=limits, start=begins, span=at),
         doc,
-        _mentioned((*shape, *bounds.values())),
+        _mentioned((*shape, *bounds.values(), start)),
     )
 
 
@@ -390,7 +407,7 @@ def _bounds(kind: str, bounds: Mapping[str, Any], at: Span) -> tuple[syntax.Boun
             fix = "write `ge=0` for `>= 0`, `domain=simplex(m.A)` for a set"
             fail(errors.argument(f"{kind}(..., {name}=...)", f"Bounds are {allowed}.", fix), at)
         for part in value if isinstance(value, list | tuple) else (value,):
-            limits.append(syntax.Bound(op=_COMPARISONS[name], value=node_of(part, at), span=at))
+            limits.append(syntax.Bound(op=_COMPARISONS[name], value=bound_of(part, at), span=at))
     return tuple(limits)
 
 

@@ -90,6 +90,16 @@ def number(value: Any, at: Span) -> syntax.Expr:
     return literal
 
 
+def bound_of(value: Any, at: Span) -> syntax.Expr:
+    """The syntax of a bound, which may be infinite."""
+    if isinstance(value, Part) or not is_number(value) or not math.isinf(value):
+        return node_of(value, at)
+    endless = syntax.Name(id="inf", span=at)
+    if value > 0:
+        return endless
+    return syntax.Unary(op="-", arg=endless, span=at)
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number of Python or numpy; truth values are not."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
@@ -112,6 +122,8 @@ def node_of(value: Any, at: Span) -> syntax.Expr:
         return syntax.String(value=value, span=at)
     if isinstance(value, set | frozenset):
         return members(value, at)
+    if isinstance(value, slice) and value == slice(None):
+        return syntax.Whole(span=at)
     fail(errors.not_an_operand(described(value)), at)
 
 
@@ -276,8 +288,10 @@ class Formula(Part):
             parts = items
         else:
             parts = (items,)
-        if any(isinstance(part, slice) for part in parts):
-            fail(errors.no_operator("[a:b]", "write the entries over a set: `sum(v[i] for i in grid(1, 3))`"))
+        if any(isinstance(part, slice) and part != slice(None) for part in parts):
+            fail(
+                errors.no_operator("[a:b]", "write the entries from a to b, which count, as `v[grid(a, b)]`")
+            )
         return made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
 
     # ----------------------------------------------------------------------------------- arithmetic

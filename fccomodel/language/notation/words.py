@@ -12,8 +12,8 @@ from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.sets import Set
-from fccomodel.language.notation.terms import Part, Term, fail, node_of, owner, size_of
-from fccomodel.library import atoms, distributions, reductions, sets
+from fccomodel.language.notation.terms import Part, Term, bound_of, fail, node_of, owner, size_of
+from fccomodel.library import array_functions, atoms, distributions, reductions, sets
 
 #: A word with two meanings: with one argument the vector of equal weights, else a distribution.
 WEIGHTS = "uniform"
@@ -101,7 +101,8 @@ def call(
 ) -> Term:
     """``name(args, keyword = value)``."""
     parts = (*args, *keywords.values())
-    nodes = tuple(node_of(arg, at) for arg in args)
+    read = bound_of if name == "box" else node_of
+    nodes = tuple(read(arg, at) for arg in args)
     named = keywords_of(keywords, at)
     size = size_of(parts, at)
     node = syntax.Call(func=name, args=nodes, keywords=named, semicolon=semicolon, span=at)
@@ -164,6 +165,29 @@ def _listed(name: str, values: list[Any], keywords: Mapping[str, Any], at: Span)
     return Term(total, owner(values, at), size_of(values, at))
 
 
+def vector(*entries: Any) -> Term:
+    """An array by formula, ``[i in n] u``, or of its entries, ``[a, b, c]``.
+
+    >>> m.minimize(norm2(vector(m.x[i] - m.x[1] for i in m.n)))  # doctest: +SKIP
+    >>> m.minimize(sumsq(m.x - vector(1, 2, 3)))  # doctest: +SKIP
+    """
+    at = places.here()
+    if len(entries) == 1 and comprehensions.is_comprehension(entries[0]):
+        family = comprehensions.read(entries[0], "vector")
+        if family.elements:
+            parts = (*family.parts, family.value)
+            head = family.indexing("in", at)
+            node = syntax.Comprehension(indexing=head, body=node_of(family.value, at), span=at)
+            return Term(node, owner(parts, at), size_of(parts, at))
+        entries = tuple(family.values)
+    elif len(entries) == 1 and isinstance(entries[0], list | tuple):
+        entries = tuple(vector(*one) if isinstance(one, list | tuple) else one for one in entries[0])
+    if not entries:
+        fail(errors.argument("vector", "An array has an entry at least.", "write `vector(1, 2)`"), at)
+    items = tuple(node_of(entry, at) for entry in entries)
+    return Term(syntax.Vector(items=items, span=at), owner(entries, at), size_of(entries, at))
+
+
 # ------------------------------------------------------------------------------------ documentation
 def parameters(name: str) -> list[tuple[str, Any]]:
     """The parameters of a word, each with its kind."""
@@ -183,6 +207,9 @@ def parameters(name: str) -> list[tuple[str, Any]]:
 def _arguments(name: str) -> tuple[str, ...]:
     """The names of a word's arguments; the last may end in ``...``."""
     atom, simple, drawn = atoms.get(name), sets.get(name), distributions.get(name)
+    made = array_functions.FUNCTIONS.get(name)
+    if made is not None:
+        return ("sizes...",) if made.most > 1 else made.arguments
     if atom is not None:
         return atom.arguments
     if simple is not None and simple.cap is not None:
@@ -212,6 +239,9 @@ def documentation(name: str) -> str:
             paragraphs.append(f"Constant: {constants} must not depend on the decision variables.")
         if atom.cite:
             paragraphs.append(f"From: {atom.cite}")
+    made = array_functions.FUNCTIONS.get(name)
+    if made is not None:
+        paragraphs += [made.signature, made.meaning]
     if simple is not None:
         use = f"a simple set, for ``var(..., domain={name}(...))``"
         paragraphs += [f"{simple.signature}: {use}", simple.meaning]

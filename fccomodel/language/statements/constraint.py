@@ -8,8 +8,17 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, latex, syntax
-from fccomodel.language.formulas import expressions, families, indexing, literals, reductions, shapes, signs
-from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.formulas import (
+    arrays,
+    expressions,
+    families,
+    literals,
+    places,
+    reductions,
+    shapes,
+    signs,
+)
+from fccomodel.language.formulas.context import Array, Context, Scope
 from fccomodel.language.latex import Printer, Row
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter, labelled
@@ -87,12 +96,7 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
-    sides = expressions.complete(
-        [
-            expressions.number(ctx, scope, operand, "a side of a constraint", scalar=False)
-            for operand in relation.operands
-        ]
-    )
+    sides = expressions.complete([_side(ctx, scope, operand) for operand in relation.operands])
     options = _option_values(ctx, node)
     if sides is None or options is None:
         return []
@@ -134,6 +138,14 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     return constraints
 
 
+def _side(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
+    """A side of a constraint, which may be an array; None after an error."""
+    value = arrays.operand(ctx, scope, node)
+    if value is None or isinstance(value, Array):
+        return value
+    return expressions.as_number(ctx, value, "a side of a constraint")
+
+
 def _entries(
     ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
 ) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
@@ -142,6 +154,8 @@ def _entries(
     No sides after an error.
     """
     whole = max(sides, key=lambda side: len(side.shape))
+    if any(isinstance(side, Array) for side in sides):
+        return _entries_by_formula(ctx, sides, relation)
     for side in sides:
         if shapes.is_net_parameters(side):
             ctx.report(errors.shapes.not_a_scalar("a side of a constraint", shapes.described(ctx, side)))
@@ -156,13 +170,32 @@ def _entries(
     names = (name for name in (*"ijkl", *(f"i{k}" for k in range(100))) if name not in visible)
     binders = []
     for dim, name in zip(whole.shape, names, strict=False):
-        members = indexing.members(ctx, indexing.axis_of(ctx, dim), relation.span)
+        members = places.members(ctx, places.axis_of(ctx, dim), relation.span)
         if members is None:
             return [], ()
         binders.append(ir.Binder(name=name, kind="in", domain=members, span=relation.span))
     at = tuple(ir.Element(binder=binder, span=relation.span) for binder in binders)
     entries = [ir.Item(base=side, indices=at, span=side.span) if side.shape else side for side in sides]
     return entries, tuple(binders)
+
+
+def _entries_by_formula(
+    ctx: Context, sides: list[ir.Expr], relation: syntax.Compare
+) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
+    """The sides entry by entry where one is an array by formula. No sides after an error."""
+    for side in sides:
+        if shapes.is_net_parameters(side):
+            ctx.report(errors.shapes.not_a_scalar("a side of a constraint", shapes.described(ctx, side)))
+            return [], ()
+    joined = arrays.entrywise(ctx, sides, lambda parts: parts[0], relation.ops[0], relation.span)
+    if joined is None:
+        return [], ()
+    with arrays.elements(ctx, joined, joined.axes, relation.span) as at:
+        entries = expressions.complete([arrays.entry_of(ctx, side, at) for side in sides])
+    if entries is None:
+        return [], ()
+    numbers = [expressions.as_number(ctx, entry, "a side of a constraint") for entry in entries]
+    return expressions.complete(numbers) or [], tuple(element.binder for element in at)
 
 
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:

@@ -11,6 +11,7 @@ from fccomodel.language.formulas.context import Context, DimSymbol
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
+from fccomodel.language.statements.const import ConstDecl
 from fccomodel.language.tree import declared
 
 
@@ -21,7 +22,9 @@ class DimDecl(syntax.Statement):
     names: tuple[str, ...]
 
 
-def _read(c: list, at: Span) -> DimDecl:
+def _read(c: list, at: Span) -> syntax.Statement:
+    if isinstance(c[0], ConstDecl):
+        return replace(c[0], span=at)
     return DimDecl(names=tuple(declared(t) for t in c), span=at)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import declarations, expressions, families, reductions
-from fccomodel.language.formulas.context import Context, LetSymbol
+from fccomodel.language.formulas import arrays, declarations, expressions, families, reductions
+from fccomodel.language.formulas.context import Array, Context, LetSymbol
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import Binding, PythonWriter
 from fccomodel.language.statements import StatementKind
@@ -43,7 +43,11 @@ def _check(ctx: Context, node: LetDecl) -> None:
             declarations.broken(ctx, node, node.name)
             return
         scope, binders = head.scope, head.binders
-    body = expressions.evaluate(ctx, scope, node.value)
+    body = arrays.operand(ctx, scope, node.value)
+    if isinstance(body, Array):
+        with arrays.elements(ctx, body, body.axes, node.span) as at:
+            binders += tuple(element.binder for element in at)
+            body = body.entry(tuple(at))
     if body is None or not expressions.is_number(ctx, body, "a `let`"):
         declarations.broken(ctx, node, node.name)
         return

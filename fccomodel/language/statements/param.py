@@ -14,7 +14,7 @@ from fccomodel.language.formulas.shapes import described, show
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
-from fccomodel.language.tree import declared
+from fccomodel.language.tree import bounds_of, declared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,9 @@ class ParamDecl(syntax.Statement):
 
 
 def _read(c: list, at: Span) -> ParamDecl:
-    return ParamDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), default=c[3], span=at)
+    name = declared(c[0])
+    bounds = bounds_of(name, c[2])
+    return ParamDecl(name=name, shape=c[1] or (), bounds=bounds, default=c[3], span=at)
 
 
 #: Lower and upper bound, and whether each is strict.
@@ -100,7 +102,7 @@ def _bounds(ctx: Context, node: ParamDecl) -> Bounds | None:
         if bound.op == "in":
             ctx.report(errors.sets.set_of_a_param(bound.span))
             return None
-        value = expressions.number(ctx, declarations.HERE, bound.value, "a bound")
+        value = literals.bound(ctx, declarations.HERE, bound.value, "a bound", scalar=True)
         if value is None:
             return None
         if not isinstance(value, ir.Const):

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import declarations, expressions, literals, shapes, signs, vector_sets
+from fccomodel.language.formulas import (
+    declarations,
+    distributions,
+    expressions,
+    literals,
+    shapes,
+    signs,
+    vector_sets,
+)
 from fccomodel.language.formulas.context import BrokenSymbol, Context, NetSymbol, NumberSymbol, SetSymbol
 from fccomodel.language.formulas.shapes import described, show
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
-from fccomodel.language.tree import declared
+from fccomodel.language.tree import bounds_of, declared
+from fccomodel.library import distributions as registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +35,29 @@ class VarDecl(syntax.Statement):
     shape: tuple[syntax.Expr, ...] = ()
     bounds: tuple[syntax.Bound, ...] = ()
     value: syntax.Expr | None = None
+    start: syntax.Expr | None = None
 
 
-def _read(c: list, at: Span) -> VarDecl:
-    return VarDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), value=c[3], span=at)
+def _starting(c: list, at: Span) -> syntax.Expr:
+    """``start normal(0, 1)``: what stands after the word."""
+    start: syntax.Expr = c[1]
+    return start
+
+
+def _read(c: list, at: Span) -> VarDecl | tuple[VarDecl, ...]:
+    if isinstance(c[0], tuple):
+        return tuple(replace(one, span=at) for one in c[0])
+    name = declared(c[0])
+    bounds = bounds_of(name, c[2])
+    return VarDecl(name=name, shape=c[1] or (), bounds=bounds, value=c[3], start=c[4], span=at)
+
+
+def _read_several(c: list, at: Span) -> tuple[VarDecl, ...]:
+    """``var x[n], y;``: a statement for each variable."""
+    return tuple(
+        VarDecl(name=declared(name), shape=shape or (), span=at)
+        for name, shape in zip(c[::2], c[1::2], strict=True)
+    )
 
 
 def _check(ctx: Context, node: VarDecl) -> None:
@@ -39,6 +67,8 @@ def _check(ctx: Context, node: VarDecl) -> None:
         what, variable = "the parameters of a net", _net_parameters(ctx, node, node.value, span)
     else:
         what, variable = "a variable", _variable(ctx, node, span)
+    if variable is not None and node.start is not None:
+        variable = _with_start(ctx, node.start, variable)
     if variable is None:
         declarations.broken(ctx, node, node.name)
         return
@@ -56,6 +86,29 @@ def _variable(ctx: Context, node: VarDecl, span: Span) -> ir.Variable | None:
     if sets is None:
         return None
     return ir.Variable(name=node.name, shape=shape, sets=sets, span=span)
+
+
+def _with_start(ctx: Context, node: syntax.Expr, variable: ir.Variable) -> ir.Variable | None:
+    """A variable with where runs begin: a distribution to draw from, or numbers; None after an error."""
+    if variable.net is not None:
+        ctx.report(errors.declarations.start_of_net_parameters(variable.name, node.span))
+        return None
+    if isinstance(node, syntax.Call) and node.func in registry.all() and node.func not in ctx.symbols:
+        drawn = distributions.distribution(ctx, declarations.HERE, node, (), node.span)
+        if drawn is None:
+            return None
+        assert isinstance(drawn.set, ir.Distribution)
+        if drawn.set.shape and not shapes.same_shape(ctx, drawn.set.shape, variable.shape):
+            ctx.report(errors.shapes.start(ctx.quote(node), drawn.set.shape, variable))
+            return None
+        return replace(variable, start=replace(drawn.set, shape=variable.shape))
+    value = expressions.number(ctx, declarations.HERE, node, "a start", scalar=False)
+    if value is None or not literals.is_fixed(ctx, value):
+        return None
+    if value.shape and not shapes.same_shape(ctx, value.shape, variable.shape):
+        ctx.report(errors.shapes.start(ctx.quote(node), value.shape, variable))
+        return None
+    return replace(variable, start=value)
 
 
 def _net_parameters(ctx: Context, node: VarDecl, value: syntax.Expr, span: Span) -> ir.Variable | None:
@@ -102,7 +155,7 @@ def _variable_sets(ctx: Context, node: VarDecl, shape: ir.Shape) -> tuple[ir.Vec
         if bound.op not in (">=", "<="):
             ctx.report(errors.values.bound_of_variable(bound.op, bound.span))
             return None
-        value = expressions.number(ctx, declarations.HERE, bound.value, "a bound", scalar=False)
+        value = literals.bound(ctx, declarations.HERE, bound.value, "a bound")
         if value is None or not literals.is_fixed(ctx, value):
             return None
         if value.shape and not shapes.same_shape(ctx, value.shape, shape):
@@ -116,7 +169,7 @@ def _variable_sets(ctx: Context, node: VarDecl, shape: ir.Shape) -> tuple[ir.Vec
     if not spans:
         return tuple(named_sets)
     least, greatest = signs.interval(ctx, low).lo, signs.interval(ctx, high).hi
-    if least > greatest:
+    if least > greatest or least == inf or greatest == -inf:
         whole = spans[0] | spans[-1]
         ctx.report(errors.values.no_value_left("value", node.name, least, greatest, whole))
         return None
@@ -151,13 +204,17 @@ def _write(writer: Writer, node: VarDecl) -> None:
     writer("var ", node.name)
     writer.bounded(node.shape, node.bounds)
     writer.after(" = ", node.value)
+    writer.after(" start ", node.start)
 
 
 def _python(writer: PythonWriter, node: VarDecl, doc: str) -> str:
     match node.value:
         case syntax.Call(func="params", args=(of,)):
             return writer.assigned(node.name, writer.fc("params"), [writer.formula(of)], doc)
-    return writer.assigned(node.name, writer.fc("var"), writer.bounded(node.shape, node.bounds), doc)
+    arguments = writer.bounded(node.shape, node.bounds)
+    if node.start is not None:
+        arguments.append(f"start={writer.formula(node.start)}")
+    return writer.assigned(node.name, writer.fc("var"), arguments, doc)
 
 
 var = StatementKind(
@@ -168,7 +225,7 @@ var = StatementKind(
     elsewhere={"variable": "var", "variables": "var"},
     token="VAR",
     follows="NAME",
-    rules={"var": _read},
+    rules={"var": _read, "vars": _read_several, "starting": _starting},
     check=_check,
     write=_write,
     python=_python,

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING
 
 from fccomodel.pipeline import budget
 from fccomodel.pipeline.boundary import quoted
-from fccomodel.pipeline.routes import escape, interior_point, more_draws, race, resume, steps, takeover
+from fccomodel.pipeline.routes import (
+    escape,
+    interior_point,
+    more_draws,
+    race,
+    resume,
+    several_starts,
+    steps,
+    takeover,
+)
 from fccomodel.pipeline.routes.records import Answer, Request
 from fccomodel.pipeline.stages import emit, report
 
@@ -44,10 +53,17 @@ AFTERWARDS: tuple[Callable[[Request, Answer], Answer], ...] = (
 def answer(
     planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False
 ) -> Answer:
-    """The answer of a plan, with its report. If the plan asks for a race, its winner gives the answer.
+    """The answer of a plan, with its report: the best one if runs from several first points are wanted.
 
     ``sensitive``: report how the optimum moves with the right sides of the constraints.
     """
+    if several_starts.count(planned) > 1:
+        return several_starts.best(planned, lambda part: _answer(part, progress, sensitive))
+    return _answer(planned, progress, sensitive)
+
+
+def _answer(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool) -> Answer:
+    """The answer of one plan. If it asks for a race, its winner gives the answer."""
     if not planned.plan.entrants:
         return _by_routes(planned, progress, sensitive)
     won = race.hold(planned, progress)

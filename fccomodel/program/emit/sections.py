@@ -262,7 +262,7 @@ def start(lowered: LoweredSteps) -> str:
     """The function that gives the first iterate."""
     length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if lowered.plan.start is not None:
-        about = "The first iterate, as it was given: the point that another run came to."
+        about = _about_start(lowered)
         lines = [f"w = {initial(START)}", "project(w, 0.0)", "return w"]
         return function("start", about, lines, "rng, device, dtype")
     lines = [f"w = torch.zeros({length}, device=device, dtype=dtype)"]
@@ -280,6 +280,14 @@ def start(lowered: LoweredSteps) -> str:
     if apart:
         about += " Rows that could change places start at random: steps never part equal ones."
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
+
+
+def _about_start(lowered: LoweredSteps) -> str:
+    """What the program says of a first iterate that is given."""
+    start = lowered.plan.start
+    if start is not None and start.declared:
+        return "The first iterate, as the model says it."
+    return "The first iterate, as it was given: the point that another run came to."
 
 
 def scattered(lowered: LoweredSteps) -> frozenset[str]:

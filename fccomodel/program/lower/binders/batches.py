@@ -114,14 +114,7 @@ class Batches:
             pos = g.make(draw_range, range_args, axes=(*axes, axis), axis=axis, most=longest)
         state.draws.append(pos)
         ids = state.take(state.ship(f"{stem}_rows", realised.rows), pos, ())
-        slot = Slot(
-            binder=binder,
-            ids=ids,
-            pos=ids,
-            n=state.total(binder),
-            members=self.slots.members(sel),
-            selection=sel,
-        )
+        slot = self.slots.of_ids(sel, ids, self.slots.members(sel))
         if count.op is cell:
             count = g.make(number, [count])
         weight: Val | None = None

@@ -95,14 +95,7 @@ class Runs:
         # Places behind the end of the last run have a row too, whose weight is 0.
         rows = np.concatenate([ranges.rows, np.repeat(ranges.rows[-1:], lengths.longest)])
         ids = state.take(state.ship(f"{stem}_rows", rows), g.apply("add", start, at), ())
-        slot = Slot(
-            binder=binder,
-            ids=ids,
-            pos=ids,
-            n=state.total(binder),
-            members=self.slots.members(sel),
-            selection=sel,
-        )
+        slot = self.slots.of_ids(sel, ids, self.slots.members(sel))
         weight = g.make(run_weights, [places, size])
         if ranges.skip is not None:
             not_skipped = g.apply("ne", at, state.cells(f"{stem}_skip", ranges.skip, parents))

@@ -94,9 +94,12 @@ class Slots:
         rows = self.state.data[key]
         axis = self.state.graph.axis(self.state.unique(sel.binder.name), len(rows), "all")
         ids = self.state.take(key, self.state.graph.make(arange, axis=axis), ())
-        return Slot(
-            binder=sel.binder, ids=ids, pos=ids, n=self.state.total(sel.binder), members=rows, selection=sel
-        )
+        return self.of_ids(sel, ids, rows)
+
+    def of_ids(self, sel: Selection, ids: Val, members: np.ndarray) -> Slot:
+        """The slot of a selection's binder that takes the elements with these ids among ``members``."""
+        total = self.state.total(sel.binder)
+        return Slot(binder=sel.binder, ids=ids, pos=ids, n=total, members=members, selection=sel)
 
     def members(self, sel: Selection) -> np.ndarray:
         """The ids of the elements that the conditions on the binder alone accept."""

@@ -1,0 +1,351 @@
+"""Arrays by formula: their axes and their entries.
+
+An array by formula has no node of its own in a problem. What takes one asks for its entries: a function
+over entries becomes a reduction, an operator works entry by entry, a constraint becomes a family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.core.source import NOWHERE, Span
+from fccomodel.language import errors, syntax
+from fccomodel.language.formulas import expressions, literals, names, places, shapes
+from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope
+
+#: Names of indices that the user does not name.
+INDEX_NAMES = ("i", "j", "k", "l", *(f"i{k}" for k in range(100)))
+
+
+# ------------------------------------------------------------------------------------------- making
+def array(ctx: Context, axes: Sequence[ir.Set], entry: Entry, span: Span, named: Sequence[str] = ()) -> Array:
+    """The array with these axes and entries.
+
+    named  names for the indices of the first axes, for what the user reads
+    """
+    shape = tuple(_dim(ctx, axis) for axis in axes)
+    return Array(axes=tuple(axes), entry=entry, named=tuple(named), shape=shape, span=span)
+
+
+def _dim(ctx: Context, axis: ir.Set) -> ir.Dim:
+    """The size of an axis: a number, a dim, or the name of a set."""
+    numbers = shapes.members(axis)
+    if axis.name in ctx.sets or numbers is None:
+        if isinstance(axis, ir.ValueSet) and isinstance(axis.high, ir.Size) and _counts(axis):
+            return axis.high.dim
+        return axis.name
+    return len(numbers)
+
+
+def _counts(axis: ir.ValueSet) -> bool:
+    """Whether a range begins at 1 and has steps of 1."""
+    return isinstance(axis.low, ir.Const) and axis.low.value == 1 and axis.step is None
+
+
+def of_family(ctx: Context, scope: Scope, node: syntax.Expr) -> Array | None:
+    """A family of quantities as an array, or None for another formula."""
+    if not isinstance(node, syntax.Name) or node.id in scope.locals:
+        return None
+    symbol = names.find(ctx, node.id)
+    if not isinstance(symbol, LetSymbol) or not symbol.let.binders:
+        return None
+    ctx.used.add(node.id)
+    return family(ctx, symbol.let, node.span)
+
+
+def family(ctx: Context, let: ir.Let, span: Span) -> Array | None:
+    """The members of a family, and their entries if they are arrays; None if an axis has no one size."""
+    domains = [binder.domain for binder in let.binders]
+    if any(ir.free_binders(end) for domain in domains for end in ends(domain)):
+        return None
+    inner = [places.members(ctx, places.axis_of(ctx, dim), span) for dim in let.body.shape]
+    if any(axis is None for axis in inner):
+        return None
+
+    def entry(indices: tuple[ir.Expr, ...]) -> ir.Expr | None:
+        """The entry at some indices."""
+        count = len(domains)
+        member = places.member_at(ctx, let, indices[:count], span)
+        if member is None or not let.body.shape:
+            return member
+        return places.entry_at(ctx, member, indices[count:], span)
+
+    return array(ctx, [*domains, *filter(None, inner)], entry, span, [b.name for b in let.binders])
+
+
+def ends(domain: ir.Set) -> list[ir.Expr]:
+    """The formulas that decide a set of numbers."""
+    if not isinstance(domain, ir.ValueSet):
+        return []
+    return [end for end in (domain.low, domain.high, domain.step) if end is not None]
+
+
+def operand(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
+    """The value of a formula that may be an array by formula, a whole family among them.
+
+    None after an error.
+    """
+    whole = of_family(ctx, scope, node)
+    if whole is not None:
+        return whole
+    return expressions.loose(ctx, scope, node)
+
+
+# ---------------------------------------------------------------------------------------- reading
+def axes_of(ctx: Context, value: ir.Expr) -> list[ir.Set]:
+    """The sets that index the axes of a value."""
+    if isinstance(value, Array):
+        return list(value.axes)
+    axes = [places.members(ctx, places.axis_of(ctx, dim), value.span) for dim in value.shape]
+    return [axis for axis in axes if axis is not None]
+
+
+def entry_of(ctx: Context, value: ir.Expr, indices: Sequence[ir.Expr]) -> ir.Expr | None:
+    """The entry of an array at indices as they would stand in brackets; a scalar is its own entry."""
+    if isinstance(value, Array):
+        return value.entry(tuple(indices))
+    if not value.shape:
+        return value
+    return places.entry_at(ctx, value, tuple(indices), value.span)
+
+
+@contextmanager
+def elements(ctx: Context, like: ir.Expr, axes: Sequence[ir.Set], span: Span) -> Iterator[list[ir.Element]]:
+    """New elements of some axes, with the names of an array's own indices where these are free."""
+    named = like.named if isinstance(like, Array) else ()
+    taken = {*ctx.symbols, *ctx.open_axes, *names.written_binders(ctx)}
+    own = [name for name in named if name not in ctx.open_axes]
+    chosen = own[: len(axes)] if len(own) == len(named) else []
+    spare = iter(name for name in INDEX_NAMES if name not in taken and name not in chosen)
+    chosen += [next(spare) for _ in axes[len(chosen) :]]
+    before = len(ctx.open_axes)
+    ctx.open_axes += chosen
+    try:
+        yield [
+            ir.Element(binder=ir.Binder(name=name, kind="in", domain=axis, span=span), span=span)
+            for name, axis in zip(chosen, axes, strict=True)
+        ]
+    finally:
+        del ctx.open_axes[before:]
+
+
+def same_axes(a: Sequence[ir.Set], b: Sequence[ir.Set]) -> bool:
+    """Whether two arrays have the same axes."""
+    return len(a) == len(b) and all(map(shapes.same_set, a, b))
+
+
+# ---------------------------------------------------------------------------------- entry by entry
+def entrywise(
+    ctx: Context,
+    values: Sequence[ir.Expr],
+    build: Callable[[list[ir.Expr]], ir.Expr | None],
+    op: str,
+    span: Span,
+) -> Array | None:
+    """An array whose entries ``build`` makes from those of some values; scalars stand for every entry.
+
+    op  what joins them, for the error if their axes differ
+    """
+    whole = max(values, key=lambda value: len(value.shape))
+    axes = axes_of(ctx, whole)
+    for value in values:
+        if value.shape and not same_axes(axes_of(ctx, value), axes):
+            sides = shapes.described(ctx, whole, 30), shapes.described(ctx, value, 30)
+            counts = len(whole.shape), len(value.shape)
+            ctx.report(errors.shapes.operands(op, *sides, span, counts))
+            return None
+
+    def entry(indices: tuple[ir.Expr, ...]) -> ir.Expr | None:
+        """The entry at some indices."""
+        parts = [entry_of(ctx, value, indices) for value in values]
+        present = [part for part in parts if part is not None]
+        if len(present) < len(parts):
+            return None
+        return build(present)
+
+    named = next((value.named for value in values if isinstance(value, Array) and value.named), ())
+    return array(ctx, axes, entry, span, named)
+
+
+# ------------------------------------------------------------------------------------------ lengths
+def numbers_to(ctx: Context, high: ir.Expr, span: Span) -> ir.Set | None:
+    """The set 1, 2, ..., high, in one form for equal numbers; None after an error."""
+    linear = _linear(high)
+    if linear is None:
+        end = high
+    else:
+        end = _canonical(linear, span)
+    if isinstance(end, ir.Size):
+        return places.members(ctx, places.axis_of(ctx, end.dim), span)
+    if isinstance(end, ir.Const) and end.value < 1:
+        ctx.report(errors.indices.empty_slice(ctx.quote(span)))
+        return None
+    one = ir.Const(value=1.0, span=NOWHERE)
+    name = ctx.text(span)
+    if isinstance(end, ir.Const):
+        name = f"1 .. {end.value:g}"
+    return ir.ValueSet(name=name, low=one, high=end)
+
+
+def _linear(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
+    """The factor of each size in a formula, and the constant under None; None if it is not linear."""
+    match value:
+        case ir.Const():
+            return {None: value.value}
+        case ir.Size():
+            return {value.dim: 1.0}
+        case ir.Apply(op="neg", args=(only,)):
+            return _scaled(_linear(only), -1.0)
+        case ir.Apply(op="add" | "sub", args=(left, right)):
+            first, second = _linear(left), _linear(right)
+            if value.op == "sub":
+                second = _scaled(second, -1.0)
+            if first is None or second is None:
+                return None
+            return {key: first.get(key, 0.0) + second.get(key, 0.0) for key in {**first, **second}}
+        case ir.Apply(op="mul", args=(ir.Const(value=factor), other)):
+            return _scaled(_linear(other), factor)
+    return None
+
+
+def _scaled(linear: dict[ir.Dim | None, float] | None, factor: float) -> dict[ir.Dim | None, float] | None:
+    if linear is None:
+        return None
+    return {key: factor * number for key, number in linear.items()}
+
+
+def _canonical(linear: dict[ir.Dim | None, float], span: Span) -> ir.Expr:
+    """A linear formula of sizes: the sizes in order, then the constant."""
+    total: ir.Expr | None = None
+    for dim in sorted((key for key, factor in linear.items() if key is not None and factor), key=str):
+        term: ir.Expr = ir.Size(dim=dim, span=span)
+        if linear[dim] != 1:
+            term = ir.Apply(op="mul", args=(ir.Const(value=linear[dim], span=span), term), span=span)
+        total = term if total is None else ir.Apply(op="add", args=(total, term), span=span)
+    constant = linear.get(None, 0.0)
+    if total is None:
+        return ir.Const(value=constant, span=span)
+    if constant == 0:
+        return total
+    op = "add" if constant > 0 else "sub"
+    return ir.Apply(op=op, args=(total, ir.Const(value=abs(constant), span=span)), span=span)
+
+
+# ------------------------------------------------------------------------------------------- slices
+def is_slice(item: syntax.Expr) -> bool:
+    """Whether an index stands for several entries: ``2 .. n``, or ``..`` for all."""
+    return isinstance(item, syntax.Range | syntax.Whole)
+
+
+def indexed(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Expr | None:
+    """``A[i, ..]``, ``x[2 .. n]``: the part of an array at some indices; None after an error.
+
+    The entries of ``x[2 .. n]`` are counted from 1.
+    """
+    axes: list[ir.Set] = []
+    picks: list[Callable[[Iterator[ir.Expr]], ir.Expr]] = []
+    whole = axes_of(ctx, base)
+    for item, axis in zip(node.items, whole, strict=False):
+        part = _part(ctx, scope, item, axis)
+        if part is None:
+            return None
+        axes += part.axes
+        picks.append(part.pick)
+    rest = whole[len(picks) :]
+
+    def entry(indices: tuple[ir.Expr, ...]) -> ir.Expr | None:
+        """The entry at some indices."""
+        given = iter(indices)
+        return entry_of(ctx, base, [*[pick(given) for pick in picks], *given])
+
+    axes += rest
+    if not axes:
+        return entry(())
+    return checked(ctx, array(ctx, axes, entry, node.span))
+
+
+def checked(ctx: Context, value: Array) -> Array | None:
+    """An array whose entries have no error, or None after an error."""
+    with elements(ctx, value, value.axes, value.span) as at:
+        if value.entry(tuple(at)) is None:
+            return None
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What an index leaves of an axis.
+
+    axes  the axis that is left, if there is one
+    pick  the index on the whole axis, from those on the axes that are left
+    """
+
+    axes: tuple[ir.Set, ...]
+    pick: Callable[[Iterator[ir.Expr]], ir.Expr]
+
+
+def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> Part | None:
+    """What one index leaves of an axis, or None after an error."""
+    if isinstance(item, syntax.Whole):
+        return Part(axes=(axis,), pick=next)
+    if not isinstance(item, syntax.Range):
+        value = expressions.evaluate(ctx, scope, item)
+        if value is None:
+            return None
+        return Part(axes=(), pick=lambda _: value)
+    if item.step is not None:
+        ctx.report(errors.indices.slice_with_step(ctx.quote(item)))
+        return None
+    numbers = literals.range_set(ctx, scope, item)
+    if numbers is None or numbers.low is None or numbers.high is None:
+        return None
+    offset = total(numbers.low, ir.Const(value=-1.0, span=item.span), item.span)
+    negative = ir.Apply(op="neg", args=(offset,), span=item.span)
+    left = numbers_to(ctx, total(numbers.high, negative, item.span), item.span)
+    if left is None:
+        return None
+    return Part(axes=(left,), pick=lambda given: total(next(given), offset, item.span))
+
+
+def total(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
+    """A sum, in its shortest form."""
+    linear = _linear(ir.Apply(op="add", args=(left, right), span=span))
+    if linear is not None:
+        return _canonical(linear, span)
+    if isinstance(right, ir.Const) and right.value == 0:
+        return left
+    return ir.Apply(op="add", args=(left, right), span=span)
+
+
+# ----------------------------------------------------------------------------------------- products
+def product(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    """``A @ B`` of which one is an array by formula, by its entries; None after an error."""
+    first, second = axes_of(ctx, left), axes_of(ctx, right)
+    fits = 1 <= len(first) <= 2 and 1 <= len(second) <= 2 and shapes.same_set(first[-1], second[0])
+    if not fits:
+        sides = shapes.described(ctx, left, 30), shapes.described(ctx, right, 30)
+        ctx.report(errors.shapes.matrix_product(*sides, span, with_scalar=not first or not second))
+        return None
+    rows = len(first) - 1
+
+    def entry(indices: tuple[ir.Expr, ...]) -> ir.Expr | None:
+        """The sum over the inner axis at some indices."""
+        with elements(ctx, left, first[-1:], span) as inner:
+            factors = expressions.complete(
+                [
+                    entry_of(ctx, left, (*indices[:rows], *inner)),
+                    entry_of(ctx, right, (*inner, *indices[rows:])),
+                ]
+            )
+            if factors is None:
+                return None
+            body = ir.Apply(op="mul", args=tuple(factors), span=span)
+            return ir.Reduce(kind="sum", binders=tuple(at.binder for at in inner), body=body, span=span)
+
+    outer = [*first[:-1], *second[1:]]
+    if not outer:
+        return entry(())
+    return array(ctx, outer, entry, span)

@@ -1,0 +1,90 @@
+"""Runs from several first points, each with an equal part of the budget; the best answer is kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from fccomodel.core import options
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.options import Budget
+from fccomodel.pipeline import errors, starts
+from fccomodel.pipeline.choosing import decide
+from fccomodel.pipeline.records import Planned
+from fccomodel.pipeline.routes.judging import better
+from fccomodel.pipeline.routes.records import Answer
+from fccomodel.pipeline.stages import with_origins
+
+#: From a plan to its answer.
+Answering = Callable[[Planned], Answer]
+#: Digits of an objective in the report.
+DIGITS = 6
+#: By how much all runs may exceed the budget: a factor, ...
+SLACK = 1.2
+#: ... and seconds.
+SLACK_SECONDS = 3.0
+
+
+def count(planned: Planned) -> int:
+    """The number of first points that are wanted: one where the problem is proved convex."""
+    if planned.plan.convex:
+        return 1
+    return int(planned.options.get("starts", (1, ""))[0])
+
+
+def best(planned: Planned, answering: Answering) -> Answer:
+    """The best answer of runs from several first points; the first is that of a single run.
+
+    Raises F0712 beside checkpoints or ranks.
+    """
+    if planned.checkpoints is not None:
+        refuse(errors.several_starts_beside("`checkpoint`"))
+    if planned.ranks:
+        refuse(errors.several_starts_beside("`ranks`"))
+    runs, began = count(planned), time.perf_counter()
+    part = _part_of_budget(planned, runs)
+    found = answering(part)
+    objectives = [found.report.objective]
+    while len(objectives) < runs and not found.solution.interrupted:
+        if _overdue(planned, time.perf_counter() - began, len(objectives)):
+            break
+        other = answering(starts.another(part, len(objectives)))
+        objectives.append(other.report.objective)
+        if better(other, found, convex=False):
+            found = other
+        if other.solution.interrupted:
+            break
+    stopped = f"{found.solution.stopped}; {_said(objectives, runs)}"
+    return replace(found, solution=replace(found.solution, stopped=stopped))
+
+
+def _overdue(planned: Planned, seconds: float, made: int) -> bool:
+    """Whether another run, as long as those before, would end after the budget in seconds."""
+    whole = planned.budget.seconds
+    return whole is not None and seconds * (made + 1) / made > SLACK * whole + SLACK_SECONDS
+
+
+def _said(objectives: list[float], runs: int) -> str:
+    """How many runs were made, and between which objectives they ended."""
+    low, high = (f"{end(objectives):.{DIGITS}g}" for end in (min, max))
+    between = f"all with objective {low}" if low == high else f"with objectives from {low} to {high}"
+    made = len(objectives)
+    fewer = "" if made == runs else f" ({runs} were wanted, and the budget is used up)"
+    return f"the best of {made} starts{fewer}, {between}"
+
+
+def _part_of_budget(planned: Planned, runs: int) -> Planned:
+    """The plan for one of several runs, with its part of the budget."""
+    whole = planned.budget
+    budget = Budget(
+        seconds=None if whole.seconds is None else whole.seconds / runs,
+        iterations=None if whole.iterations is None else max(1, whole.iterations // runs),
+        oracles=None if whole.oracles is None else float(max(1, math.floor(whole.oracles / runs))),
+    )
+    origin = planned.options["budget"][1]
+    given = {key: entry for key, entry in planned.options.items() if entry[1] in options.GIVEN}
+    decided = decide(planned.analysis, {**given, "budget": (str(budget), origin)}, planned.plan)
+    settings = {**with_origins(decided, given), "budget": planned.options["budget"]}
+    return replace(planned, plan=replace(decided, start=planned.plan.start), options=settings)
