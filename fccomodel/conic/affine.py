@@ -419,9 +419,7 @@ def _matrix_times(matrix: np.ndarray, vector: Affine) -> Affine:
     count, width = matrix.shape
     places = np.repeat(np.arange(count), width)
     rows_of_vector = np.tile(vector.index, count)
-    weights = sparse.csr_matrix(
-        (matrix.ravel(), (places, rows_of_vector)), (count, len(vector.const))
-    )
+    weights = sparse.csr_matrix((matrix.ravel(), (places, rows_of_vector)), (count, len(vector.const)))
     weights.eliminate_zeros()
     exact = np.full(count, EXACT, dtype=np.int8)
     return _fresh(weights @ vector.rows, weights @ vector.const, exact, (count,))

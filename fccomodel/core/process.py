@@ -59,8 +59,12 @@ def holding_memory() -> Iterator[None]:
             libc.malloc_trim(0)
 
 
+#: Python frames that the stages need for the deepest model: tens for each of its levels.
+FRAMES = 40_000
+
+
 @contextmanager
-def frames(count: int) -> Iterator[None]:
+def frames(count: int = FRAMES) -> Iterator[None]:
     """Raise Python's recursion limit to ``count`` frames; it is lowered once no thread needs more."""
     global _before
     with _COUNTING:

@@ -1,4 +1,4 @@
-"""The boundary where errors get the text that they quote."""
+"""The boundary of stages: errors get the text that they quote, and deep models the frames they need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from fccomodel.core import ir
+from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import quoting
 
 P = ParamSpec("P")
@@ -25,16 +25,16 @@ Record = TypeVar("Record", bound=OfProblem | ir.Problem)
 
 
 def quoted(stage: Callable[Concatenate[Record, P], Result]) -> Callable[Concatenate[Record, P], Result]:
-    """A stage whose errors quote the text of the model.
+    """A stage whose errors quote the text of the model, and which may recurse down the deepest model.
 
     Its first argument is the problem, or a record of it. Every other stage is called by one of these.
     """
 
     @wraps(stage)
     def quoting_stage(record: Record, /, *arguments: P.args, **named: P.kwargs) -> Result:
-        """Run the stage, and give errors the model's text."""
+        """Run the stage with frames enough, and give errors the model's text."""
         problem = record if isinstance(record, ir.Problem) else record.problem
-        with quoting(problem.source):
+        with quoting(problem.source), process.frames():
             return stage(record, *arguments, **named)
 
     return quoting_stage

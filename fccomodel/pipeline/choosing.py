@@ -27,10 +27,26 @@ def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan 
 
 
 def settled(choice: Choice) -> Plan:
-    """The plan of a choice. Raises F06xx if nothing was chosen."""
-    from fccomodel.plan import settle
+    """The plan of a choice. Raises F06xx if nothing was chosen.
 
-    return settle(choice, choice.chosen.normal)
+    If the theorem of an algorithm that nobody named gives no schedule, the next algorithm with a schedule
+    takes its place.
+    """
+    from fccomodel.plan import errors, settle
+    from fccomodel.plan.choice import with_next_schedule
+
+    try:
+        return settle(choice, choice.chosen.normal)
+    except FccoError as error:
+        first = error.diagnostics[0]
+        if first.code not in errors.WITHOUT_SCHEDULE:
+            raise
+        for other in with_next_schedule(choice, f"{first.message}: {first.reason}"):
+            try:
+                return settle(other, other.chosen.normal)
+            except FccoError:
+                continue
+        raise
 
 
 def bound_without_data(analysis: Analysis) -> Analysis | None:

@@ -15,9 +15,16 @@ from fccomodel.pipeline.boundary import quoted
 from fccomodel.pipeline.records import Outcome, Planned
 from fccomodel.pipeline.solving import held_out
 from fccomodel.pipeline.stages import emit, report
+from fccomodel.pipeline.stages import plan as plan_for
+
+#: Algorithms tried in this order if the plan's own algorithm has no criterion.
+FALLBACK_ALGORITHMS = ("sonex", "sox")
+#: Algorithms with biased estimates, used only if the caller names them.
+BIASED = frozenset({"bsgd"})
 
 if TYPE_CHECKING:
     from fccomodel.execution.run import Progress, Solution
+    from fccomodel.execution.training.keeping import TrainingKeeper
     from fccomodel.execution.training.loop import Trained
     from fccomodel.execution.training.recipe import Recipe
 
@@ -72,6 +79,58 @@ def trained(
     )
 
 
+def in_train_mode(
+    planned: Planned,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    show: Iterable[str] = (),
+    sensitive: bool = False,
+) -> Outcome:
+    """A solve of a model some of whose nets were bound in train mode: by steps of Adam.
+
+    Raises F0805 for statements about new rows that need answers on other rows.
+    """
+    from fccomodel.execution.training import errors
+    from fccomodel.execution.training.recipe import Recipe, adam
+
+    for name in ("margin", "population"):
+        if planned.options.get(name, (None, ""))[0] not in (None, False):
+            refuse(errors.not_in_train_mode(name), source=planned.problem.source)
+    if planned.ranks:
+        from fccomodel.execution.errors import of_one_process
+
+        refuse(of_one_process("A solve of nets in train mode"), source=planned.problem.source)
+    recipe = Recipe(optimizer=adam)
+    return trained(with_criterion(planned), recipe, progress, show=show, sensitive=sensitive)
+
+
+def with_criterion(planned: Planned) -> Planned:
+    """The plan with an algorithm whose gradient another optimizer can step by. Raises F0826 if an
+    algorithm without one was named."""
+    from fccomodel import algorithms
+    from fccomodel.execution.training.criterion import suitable
+    from fccomodel.program.errors import criterion_algorithm
+
+    plan = planned.plan
+    if suitable(plan.algorithm_record) and (plan.algorithm not in BIASED or named(planned)):
+        return planned
+    if named(planned):
+        known = [name for name, record in algorithms.all().items() if suitable(record)]
+        refuse(criterion_algorithm(plan.title, known), source=planned.problem.source)
+    given = {name: entry for name, entry in planned.options.items() if entry[1] in options.GIVEN}
+    for name in FALLBACK_ALGORITHMS:
+        chosen = {**given, "algorithm": (name, options.AUTOMATIC), "unverified": (True, options.AUTOMATIC)}
+        again = plan_for(planned.compiled, planned.binding, chosen, bound=planned.bound)
+        if suitable(again.plan.algorithm_record):
+            break
+    return replace(again, checkpoints=planned.checkpoints)
+
+
+def named(planned: Planned) -> bool:
+    """Whether somebody named the algorithm."""
+    return planned.options["algorithm"][1] in options.GIVEN
+
+
 @quoted
 def _run(
     planned: Planned, recipe: Recipe, progress: Callable[[Progress], None] | None, until: float
@@ -84,7 +143,10 @@ def _run(
 
     if planned.budget.oracles is not None:
         refuse(errors.no_oracles())
+    keeper = _keeper(planned, recipe)
     seconds = budget.run_seconds(planned, until)
+    if seconds is not None and keeper is not None:
+        seconds = max(seconds - keeper.spent, 0.0)
     end = float("inf") if seconds is None else time.perf_counter() + seconds
     loop = Loop(
         planned.bound,
@@ -98,8 +160,40 @@ def _run(
     start = planned.plan.start
     with interruptible() as asked:
         return loop.run(
-            progress=progress, stop=asked.is_set, carried=None if start is None else start.kept.training
+            progress=progress,
+            stop=asked.is_set,
+            carried=None if start is None else start.kept.training,
+            keeper=keeper,
         )
+
+
+def _keeper(planned: Planned, recipe: Recipe) -> TrainingKeeper | None:
+    """What writes the checkpoints of the run, and has the one to go on from; None without a folder.
+
+    Raises F0817 if a checkpoint belongs to another run.
+    """
+    from types import SimpleNamespace
+
+    from fccomodel.execution.checkpoints import digest
+    from fccomodel.execution.checkpoints.identity import identity
+    from fccomodel.execution.training.keeping import TrainingKeeper
+
+    if planned.checkpoints is None:
+        return None
+    bound = planned.bound
+    columns = {f"{t}.{c}": values for t, table in bound.tables.items() for c, values in table.columns.items()}
+    known = identity(
+        SimpleNamespace(text="", data=columns),  # type: ignore[arg-type]
+        bound,
+        model=planned.compiled.hash,
+        algorithm=planned.plan.algorithm,
+        chosen=planned.options,
+    )
+    for name, net in bound.nets.items():
+        for parameter, value in net.named_parameters():
+            known[f"net {name}.{parameter}"] = digest(value.detach().cpu().numpy())
+    known |= {"batch": recipe.batch, "clip": recipe.clip, "ema": recipe.ema}
+    return TrainingKeeper(planned.checkpoints.part("training"), known)
 
 
 def _with_answer(planned: Planned, end: Trained) -> Planned:

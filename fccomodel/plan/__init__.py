@@ -294,7 +294,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     scheduled: dict[str, float] = {}
     if schedule is not None:
         scheduled = {n: v for n, v in schedule.hyper.items() if n != "lam" or normal.smoothed}
-    smoothing = settings.smoothing(settled, scheduled, setting, problem)
+    smoothing = settings.smoothing(settled, scheduled, setting, normal)
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
     defaults = settings.defaults(
@@ -347,6 +347,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         unverified=unverified,
         promise=chosen.promise,
         practice=(
+            *choice.passed,
             *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
             *practice.looks(looked_at(bound, settings.budget(settled).seconds)),
             *practice.drawn_rows(bound),

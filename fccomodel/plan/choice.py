@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -39,6 +39,8 @@ class Choice:
                 on that method
     ranked      finds the order of those that suit
     unused      the user's own default algorithm, if this model cannot take it
+    passed      sentences about algorithms that come before the selected one, and whose theorems give no
+                schedule for this model
     """
 
     analysis: Analysis
@@ -50,6 +52,7 @@ class Choice:
     interior: Mapping[str, Finding] | None = None
     ranked: Callable[[], Ranking] = Ranking
     unused: tuple[Unused, ...] = ()
+    passed: tuple[str, ...] = ()
 
     @property
     def ranking(self) -> Ranking:
@@ -124,6 +127,26 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
         ranked=ranked,
         unused=unused,
     )
+
+
+def with_next_schedule(choice: Choice, why: str) -> Iterator[Choice]:
+    """The choices of the algorithms after the selected one whose theorems have schedules, and cover the
+    problem if that of the selected one does; no choices if the algorithm was named.
+
+    why   why the theorem of the selected one gives no schedule
+    """
+    if settings.value(choice.options, "algorithm") not in (None, "auto") or choice.entrants:
+        return
+    first = choice.chosen
+    order = choice.ranking.order
+    names = [candidate.record.name for candidate in order]
+    if first.record.name not in names:
+        return
+    passed = f"algorithm: {first.record.title} comes first, but {why}"
+    for candidate in order[names.index(first.record.name) + 1 :]:
+        covers = candidate.covered or not first.covered
+        if covers and candidate.record.theory is not None:
+            yield replace(choice, selected=candidate, passed=(passed,))
 
 
 def equal(one: Candidate, other: Candidate) -> bool:

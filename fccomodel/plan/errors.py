@@ -9,6 +9,7 @@ from fccomodel.algorithms import Algorithm
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.options import Unused
 from fccomodel.core.source import Span
+from fccomodel.library.errors import SMOOTHING
 
 ALGORITHM = Code("F0603", "algorithm")
 REQUIREMENTS = Code("F0604", "requirements")
@@ -22,6 +23,8 @@ RACE = Code("F0615", "race")
 
 #: Codes that say what an algorithm lacks on a model.
 LACKING = (REQUIREMENTS.id, STEP.id)
+#: Codes that say that an algorithm's theorem has no schedule for a model.
+WITHOUT_SCHEDULE = (SCHEDULE.id, SMOOTHING.id)
 
 
 # --------------------------------------------------------------------------------------- algorithms

@@ -227,7 +227,9 @@ def shared(
     number, origin = settled["inner_batch"]
     if origin != AUTOMATIC:
         asked = int(number)
-    wanted = Wanted(given=asked, thrifty=thrifty, blocks=thrifty and _any_blocks(record))
+    several, _ = settled.get("ranks", (False, AUTOMATIC))  # ranks share blocks, which strata do not allow
+    blocks = thrifty and not several and _any_blocks(record)
+    wanted = Wanted(given=asked, thrifty=thrifty, blocks=blocks)
     return strata(normal.objective, bound, batch, wanted)
 
 
@@ -330,11 +332,12 @@ def saturates(analysis: Analysis, node: ir.Expr) -> bool:
 
 
 def smoothing(
-    settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem
+    settled: Origins, scheduled: Mapping[str, float], setting: Setting, normal: NormalForm
 ) -> float:
     """The lam of the outer functions, less than 1 over their weak convexity.
 
-    The envelope of a larger lam is not smooth.
+    The envelope of a larger lam is not smooth. Raises F0612 if the theorem or the user wants a larger
+    one and something is smoothed.
     """
     lam = float(value(settled, "lam", 0.0))
     theory = value(settled, "schedule") == "theory"
@@ -342,8 +345,8 @@ def smoothing(
     weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
     if weak * wanted < 1 or not isfinite(weak):
         return wanted
-    if theory or lam:
-        refuse(smoothing_too_large(wanted, weak), source=problem.source)
+    if normal.smoothed and (theory or lam):
+        refuse(smoothing_too_large(wanted, weak), source=normal.problem.source)
     return 0.5 / weak
 
 

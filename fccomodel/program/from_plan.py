@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from fccomodel.core import ir, memory, process
+from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
 from fccomodel.plan import Plan
 from fccomodel.program import errors
 from fccomodel.program.emit import Program, emit
 from fccomodel.program.lower import foreseen, lower, over_all_ranks
-
-#: Python frames that lowering the deepest model needs: eleven for each `let` inside another.
-FRAMES = 40_000
 
 
 def program_of(problem: ir.Problem, bound: Bound, plan: Plan, *, all_ranks: bool = False) -> Program:
@@ -22,8 +19,7 @@ def program_of(problem: ir.Problem, bound: Bound, plan: Plan, *, all_ranks: bool
     """
     if plan.entrants:
         refuse(errors.no_program(plan.entrants), source=problem.source)
-    with process.frames(FRAMES):
-        lowered = lower(problem, bound, plan)
+    lowered = lower(problem, bound, plan)
     needed, left = foreseen(lowered), memory.available()
     if needed.total > left:
         of = problem.objective.expr if needed.of is None else needed.of

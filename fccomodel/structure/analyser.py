@@ -390,9 +390,7 @@ class Analyser:
             if matrix is not None:
                 plain = self._product(node, op, args, entries)
                 eigenvalues = self._spectrum(matrix)
-                return whole.quadratic_form(
-                    node, self(x), self(matrix), eigenvalues, plain, Standing.BOUNDED
-                )
+                return whole.quadratic_form(node, self(x), self(matrix), eigenvalues, plain, Standing.BOUNDED)
         return None
 
     def _matrix_of(self, x: ir.Expr, image: ir.Expr) -> ir.Expr | None:

@@ -93,7 +93,9 @@ def test_the_only_table_needs_no_name() -> None:
         two.bind({"x": x})
 
 
-def test_progress_in_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_in_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = "data D : table(x: real); var w; minimize E[z ~ D] (w - z.x)^4;"
     problem = fc.compile(text).bind({"x": np.arange(50.0)})
     ticks = itertools.count(step=10.0)

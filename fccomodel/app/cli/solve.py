@@ -60,12 +60,15 @@ def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
     from fccomodel.app.shown import display
     from fccomodel.app.stored import results
     from fccomodel.app.stored.checkpoints import kept
+    from fccomodel.data.nets import in_train_mode
+    from fccomodel.pipeline import training
 
     planned = starts.begun(planned, args.start)
     with kept(args.checkpoint, args.every, args.fresh) as checkpoints:
         planned = replace(planned, checkpoints=checkpoints)
         with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
-            outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
+            solving = training.in_train_mode if in_train_mode(planned.bound.nets) else new_rows.solve
+            outcome = solving(planned, progress, show=args.show, sensitive=args.sensitivity)
     try:
         if claimed is not None:
             record = results.save(outcome, claimed)

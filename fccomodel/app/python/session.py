@@ -599,20 +599,25 @@ class BoundModel(latex.Typeset):
         if recipe:
             from fccomodel.app.python import training
 
-            beside: dict[str, Any] = {
-                "trace": trace,
-                "checkpoint": checkpoint,
-                "fresh": fresh,
-                "backend": backend,
-            }
+            beside: dict[str, Any] = {"trace": trace, "backend": backend}
             beside |= {"margin": margin, "population": population}
             training.refuse_beside(beside, recipe)
-            if every is not None:
-                recipe["every"] = every
+            if every is not None and (callback is not None or checkpoint is None):
+                recipe["every"], every = every, None
             named = {k: v for k, v in named.items() if v is not None or k == "algorithm"}
-            with live.shown(progress, verbose=verbose) as shown:
+            with (
+                kept(checkpoint, every, fresh) as checkpoints,
+                live.shown(progress, verbose=verbose) as shown,
+            ):
                 outcome = training.trained(
-                    self, recipe, {**named, **given}, start, shown, show=show, sensitive=sensitivity
+                    self,
+                    recipe,
+                    {**named, **given},
+                    start,
+                    shown,
+                    checkpoints=checkpoints,
+                    show=show,
+                    sensitive=sensitivity,
                 )
             return Result(outcome=outcome)
         if trace:

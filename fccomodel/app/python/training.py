@@ -26,6 +26,7 @@ from fccomodel.execution.training.recipe import Recipe, Validation, Watch
 from fccomodel.execution.training.right_rows import Items
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
+from fccomodel.pipeline.training import BIASED, FALLBACK_ALGORITHMS
 from fccomodel.program import errors
 from fccomodel.program.lower.given import applied_to
 
@@ -34,20 +35,17 @@ if TYPE_CHECKING:
     from fccomodel.app.python.solved import Result
     from fccomodel.app.python.track import Tracker
     from fccomodel.data.bound import Bound
+    from fccomodel.execution.run import Checkpoints
     from fccomodel.report import KKTReport
 
 __all__ = ["Criterion", "Values", "criterion", "numbered"]
 
 #: steps between two points on the curves of a tracker
 TRACKED_EVERY = 20
-#: Algorithms tried in this order if the plan's own algorithm has no criterion.
-FALLBACK_ALGORITHMS = ("sonex", "sox")
 #: The column of a table with the places of its rows in the list of their scores.
 PLACES = "places of scores"
 #: Why the run stopped, as a result of such steps says it.
 OWN_STEPS = "steps by your optimizer: no theorem is claimed"
-#: Algorithms with biased estimates, used only if the caller names them.
-BIASED = frozenset({"bsgd"})
 
 
 def numbered(dataset: Any) -> Numbered:
@@ -390,13 +388,16 @@ def trained(
     chosen: Mapping[str, Any],
     start: Any,
     progress: Callable[..., None] | None,
+    *,
+    checkpoints: Checkpoints | None = None,
     **how: Any,
 ) -> pipeline.Outcome:
     """A solve by steps of an optimizer: ``solve(optimizer=..., ...)``.
 
-    given    the keywords about the optimizer
-    chosen   the options of the solve
-    how      what else ``pipeline.training.trained`` takes
+    given        the keywords about the optimizer
+    chosen       the options of the solve
+    checkpoints  where the run keeps its state
+    how          what else ``pipeline.training.trained`` takes
 
     Raises F0826 where the model has no net, F0805 for values that the keywords do not take.
     """
@@ -405,6 +406,7 @@ def trained(
     planned = starts.begun(_planned(model, **chosen), start)
     if planned.ranks:
         refuse(of_one_process("A solve with an optimizer of yours"), source=planned.problem.source)
+    planned = replace(planned, checkpoints=checkpoints)
     return training.trained(planned, _recipe(planned, dict(given)), progress, **how)
 
 

@@ -433,6 +433,7 @@ class Pointwise:
         if name in self.bound.params:
             arrays = self.bound.params
         return Named(remember(self.bound, ("array", name), lambda: as_tensor(arrays[name])))
+
     def column(self, node: ir.Column, env: Env) -> Named:
         """The values of a column at the binder's rows, or the binder's draws."""
         at = env[node.binder]

@@ -261,9 +261,7 @@ def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements
     return code
 
 
-def _distinct(
-    evaluate: Conditions, expr: ir.Expr, env: Env, count: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _distinct(evaluate: Conditions, expr: ir.Expr, env: Env, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct values of an expression at ``count`` elements, and the number of each one's value."""
     value = evaluate.value(expr, env)
     return np.unique(np.broadcast_to(value.data.numpy(), (count,)), return_inverse=True)

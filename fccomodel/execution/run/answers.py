@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.failure import Failure
+from fccomodel.core.work import to_the_end
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.sets.members import Members
@@ -20,6 +22,8 @@ from fccomodel.program.emit import Program
 
 #: How near its bound a constraint counts as active.
 AT_BOUND = 1e-6
+#: Seconds for the constraints' values at its point, after a run that the clock ended.
+SECONDS_AFTER_THE_END = 0.5
 
 
 def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.ndarray]:
@@ -32,14 +36,25 @@ def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.n
 
 
 def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tuple[str, Any]]:
-    """Values of the constraints at the point found, if multipliers or a failure follow from them."""
-    if (
-        not any(isinstance(p, Penalty) for p in program.penalties.values())
-        and getattr(final, "failure", None) is None
-    ):
+    """Values of the constraints at the point found, if multipliers or a failure follow from them.
+
+    There are none if the clock ended the run and they take longer than ``SECONDS_AFTER_THE_END``.
+    """
+    failed = getattr(final, "failure", None) is not None
+    if not failed and not any(isinstance(p, Penalty) for p in program.penalties.values()):
         return {}
+    until = time.perf_counter() + SECONDS_AFTER_THE_END
+    values: dict[str, tuple[str, Any]] = {}
+    w = final.w.to(final.exact.device)
+
+    def once() -> None:
+        """One pass."""
+        values.update(module.evaluate(final.exact, w)[1])
+
     with module.no_grad():
-        return module.evaluate(final.exact, final.w.to(final.exact.device))[1]
+        timed = getattr(final, "timed", False)
+        to_the_end(once, lambda: time.perf_counter() > until, dear=timed and not failed)
+    return values
 
 
 def multipliers(
@@ -67,7 +82,7 @@ def multipliers(
                 )
             case None if not ir.variables_of(constraint.body):
                 result |= dict.fromkeys(members.of(bound, constraint).labels(constraint.label), 0.0)
-            case Penalty(scale=str(scale)) as penalty:
+            case Penalty(scale=str(scale)) as penalty if constraint.label in values:
                 array = penalty.multiplier(
                     values[constraint.label][1].cpu().double().numpy(), getattr(final.h, scale)
                 )

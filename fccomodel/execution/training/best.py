@@ -49,6 +49,23 @@ class BestPoint:
         self.unseen = ""
         self.began = time.perf_counter()
 
+    def state(self) -> dict[str, Any]:
+        """What a run that goes on needs of the looks so far."""
+        best: dict[str, Any] | None = None
+        if self.best is not None:
+            point = self.best
+            best = {"state": dict(point.state), "level": dict(vars(point.level)), "watched": point.watched}
+        names = ("history", "since_gain", "watched", "merit", "unseen")
+        return {"best": best, **{name: getattr(self, name) for name in names}}
+
+    def take_over(self, state: dict[str, Any]) -> None:
+        """Sets the looks to what ``state`` gave."""
+        best = state["best"]
+        if best is not None:
+            self.best = Point(state=best["state"], level=Level(**best["level"]), watched=best["watched"])
+        for name in ("history", "since_gain", "watched", "merit", "unseen"):
+            setattr(self, name, state[name])
+
     @property
     def kinds_of_looks(self) -> list[Looks]:
         """Looks at the rows solved on, and at those of validation if there are any."""

@@ -30,7 +30,7 @@ class Carried:
 
     optimizer: str
     states: Mapping[str, Any]
-    best: Point
+    best: Point | None
     randomness: torch.Tensor
     steps: int
 
@@ -43,8 +43,8 @@ class Running:
     criterion: Criterion
     batches: Batches
 
-    def carried(self, best: Point, randomness: torch.Tensor, steps: int) -> Carried:
-        """The end of the run."""
+    def states(self) -> dict[str, Any]:
+        """The states of all parts, as they are."""
         moved = self.moved
         states: dict[str, Any] = {
             "live": moved.live.state_dict(),
@@ -56,9 +56,13 @@ class Running:
             states["scheduler"] = moved.scheduler.state_dict()
         if moved.average is not None:
             states["average"] = moved.average.state_dict()
+        return states
+
+    def carried(self, best: Point, randomness: torch.Tensor, steps: int) -> Carried:
+        """The end of the run."""
         return Carried(
-            optimizer=type(moved.optimizer).__qualname__,
-            states=copy.deepcopy(states),
+            optimizer=type(self.moved.optimizer).__qualname__,
+            states=copy.deepcopy(self.states()),
             best=best,
             randomness=randomness,
             steps=steps,

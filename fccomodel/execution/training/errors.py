@@ -33,6 +33,15 @@ def not_with_optimizer(what: str, given: Sequence[str]) -> Diagnostic:
     )
 
 
+def not_in_train_mode(what: str) -> Diagnostic:
+    """Statements about new rows need answers on other rows, whose steps have nets in evaluation mode."""
+    return ARGUMENT.error(
+        f"`{what}` does not go with nets in train mode",
+        reason="It repeats the solve on other rows, by steps that take a net as a function of one row.",
+        fix="Judge the answer by rows left out (holdout), or bind the module after .eval().",
+    )
+
+
 def no_oracles() -> Diagnostic:
     """Steps by another optimizer are not counted in oracle calls."""
     return ARGUMENT.error(

@@ -26,6 +26,7 @@ from fccomodel.execution.training.batches import Batches
 from fccomodel.execution.training.best import BestPoint
 from fccomodel.execution.training.carried import Carried, Running
 from fccomodel.execution.training.criterion import Criterion, NotFinite
+from fccomodel.execution.training.keeping import TrainingKeeper
 from fccomodel.execution.training.looks import Point
 from fccomodel.execution.training.moved import Moved
 from fccomodel.execution.training.recipe import Recipe, State
@@ -83,6 +84,10 @@ class Trained:
     worked: float = 0.0
     timed: bool = False
     error: Exception | None = None
+
+
+#: what of the course a run goes on with after a kill
+CONTINUED = ("steps", "begun_with", "next_look", "between", "looked_at", "worked")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -149,17 +154,26 @@ class Loop:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] = bool,
         carried: Carried | None = None,
+        keeper: TrainingKeeper | None = None,
     ) -> Trained:
-        """Steps until the limits, a callback, or validation end them; F0711 if no look was finite."""
+        """Steps until the limits, a callback, or validation end them; F0711 if no look was finite.
+
+        keeper  writes the state as the run goes, and has the one of a run that was killed
+        """
         with process.own_randomness():
             torch.manual_seed(self.seed)
             if carried is not None:
                 self._go_on(carried)
             with _kept(self.course):
-                self._set_out()
+                if keeper is not None and keeper.left is not None:
+                    self._resume(keeper)
+                else:
+                    self._set_out()
                 while not self.course.reason:
                     self.step()
                     self._between_steps(progress, stop)
+                    if keeper is not None:
+                        self._keep(keeper)
             with _kept(self.course):
                 self._look()
             randomness = torch.get_rng_state()
@@ -174,6 +188,40 @@ class Loop:
         self.notes += self.running.go_on(carried)
         self.course.steps = self.course.begun_with = carried.steps
         self.earlier = carried.best
+
+    def _keep(self, keeper: TrainingKeeper) -> None:
+        """Writes the state of the run if it is time, or if somebody ends it."""
+        course = self.course
+        if not keeper.is_due and course.ended != "interrupted":
+            return
+        states = self.running.states()
+        now = {name: getattr(course, name) for name in CONTINUED}
+        randomness = torch.get_rng_state()
+        whole = {"states": states, "course": now, "best": self.best.state(), "randomness": randomness}
+        keeper.write(whole, course.steps)
+
+    def _resume(self, keeper: TrainingKeeper) -> None:
+        """Goes on where a run that was killed had its last checkpoint."""
+        assert keeper.left is not None
+        state, course = keeper.left, self.course
+        carried = Carried(
+            optimizer=type(self.moved.optimizer).__qualname__,
+            states=state["states"],
+            best=None,
+            randomness=state["randomness"],
+            steps=state["course"]["steps"],
+        )
+        list(self.running.go_on(carried))
+        for name, value in state["course"].items():
+            setattr(course, name, value)
+        self.best.take_over(state["best"])
+        self.notes += [f"resumed at step {course.steps:,} from a checkpoint", *filter(None, [keeper.said])]
+        _, self.step_cost = priced(self._batch_alone)
+        seconds = self.limits.until - time.perf_counter()
+        limit = self.limits.iterations
+        self._between_looks(seconds / self.step_cost if limit is None else limit)
+        if limit is not None and course.done >= limit:
+            course.reason = "the budget is used up"
 
     def _set_out(self) -> None:
         """Prices a step and a look, decides how many steps lie between two looks, and takes the first."""

@@ -11,9 +11,6 @@ from fccomodel.language import errors, statements, syntax
 from fccomodel.language.check import groups, include, lint
 from fccomodel.language.formulas.context import Context
 
-#: Python frames that the deepest model needs; the parser limits the depth of a formula.
-FRAMES = 40_000
-
 #: Levels of a formula with its lets and definitions written out; later stages recurse down them.
 MAX_LEVELS = 220
 
@@ -23,7 +20,7 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
     expanded, source = include.expand(model.statements, source)
     ctx = Context(source=source)
     try:
-        with process.frames(FRAMES):
+        with process.frames():
             problem = _check(ctx, expanded)
     except RecursionError:
         if ctx.statement is not None:

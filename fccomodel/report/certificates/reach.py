@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fccomodel.core import ir
 from fccomodel.evaluation.sets import elements
+from fccomodel.library import sets
 from fccomodel.report.quadratic_parts import sizes
 from fccomodel.structure.facts import Standing
 
@@ -57,4 +58,16 @@ def excluded(analysis: Analysis, gap: Gap | None, kind: str) -> str:
         return f"an optimum is proved to be near, by {gap.how}"
     if not fact.domain and math.isfinite(of_feasible(analysis)):
         return "the variables are bounded"
+    if kind == "unattained" and _linear(analysis):
+        return "a linear program has an optimum unless it is unbounded or infeasible"
     return ""
+
+
+def _linear(analysis: Analysis) -> bool:
+    """Whether the problem is a linear program: affine functions, and an interval for each entry of the
+    variables."""
+    functions = [analysis.minimised, *analysis.constraints.values()]
+    if not all(f.affine and max(f.below.standing, f.above.standing) <= Standing.BOUNDED for f in functions):
+        return False
+    domains = [domain for variable in analysis.problem.variables.values() for domain in variable.sets]
+    return all(sets.all()[domain.family].entrywise for domain in domains)

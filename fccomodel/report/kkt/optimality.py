@@ -138,15 +138,9 @@ class Lagrangian:
     def charges(self, z: Array) -> list[Charge]:
         """The weights of all terms."""
         topped = [
-            pair.charge(self.tops[pair.record][pair.instances] * self._times(pair, z)) for pair in self.topped
+            pair.charge(self.tops[pair.record][pair.instances] * pair.times(z)) for pair in self.topped
         ]
         return [pair.charge(pair.of(z)) for pair in self.pairs] + topped
-
-    def _times(self, pair: Pair, z: Array) -> float:
-        """The multiplier of a pair's function; 1 for the objective."""
-        if pair.function:
-            return float(z[pair.function - 1])
-        return 1.0
 
     def gradient(self, z: Array) -> Array:
         """The Lagrangian's gradient, without the normals of simple sets."""
@@ -170,9 +164,9 @@ class Lagrangian:
             found[pair.at] += pair.chosen(along)
             if pair.factor >= 0:
                 found[pair.factor] += float((along * pair.held).sum())
-        for pair in (p for p in self.topped if p.function):
+        for pair in (p for p in self.topped if p.factor >= 0):
             record, instances, weights = pair.charge(self.tops[pair.record][pair.instances])
-            found[pair.function - 1] += float((weights * terms[record][instances]).sum())
+            found[pair.factor] += float((weights * terms[record][instances]).sum())
         return found
 
     def matrix(self, shared: Gradients) -> Linear:
@@ -189,8 +183,8 @@ class Lagrangian:
             found[:, pair.at.ravel()] = slopes * rows[np.searchsorted(numbers, pair.numbers.ravel())].T
             if pair.factor >= 0 and pair.held.any():
                 held.setdefault(pair.factor, []).append(pair.charge(pair.held))
-        for pair in (p for p in self.topped if p.function):
-            held.setdefault(pair.function - 1, []).append(pair.charge(self.tops[pair.record][pair.instances]))
+        for pair in (p for p in self.topped if p.factor >= 0):
+            held.setdefault(pair.factor, []).append(pair.charge(self.tops[pair.record][pair.instances]))
         for place, charges in held.items():
             found[:, place] += self.system.pull(tensors(self.system, charges))
         return found

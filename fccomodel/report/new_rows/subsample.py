@@ -154,8 +154,12 @@ def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: 
         most = afford / NEEDED_PASSES
         if tried[0] <= SMALLEST_PART or sizes[0] >= last:  # every group keeps a row: none is smaller
             most = math.inf
-        prices = [passes.seconds(part, point, parts.seed, most) for part in thinned]
+        prices = [passes.seconds(thinned[0], point, parts.seed, most)]
+        if sizes[1] > sizes[0]:
+            prices.append(passes.seconds(thinned[1], point, parts.seed, most))
         tried, last = (tried[0] // SMALLER, tried[1] // SMALLER), sizes[0]
+    if len(prices) == 1:  # every group keeps a row: the parts are the same
+        return prices[0] * whole / sizes[0], 1.0
     growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
     power = min(max(growth, 0.3), MOST_POWER)
     return prices[1] * (whole / sizes[1]) ** power, power

@@ -3,7 +3,7 @@ values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,10 @@ from fccomodel.report.kinks.weights import Weights
 from fccomodel.report.point.system import SPARE, System
 
 Array = np.ndarray
+#: Levels of kinks inside kinks from which on a kink is deep.
+DEEP = 2
+#: Pairs from which on deep kinks keep their largest terms.
+MOST_DEEP = 200
 #: A record, some of its instances, and weights of their terms.
 Charge = tuple[int, Array, Array]
 
@@ -75,56 +79,129 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
     weighed   choose weights at all; kinks in equalities always keep their largest terms
     held      records that keep the weights of their largest terms
     """
-    pairs: list[Pair] = []
-    topped: list[Pair] = []
-    tops = [record.top() for record in system.records]
-    inside = {record: _by_instance(uses) for record, uses in system.inside.items()}
-    place = len(system.kept)
+    finder = _Pairs(system, frozenset(held))
+    for function, slopes in enumerate(system.slopes):
+        free = weighed and not (function and system.equal[system.kept[function - 1]])
+        for record, (instances, slope) in slopes.items():
+            use = _Use(
+                function=function, factor=function - 1, record=record, instances=instances, slope=slope
+            )
+            finder.add(use, free, depth=0)
+    finder.add_deep()
+    return finder.pairs, finder.topped
 
-    def add(function: int, factor: int, record: int, instances: Array, slope: Array, free: bool) -> None:
-        """Add the pairs of a function and a factor."""
-        nonlocal place
-        met = system.records[record]
-        top = tops[record][instances]
-        weights, terms, rest = met.weights, np.zeros((len(instances), 0), dtype=int), top
-        if free and record not in held:
-            plain = met.kink.sign * met.terms.detach().numpy()[instances]
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Use:
+    """A function, or a term of a kink in it, that depends on instances of a record; see ``Pair``."""
+
+    function: int
+    factor: int
+    record: int
+    instances: Array
+    slope: Array
+
+
+class _Pairs:
+    """Collects the ``pairs`` and those that are ``topped``.
+
+    A chain of definitions that each use the one before twice has 2^k ways to its k-th kink. So kinks
+    that are ``DEEP`` inside others keep their largest terms once there are ``MOST_DEEP`` pairs. Their
+    uses are first summed, by function, factor and record.
+    """
+
+    def __init__(self, system: System, held: frozenset[int]):
+        self.system, self.held = system, held
+        self.pairs: list[Pair] = []
+        self.topped: list[Pair] = []
+        self.tops = [record.top() for record in system.records]
+        self.inside = {record: _by_instance(uses) for record, uses in system.inside.items()}
+        self.place = len(system.kept)
+        self.deep: dict[int, dict[tuple[int, int], Array]] = {}
+
+    def add(self, use: _Use, free: bool, depth: int) -> None:
+        """Add the pair of a use, and the pairs of the kinks inside its terms."""
+        if depth >= DEEP and len(self.pairs) + len(self.topped) >= MOST_DEEP:
+            self.put_off(use)
+            return
+        pair, top = self.pair(use, free)
+        (self.pairs if free else self.topped).append(pair)
+        fixed = pair.held if free else top
+        for row, (term, inner, places, slopes) in self.within(use):
+            unknown = term in pair.terms[row]
+            if not unknown and not fixed[row, term]:
+                continue
+            if unknown:
+                factor = int(pair.at[row, list(pair.terms[row]).index(term)])
+                slope = use.slope[row] * slopes
+            else:
+                factor, slope = use.factor, use.slope[row] * fixed[row, term] * slopes
+            below = _Use(
+                function=use.function, factor=factor, record=inner, instances=places, slope=slope
+            )
+            self.add(below, free, depth + 1)
+
+    def pair(self, use: _Use, free: bool) -> tuple[Pair, Array]:
+        """The pair of a use, and the weights of its largest terms."""
+        system = self.system
+        met = system.records[use.record]
+        top = self.tops[use.record][use.instances]
+        weights, terms, rest = met.weights, np.zeros((len(use.instances), 0), dtype=int), top
+        if free and use.record not in self.held:
+            plain = met.kink.sign * met.terms.detach().numpy()[use.instances]
             weights, terms, rest = met.weights.narrowed(plain, 2 * system.d + len(system.kept) + SPARE)
-        at = place + np.arange(terms.size).reshape(terms.shape)
-        place += at.size
+        at = self.place + np.arange(terms.size).reshape(terms.shape)
+        self.place += at.size
         pair = Pair(
-            function=function,
-            factor=factor,
-            record=record,
-            instances=instances,
-            slope=slope,
+            function=use.function,
+            factor=use.factor,
+            record=use.record,
+            instances=use.instances,
+            slope=use.slope,
             terms=terms,
             weights=weights,
             at=at,
             held=rest,
         )
-        (pairs if free else topped).append(pair)
-        fixed = pair.held if free else top
-        within = inside.get(record, {})
-        for row in np.flatnonzero(np.isin(instances, list(within))).tolist() if within else ():
-            for term, inner, places, slopes in within[int(instances[row])]:
-                if term in terms[row]:
-                    add(
-                        function,
-                        int(at[row, list(terms[row]).index(term)]),
-                        inner,
-                        places,
-                        slope[row] * slopes,
-                        free,
-                    )
-                elif fixed[row, term]:
-                    add(function, factor, inner, places, slope[row] * fixed[row, term] * slopes, free)
+        return pair, top
 
-    for function, slopes in enumerate(system.slopes):
-        free = weighed and not (function and system.equal[system.kept[function - 1]])
-        for record, (instances, slope) in slopes.items():
-            add(function, function - 1, record, instances, slope, free)
-    return pairs, topped
+    def within(self, use: _Use) -> Iterator[tuple[int, tuple[int, int, Array, Array]]]:
+        """For each row of a use's instances, the kinks inside it: term, record, instances, slopes."""
+        within = self.inside.get(use.record, {})
+        if not within:
+            return
+        for row in np.flatnonzero(np.isin(use.instances, list(within))).tolist():
+            for inside in within[int(use.instances[row])]:
+                yield row, inside
+
+    def put_off(self, use: _Use) -> None:
+        """Add the slopes of a deep use to those of the others."""
+        uses = self.deep.setdefault(use.record, {})
+        key = use.function, use.factor
+        slopes = uses.setdefault(key, np.zeros(len(self.tops[use.record])))
+        np.add.at(slopes, use.instances, use.slope)
+
+    def add_deep(self) -> None:
+        """Add the deep uses with their largest terms; a record comes before the records inside it."""
+        while self.deep:
+            record = max(self.deep)
+            for (function, factor), slopes in self.deep.pop(record).items():
+                instances = np.flatnonzero(slopes)
+                use = _Use(
+                    function=function,
+                    factor=factor,
+                    record=record,
+                    instances=instances,
+                    slope=slopes[instances],
+                )
+                pair, top = self.pair(use, free=False)
+                self.topped.append(pair)
+                for row, (term, inner, places, slopes_inside) in self.within(use):
+                    slope = use.slope[row] * top[row, term] * slopes_inside
+                    below = _Use(
+                        function=function, factor=factor, record=inner, instances=places, slope=slope
+                    )
+                    self.put_off(below)
 
 
 def _by_instance(

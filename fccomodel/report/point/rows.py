@@ -20,6 +20,10 @@ from fccomodel.report.point.system import System
 MOST_ENTRIES = 10_000_000
 #: Passes over the rows that a choice of weights takes at least if the gradients are not held.
 CHOICE_PASSES = 50
+#: Evaluations that a derivative along a direction takes.
+PASSES_OF_A_DIRECTION = 4.0
+#: Evaluations that a gradient takes.
+PASSES_OF_A_GRADIENT = 3.0
 #: Gradients that are so few are always computed; columns that are computed to time many at once.
 FEW = 16
 
@@ -46,6 +50,12 @@ def gradients(system: System, meter: Meter) -> Gradients:
     chosen."""
     if not system.records and not len(system.kept):
         return Gradients(weighed=True, c=np.zeros((0, system.d)))
+    if system.records and PASSES_OF_A_DIRECTION * system.forward_s > meter.left:
+        return _without_weights(system, meter)
+    few = len(system.kept) <= FEW and len(system.kept) * system.d <= MOST_ENTRIES
+    if not system.records and few and len(system.kept) < system.d:
+        meter.spend(len(system.kept) * PASSES_OF_A_GRADIENT * system.forward_s)
+        return Gradients(weighed=True, c=_finite(system, _by_row(system, [])[0]))
     pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
     wanted = _wanted(system)
     size = len(system.kept) + sum(map(len, wanted))
@@ -61,9 +71,27 @@ def gradients(system: System, meter: Meter) -> Gradients:
     meter.spend(min(size, passes) * pass_s)
     by = _by_row if size < system.d else _by_column
     c, terms = by(system, wanted)
-    if not all(np.isfinite(part).all() for part in (c, *terms)):
-        refuse(errors.gradient(system.problem.objective.span), source=system.problem.source)
+    for part in (c, *terms):
+        _finite(system, part)
     return Gradients(weighed=weighed, c=c, terms=tuple(zip(wanted, terms, strict=True)))
+
+
+def _finite(system: System, part: Array) -> Array:
+    """The gradients; raises F0701 if some are not finite."""
+    if not np.isfinite(part).all():
+        refuse(errors.gradient(system.problem.objective.span), source=system.problem.source)
+    return part
+
+
+def _without_weights(system: System, meter: Meter) -> Gradients:
+    """The gradients of constraints that are few, where even the price of choosing weights of kinks takes
+    more work than is left."""
+    count = len(system.kept)
+    if count > FEW or count * system.d > MOST_ENTRIES:
+        return Gradients(weighed=False)
+    meter.spend(count * PASSES_OF_A_GRADIENT * system.forward_s)
+    nothing = tuple((np.zeros(0, dtype=int), np.zeros((0, system.d))) for _ in system.records)
+    return Gradients(weighed=False, c=_finite(system, _by_row(system, [])[0]), terms=nothing)
 
 
 def _together(system: System, meter: Meter) -> float:
@@ -101,7 +129,7 @@ def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]
         return gradients
 
     c = rows(system.c, system.kept)
-    return c, [rows(record.terms, k) for record, k in zip(system.records, wanted, strict=True)]
+    return c, [rows(record.terms, k) for record, k in zip(system.records, wanted, strict=False)]
 
 
 def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:

@@ -116,9 +116,7 @@ def _rate(node: ir.Expr, draw: ir.Binder, see: See) -> Interval | None:
     return None
 
 
-def _sum_of_rates(
-    terms: Iterable[tuple[float, ir.Expr]], draw: ir.Binder, see: See
-) -> Interval | None:
+def _sum_of_rates(terms: Iterable[tuple[float, ir.Expr]], draw: ir.Binder, see: See) -> Interval | None:
     """The rate of a sum of signed terms, or None if a term has none."""
     lows = []
     highs = []

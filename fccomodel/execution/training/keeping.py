@@ -1,0 +1,76 @@
+"""Checkpoints of a training run: a killed run goes on from the last one, to the same numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from fccomodel.execution import checkpoints
+from fccomodel.execution.checkpoints import Checkpoints
+from fccomodel.execution.checkpoints.state import packed, put_back
+
+#: the name of the state in a checkpoint
+RUN = "training"
+#: a dictionary whose keys are no texts is written as a list of pairs, under this key
+PAIRS = "(pairs)"
+
+
+class TrainingKeeper:
+    """Writes the state of a training run every so many seconds, and has the one to go on from.
+
+    spent  seconds that the run took before
+    left   the state to go on from, or None
+    said   a note on damaged checkpoints, or ""
+    """
+
+    def __init__(self, at: Checkpoints, identity: Mapping[str, Any]):
+        self.at, self.identity = at, identity
+        found, self.said = checkpoints.newest(at, identity)
+        self.left: dict[str, Any] | None = None
+        self.spent = 0.0
+        if found is not None:
+            self.spent = float(found.manifest["seconds"])
+            state = put_back(found.state[RUN], found.tensors, "cpu", SimpleNamespace)
+            self.left = _with_keys(state)
+        self.began = time.perf_counter()
+        self.due = self.began + at.every
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to write a state."""
+        return time.perf_counter() >= self.due
+
+    def write(self, state: Mapping[str, Any], steps: int) -> None:
+        """Writes a state, whole or not at all."""
+        tensors: dict[str, torch.Tensor] = {}
+        text = packed(_with_texts(dict(state)), RUN, tensors)
+        spent = self.spent + time.perf_counter() - self.began
+        manifest = {"identity": dict(self.identity), "stage": RUN, "step": steps, "seconds": spent}
+        checkpoints.write(self.at, manifest, {RUN: text}, tensors)
+        self.due = time.perf_counter() + self.at.every
+
+
+def _with_texts(value: Any) -> Any:
+    """The value with pairs in place of dictionaries whose keys are no texts."""
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) for key in value):
+            return {key: _with_texts(one) for key, one in value.items()}
+        return {PAIRS: [[key, _with_texts(one)] for key, one in value.items()]}
+    if isinstance(value, list | tuple):
+        return type(value)(_with_texts(one) for one in value)
+    return value
+
+
+def _with_keys(value: Any) -> Any:
+    """The value with dictionaries in place of pairs."""
+    if isinstance(value, dict):
+        if value.keys() == {PAIRS}:
+            return {key: _with_keys(one) for key, one in value[PAIRS]}
+        return {key: _with_keys(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_with_keys(one) for one in value)
+    return value
