@@ -227,7 +227,9 @@ def shared(
     number, origin = settled["inner_batch"]
     if origin != AUTOMATIC:
         asked = int(number)
-    wanted = Wanted(given=asked, thrifty=thrifty, blocks=thrifty and _any_blocks(record))
+    several, _ = settled.get("ranks", (False, AUTOMATIC))  # ranks share blocks, which strata do not allow
+    blocks = thrifty and not several and _any_blocks(record)
+    wanted = Wanted(given=asked, thrifty=thrifty, blocks=blocks)
     return strata(normal.objective, bound, batch, wanted)
 
 

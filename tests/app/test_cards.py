@@ -108,7 +108,7 @@ def test_an_option_s_card_has_the_defaults_of_algorithms():
 
 def test_options_that_solves_take_have_words():
     numbers = {*options.NUMBERS, *options.WORDS}
-    assert numbers <= {*settings.OPTIONS}
+    assert numbers <= {*settings.OPTIONS, *settings.SETTINGS}
 
 
 # ----------------------------------------------------------------------------------------- examples

@@ -61,6 +61,10 @@ def test_blocks_share_their_rows_with_constraints(grouped: Any) -> None:
     assert 32 <= strata.size < 64
 
 
+def test_ranks_share_blocks_in_place_of_rows(grouped: Any) -> None:
+    assert not grouped.plan(unverified=True, budget="5s", ranks=True).plan.strata
+
+
 def test_shared_rows_give_unbiased_means(grouped: Any) -> None:
     """Drawn uniformly within strata, the weighted mean of a batch has the mean over a set, or over each
     of its groups, as its expectation."""

@@ -52,7 +52,8 @@ def gradients(system: System, meter: Meter) -> Gradients:
         return Gradients(weighed=True, c=np.zeros((0, system.d)))
     if system.records and PASSES_OF_A_DIRECTION * system.forward_s > meter.left:
         return _without_weights(system, meter)
-    if not system.records and len(system.kept) <= min(FEW, system.d - 1):
+    few = len(system.kept) <= FEW and len(system.kept) * system.d <= MOST_ENTRIES
+    if not system.records and few and len(system.kept) < system.d:
         meter.spend(len(system.kept) * PASSES_OF_A_GRADIENT * system.forward_s)
         return Gradients(weighed=True, c=_finite(system, _by_row(system, [])[0]))
     pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
@@ -86,7 +87,7 @@ def _without_weights(system: System, meter: Meter) -> Gradients:
     """The gradients of constraints that are few, where even the price of choosing weights of kinks takes
     more work than is left."""
     count = len(system.kept)
-    if count > FEW:
+    if count > FEW or count * system.d > MOST_ENTRIES:
         return Gradients(weighed=False)
     meter.spend(count * PASSES_OF_A_GRADIENT * system.forward_s)
     nothing = tuple((np.zeros(0, dtype=int), np.zeros((0, system.d))) for _ in system.records)
