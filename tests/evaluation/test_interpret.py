@@ -16,9 +16,10 @@ from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import interpret
 from fccomodel.evaluation.interpret import pairs
-from fccomodel.evaluation.interpret.spaces import Listing
+from fccomodel.evaluation.interpret.spaces import Runs
 from fccomodel.evaluation.kernels import net_rows
 from fccomodel.evaluation.sets import elements
+from fccomodel.evaluation.sets.axes import Named
 from fccomodel.language import check, parse
 from fccomodel.library.sets.capped_simplex import project_capped
 from fccomodel.numerics import concave_maxima
@@ -448,18 +449,20 @@ def test_empty_groups():
     )
 
 
-@pytest.mark.parametrize("side", [">=", "<="])
-def test_sums_over_runs_are_cumulative_though_some_rows_are_in_none(side, monkeypatch):
-    """Rows before the first death, or after the last, are in no risk set."""
-    monkeypatch.setattr(Listing, "distinct", None)  # no run is summed by itself
-    made = bound(
-        f"minimize mean[i in {{z in D | z.t > 2 and z.t < 6}}] log(E[j ~ D | j.t {side} i.t] "
-        "exp(dot(w, j.x) - dot(w, i.x)));"
-    )
-    before = {">=": np.greater_equal, "<=": np.less_equal}[side]
-    outer = np.flatnonzero((T > 2) & (T < 6))
-    terms = [np.log(np.exp(S[before(T, T[i])] - S[i]).mean()) for i in outer]
-    assert value(made) == pytest.approx(np.mean(terms), rel=1e-12)
+@pytest.mark.parametrize(
+    ("start", "size", "order", "sums"),
+    [
+        ([2, 3], [3, 2], [-1, -1, 0, 1, 2], [7, 6]),
+        ([0, 0], [1, 3], [0, 1, 2, -1], [1, 7]),
+        ([0, 1], [2, 1], [0, 1, 2], None),
+    ],
+)
+def test_runs_are_summed_at_once_though_some_rows_are_in_none(start, size, order, sums):
+    """A patient censored before the first death is in no risk set."""
+    runs = Runs(start=np.array(start), size=np.array(size), skip=None, order=np.array(order))
+    part = Named(torch.tensor([1.0, 2.0, 4.0]), (0,))
+    found = pairs._cumulated(part, runs, torch.cumsum)
+    assert (found if found is None else found.tolist()) == sums
 
 
 def test_a_point_that_does_not_fit():

@@ -58,16 +58,22 @@ def excluded(analysis: Analysis, gap: Gap | None, kind: str) -> str:
         return f"an optimum is proved to be near, by {gap.how}"
     if not fact.domain and math.isfinite(of_feasible(analysis)):
         return "the variables are bounded"
-    if kind == "unattained" and _linear(analysis):
-        return "a linear program has an optimum unless it is unbounded or infeasible"
+    if kind == "unattained" and _linear_or_quadratic(analysis):
+        return "a convex quadratic function with linear constraints has a least value unless it is unbounded"
     return ""
 
 
-def _linear(analysis: Analysis) -> bool:
-    """Whether the problem is a linear program: affine functions, and an interval for each entry of the
-    variables."""
-    functions = [analysis.minimised, *analysis.constraints.values()]
-    if not all(f.affine and max(f.below.standing, f.above.standing) <= Standing.BOUNDED for f in functions):
+def _linear_or_quadratic(analysis: Analysis) -> bool:
+    """Whether the minimised function is convex of degree 2 at most, the constraints are affine, and the
+    sets of the variables are intervals for each entry.
+
+    Such a function attains its infimum if that is finite (M. Frank and P. Wolfe, An algorithm for
+    quadratic programming, 1956).
+    """
+    f, rows = analysis.minimised, list(analysis.constraints.values())
+    if not f.convex or f.degree is None or f.degree > 2 or not all(row.affine for row in rows):
+        return False
+    if max(fact.standing for g in (f, *rows) for fact in (g.below, g.above)) > Standing.BOUNDED:
         return False
     domains = [domain for variable in analysis.problem.variables.values() for domain in variable.sets]
     return all(sets.all()[domain.family].entrywise for domain in domains)
