@@ -57,7 +57,11 @@ def _composed(draft: Draft, node: ir.NetCall, moving: list[Facts], module: objec
     """
     from fccomodel.data.nets import walk
 
-    layers = walk(module, moving="affine" if all(row.affine for row in moving) else "smooth")  # type: ignore[arg-type]
+    if all(row.affine for row in moving):
+        inputs = "affine"
+    else:
+        inputs = "smooth"
+    layers = walk(module, moving=inputs)  # type: ignore[arg-type]
     reasons = "; ".join(layers.reasons)
     if layers.affine and node.params is None:
         draft.both(ZERO, "network", f"{node.net} is affine in its input", [row.below for row in moving])
