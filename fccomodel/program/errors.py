@@ -334,6 +334,16 @@ def criterion_batch_size() -> Diagnostic:
     )
 
 
+def criterion_precision() -> Diagnostic:
+    """In a loop of one's own the net runs before the criterion is called."""
+    return CRITERION.error(
+        "a criterion has no option `precision`",
+        reason="Your loop runs the net, so its precision is yours. The criterion takes scores of any type.",
+        fix='Write with torch.autocast("cpu", dtype=torch.bfloat16): scores = net(x); then call the '
+        "criterion outside of that block.",
+    )
+
+
 def criterion_sampler() -> Diagnostic:
     """A sampler that gives batches was taken for one that gives rows."""
     return CRITERION.error(

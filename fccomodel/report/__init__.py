@@ -67,6 +67,8 @@ BUDGET_S = 60.0
 BESIDE_SHARE = 0.25
 #: Counted seconds that such a search may take in any case.
 BESIDE_S = 0.05
+#: Constraints that ``print`` shows.
+PRINTED_CONSTRAINTS = 20
 AT_BOUNDS = (
     "A function has no value or gradient on a variable's bound: entries there are taken to be "
     "the nearest numbers inside"
@@ -91,6 +93,16 @@ class Row(NamedTuple):
     left: float | None = None
     relation: str = ""
     right: float | None = None
+
+    def __str__(self) -> str:
+        """Both sides as written, or the value, and the multiplier."""
+        if self.left is None or self.right is None:
+            written = f"value {self.value:+.3g}"
+        else:
+            written = f"{self.left:.4g} {self.relation} {self.right:.4g}"
+        if self.multiplier is None:
+            return written
+        return f"{written}, multiplier {self.multiplier:.3g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +162,25 @@ class KKTReport:
     error: float = 0.0
     notes: tuple[str, ...] = ()
     wall_s: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"<KKTReport: objective {self.objective:.6g}, {self.verdict}>"
+
+    def __str__(self) -> str:
+        """The objective, the worst constraints, the residuals and the verdict, a line each."""
+        rows = sorted(self.constraints.items(), key=lambda entry: -entry[1].value)
+        lines = [f"objective    {self.objective:.6g}"]
+        lines += [f"{label}    {row}" for label, row in rows[:PRINTED_CONSTRAINTS]]
+        if len(rows) > PRINTED_CONSTRAINTS:
+            lines.append(f"{len(rows) - PRINTED_CONSTRAINTS} more constraints, whose values are smaller")
+        lines += [
+            f"KKT          stationarity {self.stationarity:.2g}, feasibility {self.feasibility:.2g}, "
+            f"complementarity {self.complementarity:.2g}",
+            f"verdict      {self.verdict}",
+        ]
+        if self.gap is not None:
+            lines.append(f"optimum      {self.gap}")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, texts and mappings."""

@@ -213,6 +213,27 @@ def _of_only_table(problem: ir.Problem, rows: Any, tables: Mapping[str, Any]) ->
     return files.merged(("without a name", {name: rows}), ("as a keyword", tables))
 
 
+def _by_kind(
+    problem: ir.Problem,
+    named: Mapping[str, Any],
+    params: Mapping[str, Any] | None,
+    nets: Mapping[str, Any] | None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Keywords of ``bind`` as tables, params (with dims) and nets; the latter two joined to the mappings.
+
+    F0805 for a name that is in both.
+    """
+    of_params = {n: value for n, value in named.items() if n in problem.params or n in problem.dims}
+    of_nets = {n: value for n, value in named.items() if n in problem.nets}
+    tables = {n: value for n, value in named.items() if n not in of_params and n not in of_nets}
+    keyword = "as a keyword"
+    return (
+        tables,
+        files.merged(("in `params`", params or {}), (keyword, of_params)),
+        files.merged(("in `nets`", nets or {}), (keyword, of_nets)),
+    )
+
+
 def _binding(
     spec: Mapping[str, Any] | str | Path | None,
     data: Mapping[str, Any],
@@ -284,8 +305,8 @@ class CompiledModel(latex.Typeset):
                    ``sklearn:NAME``. Arrays are copied, so changing them later changes nothing here
         data       a mapping of such tables, for names that cannot be keywords
         spec       a binding file (TOML), or its content as a mapping
-        params     numbers by name
-        nets       torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
+        params     numbers by name; they may also be keywords, ``bind(D=frame, tau=0.1)``
+        nets       torch modules by name (or as keywords), or texts such as ``mlp(64, 64, activation=elu)``
         samplers   functions that draw from the model's own distributions:
                    ``function(rng, n, *parameters)`` returns n draws
         data_dir   the folder that file names in the binding start from
@@ -301,6 +322,7 @@ class CompiledModel(latex.Typeset):
         from fccomodel.data.bind import Given, keyed
 
         tables = dict(_of_only_table(self.compiled.problem, rows, tables))
+        tables, params, nets = _by_kind(self.compiled.problem, tables, params, nets)
         given = {name: owned(value) for name, value in _tables(data, tables).items()}
         given = keyed(self.compiled.problem, given, owned(keys))
         drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
@@ -332,6 +354,7 @@ class CompiledModel(latex.Typeset):
         Raises F0806 if the folder cannot be written.
         """
         options.check_stored(dtype)
+        tables, params, nets = _by_kind(self.compiled.problem, tables, params, nets)
         binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
         made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
         return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
@@ -498,6 +521,7 @@ class BoundModel(latex.Typeset):
         clip: float | None = None,
         ema: float | None = None,
         callback: Callable[..., Any] | None = None,
+        look_every: int | None = None,
         batch: int | None = None,
         validate: Any = None,
         watch: str | None = None,
@@ -548,6 +572,8 @@ class BoundModel(latex.Typeset):
                      Unless given Adam with rate 1e-3
         scheduler    makes a schedule of the optimizer, which steps after every step
         clip         largest norm of the gradient
+        look_every   steps between two looks at all rows (and those of ``validate``). Unless given as
+                     often as a twentieth of the work allows
         ema          decay of an average of the weights, which looks and the answer take: 0.999
         callback     called every ``every`` steps (100) with ``state``: ``.modules``, ``.step``,
                      ``.seconds``, ``.values``, ``.best``, ``.look()``; the run ends if it returns False.
@@ -568,6 +594,7 @@ class BoundModel(latex.Typeset):
             "clip": clip,
             "ema": ema,
             "callback": callback,
+            "look_every": look_every,
             "batch": batch,
             "validate": validate,
             "watch": watch,

@@ -239,19 +239,23 @@ class Criterion(compiled.Criterion):
 
         It has constraints, multipliers and the KKT residual. The modules run in evaluation mode on the
         columns that were bound, without what a loader does to them. No theorem is claimed for the steps
-        that led here.
+        that led here. ``print`` shows it as a table.
         """
+        bound, point = self._at(nets)
+        return self._judged(bound, point)
+
+    def _judged(self, bound: Bound, point: Mapping[str, np.ndarray]) -> KKTReport:
+        """The report at a point. The criterion's own multipliers are tried beside those that fit best."""
         from fccomodel import report
 
-        bound, point = self._at(nets)
-        return report.report(bound, point, seed=self.planned.seed, analysis=None)
+        own = self.multipliers_by_label()
+        return report.report(bound, point, multipliers=own, seed=self.planned.seed)
 
     def result(self, **nets: torch.nn.Module) -> Result:
         """A result like that of ``solve``, at the weights of these modules.
 
         It has the report, ``predict``, ``module``, ``export`` and ``save``.
         """
-        from fccomodel import report
         from fccomodel.app.python.solved import Result
         from fccomodel.execution.run import Solution
 
@@ -261,7 +265,7 @@ class Criterion(compiled.Criterion):
         binding = replace(self.planned.binding, nets={**self.planned.binding.nets, **modules})
         plan = self.plan.stepped_by("your optimizer")
         planned = replace(self.planned, bound=bound, binding=binding, plan=plan)
-        judged = report.report(bound, point, seed=planned.seed)
+        judged = self._judged(bound, point)
         spent = time.perf_counter() - began
         entry = {
             "stage": 1,
@@ -274,7 +278,7 @@ class Criterion(compiled.Criterion):
         }
         solution = Solution(
             variables=point,
-            multipliers={k: float(v) for k, v in self.multipliers().items() if np.ndim(v) == 0},
+            multipliers=self.multipliers_by_label(),
             limits={},
             history=[entry],
             iterations=self.steps,
@@ -353,6 +357,8 @@ def criterion(
         refuse(errors.criterion_batch(batch))
     if "batch_size" in given:
         refuse(errors.criterion_batch_size())
+    if "precision" in given:
+        refuse(errors.criterion_precision())
     return Criterion(model, _planned(model, algorithm, **given), batch, together=together, track=track)
 
 

@@ -16,6 +16,7 @@ from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.core import process
 from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation.sets import members
 from fccomodel.execution.training import blocks, joint
 from fccomodel.execution.training.right_rows import Draws
 from fccomodel.execution.training.samplers import Strata, StratifiedSampler
@@ -496,6 +497,20 @@ class Criterion(torch.nn.Module):
             if name in self.groups.get("y", ()):
                 found[label] = _number(self.get_buffer(f"y_{name}").abs())
         return found
+
+    def multipliers_by_label(self) -> dict[str, float]:
+        """The last multipliers by the label of each constraint or member of a family, as ``miss[0]``.
+
+        Those of members that no batch has met are left out.
+        """
+        families = {family.label: family for family in self.bound.problem.constraints}
+        by_label: dict[str, float] = {}
+        for name, value in self.multipliers().items():
+            labels = members.of(self.bound, families[name]).labels(name)
+            entries = np.ravel(value)
+            if len(labels) == len(entries):
+                by_label |= {label: float(y) for label, y in zip(labels, entries, strict=True)}
+        return {label: y for label, y in by_label.items() if np.isfinite(y)}
 
     def sampler(self, seed: int = 0, batch: int | None = None, table: str | None = None) -> StratifiedSampler:
         """Batches of row numbers with rows of every set and group: a ``batch_sampler`` of a DataLoader.

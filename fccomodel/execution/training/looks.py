@@ -22,6 +22,8 @@ from fccomodel.execution.training.recipe import VIOLATION, Watch
 
 #: rows of a table that a look has at least, where it takes a sample
 LEAST_ROWS = 512
+#: share of the rows from which on a look takes all of them: a sample would save little
+NEARLY_ALL = 0.5
 #: rows on which a look is priced
 PRICED_ROWS = 2000
 
@@ -83,7 +85,9 @@ class Looks:
         few = min(1.0, PRICED_ROWS / max(most, 1))
         self.cost = priced(partial(self.on, self._part(few), modules, variables))[1] / few
         wanted = seconds / max(self.cost, 1e-12)
-        self.share = min(1.0, max(wanted, LEAST_ROWS / max(most, 1)))
+        self.share = max(wanted, LEAST_ROWS / max(most, 1))
+        if self.share >= NEARLY_ALL:
+            self.share = 1.0
         self.bound = self._part(self.share)
         self.cost *= self.share
 

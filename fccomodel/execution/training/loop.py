@@ -243,8 +243,15 @@ class Loop:
         course.next_look = course.steps + course.between
 
     def _between_looks(self, steps: float) -> int:
-        """The steps between two looks, for a run of this many steps. Looks take fewer rows if they
-        would take too much of its work."""
+        """The steps between two looks, for a run of this many steps.
+
+        Looks take fewer rows if they would take too much of its work, unless the user says how often to
+        look.
+        """
+        if self.recipe.look_every is not None:
+            for looks in self.best.kinds_of_looks:
+                looks.afford(math.inf, *self.moved.weights())
+            return self.recipe.look_every
         each = LOOKS_SHARE * self.step_cost * max(steps, 1.0) / LOOKS
         kinds = self.best.kinds_of_looks
         for looks in kinds:
@@ -373,7 +380,7 @@ class Loop:
             error = errors.not_finite_from_the_start(self.best.unseen or course.reason)
             refuse(error, source=self.bound.problem.source)
         modules, variables = self.moved.at(best)
-        multipliers = self.criterion.multipliers()
+        multipliers = self.criterion.multipliers_by_label()
         return Trained(
             modules=modules,
             variables=variables,
@@ -384,7 +391,7 @@ class Loop:
             ended=course.ended,
             stopped=course.reason,
             notes=tuple(self.notes),
-            multipliers={name: float(v) for name, v in multipliers.items() if np.ndim(v) == 0},
+            multipliers=multipliers,
             worked=course.worked,
             timed=course.timed,
             error=course.error,

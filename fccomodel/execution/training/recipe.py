@@ -84,7 +84,8 @@ class State:
     seconds     since this run began
     values      running values: ``objective``, ``constraints``, ``multipliers``, ``violation``
     best        the values of the best point so far, on the rows solved on
-    validation  the watched quantity at the last look, None without validation
+    validation  the watched quantity at the last look, which may be some steps ago; None without
+                validation
     look        a function: objective, constraints and violation on all rows (or the sample that looks
                 take) at these weights, in evaluation mode
     """
@@ -111,6 +112,7 @@ class Recipe:
     ema         decay of an average of the weights, which looks and the answer then take: the decay of
                 the first steps is smaller, (1 + t) / (10 + t)
     callback    called with a ``State`` every ``every`` steps; the run ends if it returns False
+    look_every  steps between two looks; None leaves it to their price
     batch       rows of a step
     validation  what early stopping looks at
     """
@@ -121,6 +123,7 @@ class Recipe:
     ema: float | None = None
     callback: Callable[[State], Any] | None = None
     every: int = EVERY
+    look_every: int | None = None
     batch: int = BATCH
     validation: Validation | None = None
     given: tuple[str, ...] = field(default=())
@@ -135,8 +138,9 @@ class Recipe:
             refuse(errors.recipe_value("clip", self.clip, "a positive number"))
         if self.ema is not None and not (_number(self.ema) and 0 < self.ema < 1):
             refuse(errors.recipe_value("ema", self.ema, "a number between 0 and 1, such as 0.999"))
-        for name, value in (("every", self.every), ("batch", self.batch)):
-            if not _whole(value):
+        counts = {"every": self.every, "batch": self.batch, "look_every": self.look_every}
+        for name, value in counts.items():
+            if value is not None and not _whole(value):
                 refuse(errors.recipe_value(name, value, "a positive whole number"))
         if self.validation is not None and self.validation.patience is not None:
             if not _whole(self.validation.patience):
