@@ -123,7 +123,8 @@ def with_criterion(planned: Planned) -> Planned:
         again = plan_for(planned.compiled, planned.binding, chosen, bound=planned.bound)
         if suitable(again.plan.algorithm_record):
             break
-    return replace(again, checkpoints=planned.checkpoints)
+    plan = replace(again.plan, start=planned.plan.start)
+    return replace(again, plan=plan, checkpoints=planned.checkpoints, held=planned.held)
 
 
 def named(planned: Planned) -> bool:

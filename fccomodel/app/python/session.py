@@ -627,7 +627,7 @@ class BoundModel(latex.Typeset):
             from fccomodel.app.python import training
 
             beside: dict[str, Any] = {"trace": trace, "backend": backend}
-            beside |= {"margin": margin, "population": population}
+            beside |= {"margin": margin, "population": population, "starts": given.get("starts", 1) != 1}
             training.refuse_beside(beside, recipe)
             if every is not None and (callback is not None or checkpoint is None):
                 recipe["every"], every = every, None

@@ -83,7 +83,7 @@ class BestPoint:
             if self.validation_looks is not None:
                 self.watched = self.validation_looks.watched(modules, variables)
         except FccoError as error:
-            self.unseen, level = str(error), Level(objective=math.nan)
+            self.unseen, level, self.watched = str(error), Level(objective=math.nan), None
         state: dict[str, torch.Tensor] = {}
         for name, net in modules.items():
             state |= {f"net_{name}.{key}": value for key, value in net.state_dict().items()}

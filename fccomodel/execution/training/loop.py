@@ -198,6 +198,7 @@ class Loop:
         now = {name: getattr(course, name) for name in CONTINUED}
         randomness = torch.get_rng_state()
         whole = {"states": states, "course": now, "best": self.best.state(), "randomness": randomness}
+        whole["optimizer"] = type(self.moved.optimizer).__qualname__
         keeper.write(whole, course.steps)
 
     def _resume(self, keeper: TrainingKeeper) -> None:
@@ -205,16 +206,17 @@ class Loop:
         assert keeper.left is not None
         state, course = keeper.left, self.course
         carried = Carried(
-            optimizer=type(self.moved.optimizer).__qualname__,
+            optimizer=state["optimizer"],
             states=state["states"],
             best=None,
             randomness=state["randomness"],
             steps=state["course"]["steps"],
         )
-        list(self.running.go_on(carried))
+        self.notes += self.running.go_on(carried)
         for name, value in state["course"].items():
             setattr(course, name, value)
         self.best.take_over(state["best"])
+        self.best.began -= keeper.spent
         self.notes += [f"resumed at step {course.steps:,} from a checkpoint", *filter(None, [keeper.said])]
         _, self.step_cost = priced(self._batch_alone)
         seconds = self.limits.until - time.perf_counter()

@@ -8,14 +8,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fccomodel.core import options
-from fccomodel.core.diagnostics import refuse
+from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.options import Budget
+from fccomodel.execution.errors import NOTHING_FINITE
 from fccomodel.pipeline import errors, starts
 from fccomodel.pipeline.choosing import decide
 from fccomodel.pipeline.records import Planned
-from fccomodel.pipeline.routes.judging import better
+from fccomodel.pipeline.routes.judging import TOLERANCE_FACTOR, better
 from fccomodel.pipeline.routes.records import Answer
 from fccomodel.pipeline.stages import with_origins
+from fccomodel.report.errors import NOT_FINITE
 
 #: From a plan to its answer.
 Answering = Callable[[Planned], Answer]
@@ -46,18 +48,37 @@ def best(planned: Planned, answering: Answering) -> Answer:
     runs, began = count(planned), time.perf_counter()
     part = _part_of_budget(planned, runs)
     found = answering(part)
-    objectives = [found.report.objective]
-    while len(objectives) < runs and not found.solution.interrupted:
-        if _overdue(planned, time.perf_counter() - began, len(objectives)):
+    objectives, number, failed = [found.report.objective], 0, 0
+    while number + 1 < runs and not found.solution.interrupted:
+        if _overdue(planned, time.perf_counter() - began, number + 1):
             break
-        other = answering(starts.another(part, len(objectives)))
+        number += 1
+        try:
+            other = answering(starts.another(part, number))
+        except FccoError as error:
+            if error.diagnostics[0].code not in (NOTHING_FINITE.id, NOT_FINITE.id):
+                raise
+            failed += 1  # the objective is not finite near this start
+            continue
         objectives.append(other.report.objective)
-        if better(other, found, convex=False):
+        if _preferred(other, found):
             found = other
         if other.solution.interrupted:
             break
-    stopped = f"{found.solution.stopped}; {_said(objectives, runs)}"
+    stopped = f"{found.solution.stopped}; {_said(objectives, failed, runs)}"
     return replace(found, solution=replace(found.solution, stopped=stopped))
+
+
+def _preferred(new: Answer, old: Answer) -> bool:
+    """Whether an answer is better: one that meets the constraints before one that does not; of two that
+    do not, the one with the smaller violation."""
+    allowed = TOLERANCE_FACTOR * old.planned.tolerance
+    met, was_met = (one.report.feasibility <= allowed for one in (new, old))
+    if met != was_met:
+        return met
+    if not met:
+        return new.report.feasibility < old.report.feasibility
+    return better(new, old, convex=False)
 
 
 def _overdue(planned: Planned, seconds: float, made: int) -> bool:
@@ -66,13 +87,22 @@ def _overdue(planned: Planned, seconds: float, made: int) -> bool:
     return whole is not None and seconds * (made + 1) / made > SLACK * whole + SLACK_SECONDS
 
 
-def _said(objectives: list[float], runs: int) -> str:
-    """How many runs were made, and between which objectives they ended."""
+def _said(objectives: list[float], failed: int, runs: int) -> str:
+    """How many runs were made, and between which objectives they ended.
+
+    failed   starts near which the objective is not finite
+    runs     starts that were wanted
+    """
     low, high = (f"{end(objectives):.{DIGITS}g}" for end in (min, max))
     between = f"all with objective {low}" if low == high else f"with objectives from {low} to {high}"
     made = len(objectives)
-    fewer = "" if made == runs else f" ({runs} were wanted, and the budget is used up)"
-    return f"the best of {made} starts{fewer}, {between}"
+    missing = []
+    if failed:
+        missing.append(f"near {failed} more the objective is not finite")
+    if made + failed < runs:
+        missing.append(f"{runs} were wanted, and the budget is used up")
+    words = f" ({'; '.join(missing)})" if missing else ""
+    return f"the best of {made} starts{words}, {between}"
 
 
 def _part_of_budget(planned: Planned, runs: int) -> Planned:

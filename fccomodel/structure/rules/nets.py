@@ -29,7 +29,10 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
     moving = [row for row in rows if not row.constant]
     if declared.problem is not None and node.net in declared.problem.nets:
         for name, values in declared.problem.nets[node.net].assume:
-            _assume(draft, name, values, node)
+            if moving:
+                _assume_of_weights(draft, name, node)
+            else:
+                _assume(draft, name, values, node)
     if declared.bound is not None and node.net in declared.bound.nets:
         if moving:
             _composed(draft, node, moving, declared.bound.nets[node.net])
@@ -102,6 +105,19 @@ def _resting(draft: Draft, node: ir.NetCall, moving: list[Facts]) -> None:
     if steep:
         draft.facts.pop("lipschitz", None)
         draft.propose("lipschitz", NONE, "no rule", f"{why} known to be Lipschitz", steep)
+
+
+def _assume_of_weights(draft: Draft, name: str, node: ir.NetCall) -> None:
+    """Propose what an assumption about the weights says of a net whose input depends on variables too.
+
+    A constant is of the weights alone. A net that is convex in its weights need not be so in both.
+    """
+    if name in ("smooth", "lipschitz"):
+        _assume(draft, name, (), node)
+    else:
+        property_of_net = name.replace("_", " ")
+        words = f"that {node.net} is {property_of_net} is assumed at fixed inputs, and its input varies"
+        draft.both(NONE, "no rule", words)
 
 
 def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:

@@ -398,7 +398,11 @@ def finish(solver: Solver, outcome, data, dear=0.05, **given):
     ended_early = not to_the_end(work, over, (asked.price or 0.0) > dear)
     full, now = state.full, run.now
     if now is None:  # left before the first of its points was known
-        outcome.passes, outcome.timed = 0, True
+        outcome.passes = 0
+        if asked.stop is not None and asked.stop():
+            outcome.status = outcome.reason = "interrupted"
+        else:
+            outcome.timed = True
         return outcome
     if ended_early:
         full.count.timed |= not (asked.stop is not None and asked.stop())

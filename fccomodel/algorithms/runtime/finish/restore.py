@@ -110,7 +110,8 @@ def restore(solver: Solver, outcome, data, *, most=256, **given):
             if keep is not None:
                 keep("restore", run)
 
-    to_the_end(lower_violations, passes_over(began, asked.stop, seconds))
+    if not to_the_end(lower_violations, passes_over(began, asked.stop, seconds)):
+        timed |= not (asked.stop is not None and asked.stop())
     more = {
         "w": run.w,
         "history": history,

@@ -292,8 +292,9 @@ def keep_the_better(run, solver: BlockSolver, data):
     if finite and schedule.adapts and not h.once:
         run.state.w.copy_(chosen)
     if gain > 0 or schedule.keeps_last or solver.surrogate:
-        run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
-        run.best.w.copy_(chosen)
+        best, best_c = copy_state(run.state), copy_state(run.c)
+        best.w.copy_(chosen)
+        run.best, run.value, run.best_c, run.rho = best, value, best_c, h.rho  # all, or none
     elif schedule.adapts and not (finite and (solver.centred or h.once)):
         go_back(run, solver, finite)
     gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
