@@ -19,6 +19,11 @@ STANDARD = ir.Distribution(
 )
 
 
+def is_drawn(variable: ir.Variable) -> bool:
+    """Whether the first values of a variable differ between several starts."""
+    return variable.net is None and not isinstance(variable.start, ir.Expr)
+
+
 def drawn(bound: Bound, seed: int | str) -> dict[str, np.ndarray]:
     """A first value of each variable but parameters of nets: as the model says, or standard normal."""
     free = {n: v for n, v in bound.problem.variables.items() if v.start is None and v.net is None}

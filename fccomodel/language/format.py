@@ -303,7 +303,8 @@ class _Spacing:
             self.operand = self.body = self.brackets.pop()
         else:
             self.body = kind == "NAME" and lexer.subscript(self.tokens[k]) in self.indices
-            self.operand = sign or self.body or kind in _OPERATORS or kind in self.keywords
+            begins = kind == "START_AT" and k > 1 and not self.operand and self.tokens[0].type == "VAR"
+            self.operand = sign or self.body or begins or kind in _OPERATORS or kind in self.keywords
 
 
 def _sticks(token: Token, before: Token | None, operand: bool, spaced_colon: bool) -> bool:
@@ -315,4 +316,4 @@ def _sticks(token: Token, before: Token | None, operand: bool, spaced_colon: boo
         return not spaced_colon
     if before is None:
         return False
-    return kind == "LSQB" or (kind == "LPAR" and not operand)
+    return kind in ("LSQB", "LPAR") and not operand

@@ -251,15 +251,15 @@ def aligned(rows: Sequence[Row]) -> str:
 
 def _entry(node: ir.Reduce) -> ir.Expr | None:
     """The entry ``x[i + 1]`` of a mean over the one index that equals ``i + 1``; None for another node."""
-    found: dict[ir.Binder, ir.Expr] = {}
+    indices: dict[ir.Binder, ir.Expr] = {}
     for condition in conjuncts(node.condition):
         match condition:
             case ir.Apply(op="eq", args=(ir.Element(binder=binder), value)) if binder in node.binders:
-                found[binder] = value
-    alone = len(found) == len(node.binders) == len(conjuncts(node.condition))
-    if node.kind != "mean" or not alone or not all(map(_is_index, found.values())):
+                indices[binder] = value
+    alone = len(indices) == len(node.binders) == len(conjuncts(node.condition))
+    if node.kind != "mean" or not alone or not all(map(_is_index, indices.values())):
         return None
-    return substitute(node.body, found)
+    return substitute(node.body, indices)
 
 
 def _is_index(value: ir.Expr) -> bool:

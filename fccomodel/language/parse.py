@@ -80,7 +80,7 @@ def declared_indices(pieces: list[Piece]) -> frozenset[str]:
         for piece in pieces
         if piece.words[0].type == "INDEX"
         for word, after in zip(piece.words, piece.words[1:], strict=False)
-        if word.type == "NAME" and after.type in ("IN", "TILDE")
+        if word.type in ("NAME", START_WORD) and after.type in ("IN", "TILDE")
     )
 
 

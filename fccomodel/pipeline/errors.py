@@ -39,6 +39,15 @@ def start_not_finite(name: str, span: Span) -> Diagnostic:
     return START.error(f"The start has a `{name}` that is not finite", span=span)
 
 
+def one_first_point() -> Diagnostic:
+    """Nets begin at their initialisation, and variables with numbers after `start` at these."""
+    return START.error(
+        "`starts` would run from one point several times",
+        reason="Every variable has its first value: numbers after `start`, or the initialisation of a net.",
+        fix="Write a distribution, `start normal(0, 1)`, or solve with several seeds.",
+    )
+
+
 def several_starts_beside(other: str) -> Diagnostic:
     """Runs from several first points are no single run that could be kept or shared."""
     return START.error(

@@ -337,6 +337,7 @@ def test_report_and_evaluate_agree() -> None:
     loader = torch.utils.data.DataLoader(numbers, batch_size=50)
     seen, report = criterion.evaluate(loader, s=net), criterion.report(s=net)
     assert seen.objective == pytest.approx(report.objective, abs=1e-9)
+    assert str(report).startswith("objective ") and "centred" in str(report) and len(repr(report)) < 300
     assert seen.constraints["centred"] == pytest.approx(report.constraints["centred"].value, abs=1e-9)
     part = torch.utils.data.Subset(numbers, range(60))
     half = criterion.evaluate(torch.utils.data.DataLoader(part, batch_size=50), s=net)
@@ -465,6 +466,8 @@ def test_words_of_other_libraries_are_answered() -> None:
     problem, data, net = bound(AUC)
     with pytest.raises(FccoError, match=r"problem.criterion\(batch=64\)"):
         problem.criterion(batch_size=64)
+    with pytest.raises(FccoError, match="torch.autocast"):
+        problem.criterion(batch=24, precision="bfloat16")
     criterion = problem.criterion(batch=24)
     with pytest.raises(FccoError, match="the scores of `s` are missing"):
         criterion([0, 1], net(torch.from_numpy(data["x"][:2])))
@@ -640,3 +643,15 @@ def test_errors_lead_to_the_syntax_of_groups(text: str, message: str) -> None:
     with pytest.raises(FccoError) as error:
         bound(HEAD + text)[0].criterion()
     assert re.search(message, error.value.diagnostics[0].fix)
+
+
+def test_multipliers_of_families_are_known_by_member() -> None:
+    problem, data, net = bound(GROUPS)
+    criterion = problem.criterion(batch=24)
+    rows = np.arange(24)
+    for _ in range(3):
+        criterion(rows, s=net(torch.from_numpy(data["x"][rows])))
+        criterion.step()
+    by_label = criterion.multipliers_by_label()
+    assert {"fair[a]", "fair[b]", "fair[c]"} == by_label.keys()
+    assert list(by_label.values()) == pytest.approx(criterion.multipliers()["fair"])

@@ -165,6 +165,11 @@ def test_validation_chooses_the_answer_and_ends_the_run() -> None:
     assert abs(pairs.mean() - max(seen)) < 1e-4
 
 
+def test_looks_come_as_often_as_one_says() -> None:
+    steps = [entry["iteration"] for entry in model().solve(clip=1.0, look_every=7, budget="30it").history]
+    assert steps == [0, 7, 14, 21, 28, 30]
+
+
 def test_validation_on_the_rows_held_out() -> None:
     result = model().solve(
         optimizer=adam(), holdout=0.3, validate="holdout", watch="violation", budget="100it"
@@ -248,6 +253,8 @@ def test_a_plateau_schedule_hears_of_looks() -> None:
         ({"validate": {"D": data()}, "watch": "auc"}, "cannot be watched"),
         ({"validate": {"D": data()}, "watch": "maximize nothing"}, "cannot be watched"),
         ({"clip": 1.0, "trace": ["u"]}, "`trace` does not go with"),
+        ({"clip": 1.0, "starts": 4}, "`starts` does not go with"),
+        ({"look_every": 0}, "look_every=0"),
         ({"clip": 1.0, "budget": "1e5oracles"}, "no budget in oracle calls"),
     ],
 )

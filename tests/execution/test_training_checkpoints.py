@@ -81,3 +81,26 @@ def test_nets_in_train_mode_by_the_command_line(tmp_path: Path, capsys: pytest.C
     assert "steps run net s in train mode" in said and "held out" in said
     assert cli.main([*command, "--margin", "0.95"]) != 0
     assert "does not go with nets in train mode" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_goes_on_with_another_optimizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The weights go on; the state of the optimizer begins anew, and the notes say so."""
+
+    def killing(state: Any) -> None:
+        if state.step >= 20:
+            raise Killed
+
+    folder = tmp_path / "kept"
+    monkeypatch.setattr(checkpoints, "EVERY", "0.001s")
+    with pytest.raises(Killed):
+        problem(tmp_path).solve(
+            budget="40it",
+            checkpoint=folder,
+            callback=killing,
+            every=5,
+            optimizer=lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+        )
+    again = problem(tmp_path).solve(
+        budget="40it", checkpoint=folder, optimizer=lambda p: torch.optim.Adam(p, lr=1e-3)
+    )
+    assert any("found by SGD" in note for note in again.outcome.solution.notes)

@@ -219,3 +219,33 @@ def test_small_habits(data: dict) -> None:
     scope: dict = {}
     exec(model.to_python(), scope)
     assert str(scope["m"]) == str(model)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "[[1, 2], [3, 4]][3, 1] * x[1]^2",
+        "[[1, 2], [3, 4]][0, 1] * x[1]^2",
+        "[5][3] * x[1]^2",
+        "x[2 .. 3][3]^2",
+        "([i in 1 .. 3] x[i])[5]^2",
+        "([i in 3 .. 5] x[i])[1]^2",
+    ],
+)
+def test_an_index_is_on_its_axis(formula: str) -> None:
+    with pytest.raises(fc.FccoError, match="F0309"):
+        fc.compile(f"var x[5]; minimize {formula};")
+
+
+def test_a_function_slices_its_argument() -> None:
+    text = "def f(v) = sum(v[1 .. 2]); var d[3] >= 1; minimize f(d)^2 + sumsq(d);"
+    assert fc.compile(text).bind().solve(seed=0).objective == pytest.approx(4 + 3, abs=1e-5)
+
+
+def test_lists_and_arrays_are_written_out_in_python() -> None:
+    m = fc.Model("m")
+    m.c = fc.const([1, 2, 3])
+    m.x = fc.var(3, start=np.array([1.0, 2.0, 3.0]))
+    m.minimize(fc.sumsq(m.x - m.c))
+    assert "const c = [1, 2, 3];" in m.source.text and "start [1.0, 2.0, 3.0]" in m.source.text
+    assert m.bind().solve(seed=0).variables["x"] == pytest.approx([1, 2, 3], abs=1e-6)

@@ -74,3 +74,25 @@ def test_start_is_a_name_too() -> None:
     exec(model.to_python(), scope)
     assert str(scope["m"]) == str(model)
     assert first(text)["start"].tolist() == [1, 1]
+
+
+def test_a_start_that_meets_the_constraints_comes_first() -> None:
+    """Most starts end where a constraint is violated, and the objective is smaller."""
+    text = "var x; minimize x + 0.01 * x^2 subject to c: 0.02 + x^2 - 1.5 * x^3 <= 0;"
+    answer = fc.compile(text).bind().solve(starts=10, seed=0)
+    assert answer.status == "solved" and answer.variables["x"] == pytest.approx(0.6943, abs=1e-3)
+
+
+def test_a_start_where_nothing_is_finite_is_left_out() -> None:
+    text = "var w; minimize -log(0.01 - (w - 50)^2) - (w - 50)^2 + 0.001 * w^2;"
+    answer = fc.compile(text).bind().solve(starts=3, start={"w": 50.0}, seed=0, unverified=True)
+    assert "near 2 more the objective is not finite" in answer.outcome.stopped
+
+
+def test_starts_from_one_point_are_refused() -> None:
+    with pytest.raises(fc.FccoError, match="from one point several times"):
+        fc.compile("var x start 3; minimize (x^2 - 1)^2;").bind().solve(starts=3)
+
+
+def test_an_index_may_be_called_start() -> None:
+    fc.compile("set K = {1, 2}; index start in K; var x[K]; minimize mean_start x[start]^2;")

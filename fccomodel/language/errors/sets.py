@@ -134,7 +134,7 @@ def empty_range(written: Quote, low: float, high: float, turned: str) -> Diagnos
         f"the range {written.text} is empty",
         span=written.span,
         reason=f"It goes up from {low:g} to {high:g}.",
-        fix=f"Write `{turned}`.",
+        fix=f"Write `{turned}`." if turned else "Use a number of at least 1.",
     )
 
 

@@ -51,7 +51,9 @@ def choice_without_brackets(span: Span) -> Diagnostic:
 
 def several_names(word: str, span: Span) -> Diagnostic:
     """A declaration with bounds has one name, and so has every ``param``."""
-    rule = "`param` declares one name" if word == "param" else "a `var` with bounds declares one name"
+    rule = "a `var` with bounds or a start declares one name"
+    if word == "param":
+        rule = "`param` declares one name"
     return UNEXPECTED.error(
         rule,
         span=span,

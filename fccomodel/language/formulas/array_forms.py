@@ -295,7 +295,10 @@ def _size(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Set | None:
 
 def _where_equal(ctx: Context, at: tuple[ir.Expr, ...], value: ir.Expr, span: Span) -> ir.Expr | None:
     """A value where two indices are equal, and 0 elsewhere."""
-    equal = comparisons.compared(ctx, "==", at[0], at[1], span)
+    first, second = at
+    if isinstance(first, ir.Const) and isinstance(second, ir.Const):
+        return value if first.value == second.value else ZERO
+    equal = comparisons.compared(ctx, "==", first, second, span)
     if equal is None:
         return None
     indicator = ir.Apply(op="indicator", args=(equal,), span=span)
@@ -382,8 +385,9 @@ def _differences(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Spa
 
 def _numbered(ctx: Context, value: ir.Expr, axis: ir.Set) -> bool:
     """Whether an axis counts in steps of 1. Reports an error if not."""
-    if isinstance(axis, ir.ValueSet) and axis.low is not None and axis.step is None:
-        return True
+    if isinstance(axis, ir.ValueSet) and axis.low is not None:
+        if axis.step is None or places.is_one(axis.step):
+            return True
     ctx.report(errors.shapes.axis_without_order(shapes.described(ctx, value), axis.name))
     return False
 

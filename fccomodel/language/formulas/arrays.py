@@ -246,7 +246,7 @@ def indexed(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir
     The entries of ``x[2 .. n]`` are counted from 1.
     """
     axes: list[ir.Set] = []
-    picks: list[Callable[[Iterator[ir.Expr]], ir.Expr]] = []
+    picks: list[Pick] = []
     whole = axes_of(ctx, base)
     for item, axis in zip(node.items, whole, strict=False):
         part = _part(ctx, scope, item, axis)
@@ -258,8 +258,11 @@ def indexed(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir
 
     def entry(indices: tuple[ir.Expr, ...]) -> ir.Expr | None:
         """The entry at some indices."""
-        given = iter(indices)
-        return entry_of(ctx, base, [*[pick(given) for pick in picks], *given])
+        left, formulas = iter(indices), places.Formulas()
+        value = entry_of(ctx, base, [*[pick(left, formulas) for pick in picks], *left])
+        if value is None:
+            return None
+        return formulas.at(value)
 
     axes += rest
     if not axes:
@@ -275,27 +278,32 @@ def checked(ctx: Context, value: Array) -> Array | None:
     return value
 
 
+#: From the indices on the axes that are left, and the place for indices that are formulas, to the index
+#: on the whole axis.
+Pick = Callable[[Iterator[ir.Expr], places.Formulas], ir.Expr]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """What an index leaves of an axis.
 
     axes  the axis that is left, if there is one
-    pick  the index on the whole axis, from those on the axes that are left
+    pick  the index on the whole axis
     """
 
     axes: tuple[ir.Set, ...]
-    pick: Callable[[Iterator[ir.Expr]], ir.Expr]
+    pick: Pick
 
 
 def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> Part | None:
     """What one index leaves of an axis, or None after an error."""
     if isinstance(item, syntax.Whole):
-        return Part(axes=(axis,), pick=next)
+        return Part(axes=(axis,), pick=lambda left, _: next(left))
     if not isinstance(item, syntax.Range):
         value = expressions.evaluate(ctx, scope, item)
-        if value is None:
+        if value is None or _on_axis(ctx, value, axis, places.Formulas()) is None:
             return None
-        return Part(axes=(), pick=lambda _: value)
+        return Part(axes=(), pick=lambda _, formulas: _on_axis(ctx, value, axis, formulas) or value)
     if item.step is not None:
         ctx.report(errors.indices.slice_with_step(ctx.quote(item)))
         return None
@@ -307,7 +315,15 @@ def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> Part |
     left = numbers_to(ctx, total(numbers.high, negative, item.span), item.span)
     if left is None:
         return None
-    return Part(axes=(left,), pick=lambda given: total(next(given), offset, item.span))
+    return Part(axes=(left,), pick=lambda indices, _: total(next(indices), offset, item.span))
+
+
+def _on_axis(ctx: Context, value: ir.Expr, axis: ir.Set, formulas: places.Formulas) -> ir.Expr | None:
+    """An index as it stands in brackets, on an axis that has it; None after an error."""
+    place = places.place_of(ctx, value, axis, value.span, labels=True, formulas=formulas)
+    if isinstance(place, ir.Const):
+        return value
+    return place
 
 
 def total(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:

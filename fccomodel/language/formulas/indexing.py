@@ -70,9 +70,17 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
 
 
 def _check_items(ctx: Context, scope: Scope, node: syntax.Index) -> None:
-    """Report the errors inside the brackets."""
+    """Report the errors inside the brackets, of slices those of their ends."""
     for item in node.items:
-        expressions.evaluate(ctx, scope, item)
+        match item:
+            case syntax.Whole():
+                ends: tuple[syntax.Expr, ...] = ()
+            case syntax.Range():
+                ends = (item.low, item.high)
+            case _:
+                ends = (item,)
+        for end in ends:
+            expressions.evaluate(ctx, scope, end)
 
 
 def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Expr | None:

@@ -79,7 +79,9 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
         return None
     if isinstance(low, ir.Const) and isinstance(high, ir.Const):
         if low.value > high.value:
-            reversed_range = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
+            reversed_range = ""  # of a set written by its size alone
+            if node.low.span != node.high.span:
+                reversed_range = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
             ctx.report(errors.sets.empty_range(ctx.quote(node), low.value, high.value, reversed_range))
             return None
         increment = step.value if isinstance(step, ir.Const) else 1.0

@@ -262,11 +262,12 @@ def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:
     numbers, size = shapes.members(domain), shapes.size(ctx, dim)
     if numbers is not None:
         return size is not None and numbers == tuple(float(k) for k in range(1, size + 1))
-    by_one = domain.step is None or _is_one(domain.step)
-    return _is_one(domain.low) and by_one and isinstance(domain.high, ir.Size) and domain.high.dim == dim
+    by_one = domain.step is None or is_one(domain.step)
+    return is_one(domain.low) and by_one and isinstance(domain.high, ir.Size) and domain.high.dim == dim
 
 
-def _is_one(value: ir.Expr | None) -> bool:
+def is_one(value: ir.Expr | None) -> bool:
+    """Whether a formula is the number 1."""
     return isinstance(value, ir.Const) and value.value == 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
@@ -88,6 +90,11 @@ def _nonempty(
     vectors = ir.VectorSet(name=ctx.text(span), family=family, args=args, shape=shape)
     if not signs.are_defined(ctx, domains.of_set(vectors), span):
         return None
+    if family == "box":
+        least, greatest = signs.interval(ctx, args[0]).lo, signs.interval(ctx, args[1]).hi
+        if least == inf or greatest == -inf:
+            ctx.report(errors.values.no_value_left("value", vectors.name, least, greatest, span))
+            return None
     return vectors
 
 

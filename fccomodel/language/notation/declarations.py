@@ -284,9 +284,21 @@ def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Num
     )
 
 
+def _entries(value: Any, at: Span) -> syntax.Expr:
+    """A formula, or a list or array of them as an array written out."""
+    if not isinstance(value, Part) and hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return syntax.Vector(items=tuple(_entries(entry, at) for entry in value), span=at)
+    return node_of(value, at)
+
+
 def const(value: Any, *, doc: str = "") -> Number:
-    """A number that is baked in: ``m.p = const(4)``; ``for i in m.p`` goes over 1, ..., 4."""
-    node = node_of(value, places.here())
+    """A number that is baked in: ``m.p = const(4)``; ``for i in m.p`` goes over 1, ..., 4.
+
+    value   a number, a formula of constants, or a list or array of numbers
+    """
+    node = _entries(value, places.here())
     return Number(
         "const", lambda name, at: ConstDecl(name=name, value=node, span=at), doc, _mentioned((value,))
     )
@@ -303,7 +315,7 @@ def var(*shape: Any, doc: str = "", start: Any = None, **bounds: Any) -> Number:
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("var", bounds, at)
-    begins = None if start is None else node_of(start, at)
+    begins = None if start is None else _entries(start, at)
     return Number(
         "var",
         lambda name, at: VarDecl(name=name, shape=sizes, bounds=limits, start=begins, span=at),

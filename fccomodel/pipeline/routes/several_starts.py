@@ -10,6 +10,7 @@ from dataclasses import replace
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.options import Budget
+from fccomodel.evaluation.starts import is_drawn
 from fccomodel.execution.errors import NOTHING_FINITE
 from fccomodel.pipeline import errors, starts
 from fccomodel.pipeline.choosing import decide
@@ -39,8 +40,10 @@ def count(planned: Planned) -> int:
 def best(planned: Planned, answering: Answering) -> Answer:
     """The best answer of runs from several first points; the first is that of a single run.
 
-    Raises F0712 beside checkpoints or ranks.
+    Raises F0712 beside checkpoints or ranks, and for models whose runs all begin at one point.
     """
+    if not any(map(is_drawn, planned.problem.variables.values())):
+        refuse(errors.one_first_point())
     if planned.checkpoints is not None:
         refuse(errors.several_starts_beside("`checkpoint`"))
     if planned.ranks:
