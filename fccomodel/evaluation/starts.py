@@ -9,7 +9,6 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.evaluation.sets import draws, elements
 from fccomodel.library import distributions
 
@@ -66,5 +65,7 @@ def _drawn(
 
 def _value(bound: Bound, expr: ir.Expr) -> np.ndarray:
     """The numbers of a formula of constants, params and arrays."""
+    from fccomodel.evaluation.interpret.evaluator import Evaluator  # which loads torch
+
     value: np.ndarray = Evaluator(bound, {}).value(expr, {}).data.numpy()
     return value

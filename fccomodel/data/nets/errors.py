@@ -187,8 +187,8 @@ def train_mode(net: str, layer: str, why: str) -> Diagnostic:
         f"net {net} contains {layer} in train mode",
         reason=f"{why}, so {net}(w; x) would not be a function of w and x, and its expectation not that "
         "of the model",
-        fix="solve in Python, problem.solve(), whose steps are then those of an optimizer in train mode; or "
-        "call .eval() on the module before binding it (in __init__ of a loaded class)",
+        fix="call .eval() on the module before binding it (in __init__ of a loaded class); or solve the "
+        "model: the steps of a solve are then those of an optimizer, in train mode",
     )
 
 
