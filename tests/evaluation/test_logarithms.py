@@ -156,11 +156,11 @@ def test_steps_are_those_of_the_plain_form(name: str, algorithm: str, plain: Any
         pytest.skip("it tracks no expectation by its logarithm")
     stable = make("m", case(name, 0.5, inner_batch=20), algorithm=algorithm)
     assert any(v.attrs.get("log") for v in stable.lowered.steps.state.graph.vals)
-    _, found = steps(stable, 25, torch.float64, scale=0.1)
+    _, found = steps(stable, 10, torch.float64, scale=0.1)
     plain()
     other = make("m", case(name, 0.5, inner_batch=20), algorithm=algorithm)
     other.solver.Settings = stable.solver.Settings  # whose defaults are others for exponentials
-    _, expected = steps(other, 25, torch.float64, scale=0.1)
+    _, expected = steps(other, 10, torch.float64, scale=0.1)
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
 
