@@ -52,6 +52,8 @@ SLOW = (
     "evaluation/test_logarithms.py",
     "evaluation/test_members.py",
     "evaluation/test_memory.py",
+    "execution/test_backends.py::test_auto_chooses_by_the_steps_that_seconds_have_room_for",
+    "execution/test_backends.py::test_compiled_steps_are_the_steps_one_by_one[together]",
     "execution/test_checkpoints.py",
     "execution/test_device.py",
     "execution/test_microscope.py",

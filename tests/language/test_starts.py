@@ -79,13 +79,15 @@ def test_start_is_a_name_too() -> None:
 def test_a_start_that_meets_the_constraints_comes_first() -> None:
     """Most starts end where a constraint is violated, and the objective is smaller."""
     text = "var x; minimize x + 0.01 * x^2 subject to c: 0.02 + x^2 - 1.5 * x^3 <= 0;"
-    answer = fc.compile(text).bind().solve(starts=10, seed=0)
+    answer = fc.compile(text).bind().solve(starts=10, seed=0, budget="1000it")
     assert answer.status == "solved" and answer.variables["x"] == pytest.approx(0.6943, abs=1e-3)
 
 
 def test_a_start_where_nothing_is_finite_is_left_out() -> None:
     text = "var w; minimize -log(0.01 - (w - 50)^2) - (w - 50)^2 + 0.001 * w^2;"
-    answer = fc.compile(text).bind().solve(starts=3, start={"w": 50.0}, seed=0, unverified=True)
+    answer = (
+        fc.compile(text).bind().solve(starts=3, start={"w": 50.0}, seed=0, unverified=True, budget="60it")
+    )
     assert "near 2 more the objective is not finite" in answer.outcome.stopped
 
 
