@@ -107,7 +107,6 @@ def in_train_mode(
 def with_criterion(planned: Planned) -> Planned:
     """The plan with an algorithm whose gradient another optimizer can step by. Raises F0826 if an
     algorithm without one was named."""
-    from fccomodel import algorithms
     from fccomodel.execution.training.criterion import suitable
     from fccomodel.program.errors import criterion_algorithm
 
@@ -115,8 +114,7 @@ def with_criterion(planned: Planned) -> Planned:
     if suitable(plan.algorithm_record) and (plan.algorithm not in BIASED or named(planned)):
         return planned
     if named(planned):
-        known = [name for name, record in algorithms.all().items() if suitable(record)]
-        refuse(criterion_algorithm(plan.title, known), source=planned.problem.source)
+        refuse(criterion_algorithm(plan.title, having_criterion()), source=planned.problem.source)
     given = {name: entry for name, entry in planned.options.items() if entry[1] in options.GIVEN}
     for name in FALLBACK_ALGORITHMS:
         chosen = {**given, "algorithm": (name, options.AUTOMATIC), "unverified": (True, options.AUTOMATIC)}
@@ -125,6 +123,14 @@ def with_criterion(planned: Planned) -> Planned:
             break
     plan = replace(again.plan, start=planned.plan.start)
     return replace(again, plan=plan, checkpoints=planned.checkpoints, held=planned.held)
+
+
+def having_criterion() -> list[str]:
+    """The algorithms that have a criterion."""
+    from fccomodel import algorithms
+    from fccomodel.execution.training.criterion import suitable
+
+    return [name for name, record in algorithms.all().items() if suitable(record)]
 
 
 def named(planned: Planned) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fccomodel.app.python.by_kind import by_kind, kinds
 from fccomodel.app.python.tracebacks import public
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.core import files
@@ -253,28 +254,13 @@ class Model(Shown, Notation):
         A keyword ``data``, ``params`` or ``nets`` is a mapping of such values, unless the model itself
         has that name.
         """
-        kinds = self._kinds()
-        in_mappings: dict[str, dict[str, Any]] = {}
-        for kind in ("data", "params", "nets"):
-            mapping = given.pop(kind, None) if kind not in kinds else None
-            in_mappings[kind] = dict(mapping or {})
-        as_keywords: dict[str, dict[str, Any]] = {kind: {} for kind in in_mappings}
-        for name, value in given.items():
-            as_keywords[kinds.get(name, "data")][name] = value
-        return {
-            kind: files.merged((f"in `{kind}`", mapping), ("as a keyword", as_keywords[kind]))
-            for kind, mapping in in_mappings.items()
-        }
-
-    def _kinds(self) -> dict[str, str]:
-        """The kind of each name that is bound: ``data``, ``params`` or ``nets``."""
         problem = self.compiled.compiled.problem
-        kinds = dict.fromkeys((*problem.tables, *problem.arrays), "data")
-        return {
-            **kinds,
-            **dict.fromkeys((*problem.params, *problem.dims), "params"),
-            **dict.fromkeys(problem.nets, "nets"),
-        }
+        taken = kinds(problem)
+        mappings: dict[str, dict[str, Any]] = {}
+        for kind in ("data", "params", "nets"):
+            mapping = given.pop(kind, None) if kind not in taken else None
+            mappings[kind] = dict(mapping or {})
+        return by_kind(problem, mappings, given)
 
     @public
     def solve(self, **given: Any) -> Result:

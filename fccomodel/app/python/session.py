@@ -13,6 +13,7 @@ from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.python import starts
 from fccomodel.app.python import track as track
+from fccomodel.app.python.by_kind import by_kind
 from fccomodel.app.python.solved import Explanation, Planned, Result
 from fccomodel.app.python.tracebacks import public
 from fccomodel.app.shown import latex
@@ -213,25 +214,19 @@ def _of_only_table(problem: ir.Problem, rows: Any, tables: Mapping[str, Any]) ->
     return files.merged(("without a name", {name: rows}), ("as a keyword", tables))
 
 
-def _by_kind(
+def _named(
     problem: ir.Problem,
-    named: Mapping[str, Any],
+    data: Any,
     params: Mapping[str, Any] | None,
     nets: Mapping[str, Any] | None,
+    keywords: Mapping[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Keywords of ``bind`` as tables, params (with dims) and nets; the latter two joined to the mappings.
+    """The data, the params and the nets that are given, in mappings and as keywords."""
+    from fccomodel.data.bind import by_name  # loads torch
 
-    F0805 for a name that is in both.
-    """
-    of_params = {n: value for n, value in named.items() if n in problem.params or n in problem.dims}
-    of_nets = {n: value for n, value in named.items() if n in problem.nets}
-    tables = {n: value for n, value in named.items() if n not in of_params and n not in of_nets}
-    keyword = "as a keyword"
-    return (
-        tables,
-        files.merged(("in `params`", params or {}), (keyword, of_params)),
-        files.merged(("in `nets`", nets or {}), (keyword, of_nets)),
-    )
+    mappings = {"data": by_name(data, "data"), "params": params or {}, "nets": nets or {}}
+    named = by_kind(problem, mappings, keywords)
+    return named["data"], named["params"], named["nets"]
 
 
 def _binding(
@@ -322,8 +317,8 @@ class CompiledModel(latex.Typeset):
         from fccomodel.data.bind import Given, keyed
 
         tables = dict(_of_only_table(self.compiled.problem, rows, tables))
-        tables, params, nets = _by_kind(self.compiled.problem, tables, params, nets)
-        given = {name: owned(value) for name, value in _tables(data, tables).items()}
+        data, params, nets = _named(self.compiled.problem, data, params, nets, tables)
+        given = {name: owned(value) for name, value in data.items()}
         given = keyed(self.compiled.problem, given, owned(keys))
         drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
         return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
@@ -354,8 +349,8 @@ class CompiledModel(latex.Typeset):
         Raises F0806 if the folder cannot be written.
         """
         options.check_stored(dtype)
-        tables, params, nets = _by_kind(self.compiled.problem, tables, params, nets)
-        binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
+        data, params, nets = _named(self.compiled.problem, data, params, nets, tables)
+        binding = _binding(spec, data, params, nets, samplers, data_dir, allow_python)
         made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
         return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
 

@@ -26,7 +26,7 @@ from fccomodel.execution.training.recipe import Recipe, Validation, Watch
 from fccomodel.execution.training.right_rows import Items
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
-from fccomodel.pipeline.training import BIASED, FALLBACK_ALGORITHMS
+from fccomodel.pipeline.training import BIASED, FALLBACK_ALGORITHMS, having_criterion
 from fccomodel.program import errors
 from fccomodel.program.lower.given import applied_to
 
@@ -371,7 +371,7 @@ def _planned(model: BoundModel, algorithm: str | None, **given: Any) -> pipeline
         planned = model.plan(**options)
     if algorithm is not None or _fits(planned):
         if not compiled.suitable(planned.plan.algorithm_record):
-            refuse(errors.criterion_algorithm(planned.plan.title, _known()))
+            refuse(errors.criterion_algorithm(planned.plan.title, having_criterion()))
         return planned
     for name in FALLBACK_ALGORITHMS:
         planned = model.plan(algorithm=name, **options)
@@ -446,13 +446,6 @@ def _validation(planned: pipeline.Planned, validate: Any) -> Bound:
 def _fits(planned: pipeline.Planned) -> bool:
     """Whether a plan's algorithm is unbiased and has a criterion."""
     return planned.plan.algorithm not in BIASED and compiled.suitable(planned.plan.algorithm_record)
-
-
-def _known() -> list[str]:
-    """The algorithms that have a criterion."""
-    from fccomodel import algorithms
-
-    return [name for name, record in algorithms.all().items() if compiled.suitable(record)]
 
 
 def _first(batch: Any) -> Any:

@@ -24,6 +24,10 @@ TIMES_MULTIPLIER = 2.0
 LEAST_GAIN = 1e-4
 
 
+#: The attributes of the looks, beside the best point, from which a later run goes on.
+CARRIED = ("history", "since_gain", "watched", "merit", "unseen")
+
+
 class BestPoint:
     """The best of the points looked at, and how it came about.
 
@@ -50,20 +54,19 @@ class BestPoint:
         self.began = time.perf_counter()
 
     def state(self) -> dict[str, Any]:
-        """What a run that goes on needs of the looks so far."""
+        """The best point and the counts of looks, from which a later run goes on."""
         best: dict[str, Any] | None = None
         if self.best is not None:
             point = self.best
             best = {"state": dict(point.state), "level": dict(vars(point.level)), "watched": point.watched}
-        names = ("history", "since_gain", "watched", "merit", "unseen")
-        return {"best": best, **{name: getattr(self, name) for name in names}}
+        return {"best": best, **{name: getattr(self, name) for name in CARRIED}}
 
     def take_over(self, state: dict[str, Any]) -> None:
         """Sets the looks to what ``state`` gave."""
         best = state["best"]
         if best is not None:
             self.best = Point(state=best["state"], level=Level(**best["level"]), watched=best["watched"])
-        for name in ("history", "since_gain", "watched", "merit", "unseen"):
+        for name in CARRIED:
             setattr(self, name, state[name])
 
     @property

@@ -63,7 +63,7 @@ class Draws:
 
 @dataclass
 class Items:
-    """What a loader gives beside the numbers of rows.
+    """The inputs and labels that a loader gives beside row numbers.
 
     table     the table that was bound
     columns   the columns that the net reads

@@ -189,7 +189,7 @@ def _reduced(
     named = atoms.all()
 
     def entry(parts: list[ir.Expr]) -> ir.Expr | None:
-        """What is reduced, from an entry of each argument."""
+        """The term of the reduction, from an entry of each argument."""
         value: ir.Expr | None = parts[0]
         for other in parts[1:]:
             assert value is not None

@@ -285,7 +285,7 @@ Pick = Callable[[Iterator[ir.Expr], places.Formulas], ir.Expr]
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What an index leaves of an axis.
+    """An axis after an index: the axis that is left, if any, and the index on the whole axis.
 
     axes  the axis that is left, if there is one
     pick  the index on the whole axis
@@ -296,7 +296,7 @@ class Part:
 
 
 def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> Part | None:
-    """What one index leaves of an axis, or None after an error."""
+    """An axis after one index, or None after an error."""
     if isinstance(item, syntax.Whole):
         return Part(axes=(axis,), pick=lambda left, _: next(left))
     if not isinstance(item, syntax.Range):

@@ -62,8 +62,10 @@ def _lacking(
 
 
 def _practice(failures: list[derivation.Failure]) -> str:
-    """What is run although a property is lost: only if each failure is that of a net, which torch
-    differentiates anywhere."""
+    """The sentence on steps through nets if each failure is that of a net, else "".
+
+    Torch differentiates a net anywhere, so such a model can be run although the property is lost.
+    """
     if failures and all(isinstance(node, ir.NetCall) for node, _, _ in failures):
         return NETS
     return ""

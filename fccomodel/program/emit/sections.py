@@ -283,7 +283,7 @@ def start(lowered: LoweredSteps) -> str:
 
 
 def _about_start(lowered: LoweredSteps) -> str:
-    """What the program says of a first iterate that is given."""
+    """The docstring of ``start`` for a first iterate that is given."""
     start = lowered.plan.start
     if start is not None and start.declared:
         return "The first iterate, as the model says it."

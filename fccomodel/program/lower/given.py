@@ -240,7 +240,7 @@ class Applied:
 
 
 def applied_to(node: ir.NetCall) -> Applied | None:
-    """What a net takes, if these are columns of one row and outputs of nets of such columns; else None."""
+    """The inputs of a net, or None if they are not columns of one row, or outputs of nets of such columns."""
     names, binders = [], set()
     for one in node.inputs:
         if isinstance(one, ir.Column) and one.name is not None:

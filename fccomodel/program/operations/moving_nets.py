@@ -84,7 +84,7 @@ class NetBack(Op):
 
 
 class NetBackPart(Op):
-    """One of the gradients of ``net_back``: that of the argument at ``place``."""
+    """Selects the gradient of ``net_back`` in the argument at ``place``."""
 
     name, arguments = "net_back_part", ("gradients",)
     attributes = {"place": int, "axes": Axes, "event": Event}
