@@ -23,6 +23,7 @@ from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
 from fccomodel.program.lower.given import GivenSteps, presence
 from fccomodel.program.operations import Val
+from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.given import given
 
 STEP_ARGUMENTS = "data, w, w_prev, u, c, y, batch, h, given"
@@ -33,6 +34,11 @@ class GivenGradient(Gradient):
     """``step``: the estimates move, then value, adjoints of the scores, gradient of the variables."""
 
     lowered: GivenSteps
+
+    @property
+    def present(self) -> Mapping[int, Val]:
+        """Whether a batch has the blocks of an estimate or of a slope, by its id."""
+        return self.lowered.present
 
     @property
     def text(self) -> str:
@@ -119,7 +125,7 @@ def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
         """The statement that follows a running value."""
         value, *positions = val.args
         index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
-        present = printer.expanded(presence(state, val), val.axes)
+        present = printer.expanded(present_of[val.id], val.axes)
         text = printer.expanded(value, val.axes, val.event)
         if any(position.op is given for position in positions):
             weight = "WATCHING_ROWS"
@@ -133,7 +139,8 @@ def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
             return "mean_log"
         return "mean"
 
-    printer = printer_of(lowered, state, prepared, estimator=estimate)
+    present_of = {v.id: presence(state, v) for v in state.graph.vals if v.op is track}
+    printer = printer_of(lowered, state, prepared, estimator=estimate, present=present_of)
     for name in ("given", "h"):
         printer.names.claim(name)
     printer.print([value for _, value in lowered.watched.values()])
