@@ -166,7 +166,8 @@ def test_validation_chooses_the_answer_and_ends_the_run() -> None:
 
 
 def test_looks_come_as_often_as_one_says() -> None:
-    steps = [entry["iteration"] for entry in model().solve(clip=1.0, look_every=7, budget="30it").history]
+    history = model().solve(clip=1.0, look_every=7, budget="30it").history
+    steps = [entry["iteration"] for entry in history]
     assert steps == [0, 7, 14, 21, 28, 30]
 
 

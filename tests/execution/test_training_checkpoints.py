@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,22 @@ def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path: Path, monkeypatch: p
     assert again.objective == whole.objective
     with pytest.raises(FccoError, match="F0817"):
         problem(tmp_path).solve(budget="60it", checkpoint=folder, seed=3, **how)
+
+
+def test_sigterm_ends_a_run_whose_next_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def terminating(state: Any) -> None:
+        """Asks this process to end in step 10."""
+        if state.step == 10:
+            signal.raise_signal(signal.SIGTERM)
+
+    how = {"optimizer": lambda p: torch.optim.Adam(p, lr=1e-3), "checkpoint": tmp_path / "kept"}
+    with pytest.raises(SystemExit) as ended:
+        problem(tmp_path).solve(budget="20it", callback=terminating, every=5, **how)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert "terminated at step 10" in capsys.readouterr().err
+    again = problem(tmp_path).solve(budget="20it", **how)
+    assert "resumed at step 10 from a checkpoint" in again.outcome.solution.notes
+    assert again.history[-1]["iteration"] == 20
 
 
 def test_nets_in_train_mode_by_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

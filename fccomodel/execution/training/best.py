@@ -108,8 +108,10 @@ class BestPoint:
             {
                 "stage": len(self.history) + 1,
                 "iteration": steps,
-                "objective": self.best.level.objective,
-                "violation": self.best.level.violation,
+                "objective": new.level.objective,
+                "violation": new.level.violation,
+                "best": self.best.level.objective,
+                "best_violation": self.best.level.violation,
                 "merit": self.looks.merit(self.best.level, weight),
                 "oracles": float(steps * self.recipe.batch),
                 "seconds": time.perf_counter() - self.began,

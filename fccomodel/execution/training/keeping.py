@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from fccomodel.core import process
 from fccomodel.execution import checkpoints
 from fccomodel.execution.checkpoints import Checkpoints
 from fccomodel.execution.checkpoints.state import packed, put_back
@@ -38,20 +41,35 @@ class TrainingKeeper:
             self.left = _with_keys(state)
         self.began = time.perf_counter()
         self.due = self.began + at.every
+        self.terminated = False
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to write a state."""
-        return time.perf_counter() >= self.due
+        """Whether it is time to write a state, or SIGTERM asks for one."""
+        return self.terminated or time.perf_counter() >= self.due
+
+    @contextmanager
+    def heeding_sigterm(self) -> Iterator[None]:
+        """Let SIGTERM ask for a last state; the process ends once that is written."""
+
+        def terminate() -> None:
+            """Notes that the process is asked to end."""
+            self.terminated = True
+
+        with process.terminable(terminate):
+            yield
 
     def write(self, state: Mapping[str, Any], steps: int) -> None:
-        """Writes a state, whole or not at all."""
+        """Writes a state, whole or not at all. After SIGTERM the process ends then."""
         tensors: dict[str, torch.Tensor] = {}
         text = packed(_with_texts(dict(state)), RUN, tensors)
         spent = self.spent + time.perf_counter() - self.began
         manifest = {"identity": dict(self.identity), "stage": RUN, "step": steps, "seconds": spent}
         checkpoints.write(self.at, manifest, {RUN: text}, tensors)
         self.due = time.perf_counter() + self.at.every
+        if self.terminated:
+            print(f"terminated at step {steps:,}: the checkpoint goes on from there", file=sys.stderr)
+            raise SystemExit(process.TERMINATED)
 
 
 def _with_texts(value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,7 +164,7 @@ class Loop:
             torch.manual_seed(self.seed)
             if carried is not None:
                 self._go_on(carried)
-            with _kept(self.course):
+            with _kept(self.course), _heeding_sigterm(keeper):
                 if keeper is not None and keeper.left is not None:
                     self._resume(keeper)
                 else:
@@ -399,6 +399,13 @@ class Loop:
             error=course.error,
             carried=self.running.carried(best, randomness, course.steps),
         )
+
+
+def _heeding_sigterm(keeper: TrainingKeeper | None) -> AbstractContextManager[None]:
+    """Lets SIGTERM ask for a last checkpoint, if the run has a folder for it."""
+    if keeper is None:
+        return nullcontext()
+    return keeper.heeding_sigterm()
 
 
 @contextmanager
