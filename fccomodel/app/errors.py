@@ -323,7 +323,8 @@ def net_not_stored(name: str) -> Diagnostic:
     """A folder has a net's weights; the module itself it has where the binding named it in words."""
     return ROWS.error(
         f"The module of net `{name}` is not in the folder: it was an object in Python",
-        fix=f'Give it: load(DIR, nets={{"{name}": module}}).',
+        fix=f'Give it: load(DIR, nets={{"{name}": module}}) in Python, --net "{name}=net.py:Net" '
+        "--allow-python on a command line.",
     )
 
 

@@ -195,10 +195,16 @@ def test_nets(tmp_path: Any) -> None:
             ("low", "middle", "high")[k] for k in answer.value("s", rows).argmax(1)
         ]
         assert "F0814" in refusal(lambda answer=answer: answer.module("t"))
-    mine = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh())
+
+    class Mine(torch.nn.Sequential):
+        """A class of the user's own, whose code no folder has."""
+
+    mine = Mine(torch.nn.Linear(4, 3), torch.nn.Tanh())
     solved = fccomodel.compile(NETS).bind(D=data, nets={"s": mine}).solve(budget="20it")
     solved.save(tmp_path / "b")
     assert "F0814" in refusal(lambda: fccomodel.load(tmp_path / "b").predict(rows))
+    said = refusal(lambda: fccomodel.evaluate(tmp_path / "b", data={"D": data}))
+    assert "F0814" in said and '--net "s=net.py:Net" --allow-python' in " ".join(said.split())
     again = fccomodel.load(tmp_path / "b", nets={"s": mine})
     assert np.array_equal(again.decision_function(rows), solved.decision_function(rows))
     assert solved.module("s") is not mine and type(solved.module("w")) is type(mine)

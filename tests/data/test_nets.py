@@ -53,6 +53,17 @@ def test_shapes_of_built_in_nets(input, output):
         assert module(torch.zeros(rows, *sizes(input))).shape == (rows, *sizes(output))
 
 
+def test_modules_of_torchs_own_layers_are_written_and_read():
+    parts = nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.Dropout(0.2), nn.Flatten(), nn.Linear(32, 1)
+    module = nn.Sequential(*parts, nn.Flatten(0))
+    again = build(nets.written(module), ir.Net(name="s", inputs=(ir.NetInput(shape=(1, 4, 4)),), output=()))
+    assert repr(nets.own(again)) == repr(module)
+    frozen = nn.Linear(4, 1)
+    frozen.weight.requires_grad_(False)
+    for other in (frozen, type("Mine", (nn.Linear,), {})(4, 1), nn.MultiheadAttention(4, 2)):
+        assert nets.written(other) is None
+
+
 def test_first_weights_come_from_the_seed():
     before = torch.random.get_rng_state()
     first, again, other = (build("mlp(8)", seed=seed) for seed in (3, 3, 4))
@@ -75,6 +86,9 @@ def test_first_weights_come_from_the_seed():
         ("os.system('x')", "F0522", "is not a net"),
         ("(" * 3000, "F0522", "is not a net"),
         ("mlp(1000000, 1000000)", "F0522", "parameters"),
+        ("torch.nn.Linear(open('x'), 1)", "F0522", "no layer of torch.nn"),
+        ("torch.nn.Linear(4, 1", "F0522", "makes no module"),
+        ("torch.nn.Linear(4, 2)", "F0526", "gives (2,) per row, declared real"),
         (3, "F0522", "is not a net"),
         (None, "F0523", "no net is bound to s"),
         ("nets.py:Mlp", "F0524", "--allow-python"),

@@ -352,14 +352,7 @@ class Modules(Mapping[str, Any]):
         from fccomodel.data import nets
 
         if name not in self._made:
-            spec = self._binding.spec
-            if isinstance(spec, Mapping):
-                written = spec.get("nets", {})
-            else:
-                written = {}
-            definition = self._binding.nets.get(name, written.get(name))
-            if definition is None:
-                refuse(errors.net_not_stored(name))
+            definition = definition_of(self._binding, name)
             folders = () if self._binding.data_dir is None else (self._binding.data_dir,)
             net, allowed = self._problem.nets[name], self._binding.allow_python
             made = nets.build(net, definition, self._sizes, allow_python=allowed, folders=folders)[0]
@@ -371,6 +364,18 @@ class Modules(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._problem.nets)
+
+
+def definition_of(binding: pipeline.Binding, name: str) -> Any:
+    """What makes a net of a stored answer; F0814 if that was a Python object that has no text."""
+    if isinstance(binding.spec, Mapping):
+        written = binding.spec.get("nets", {})
+    else:
+        written = {}
+    definition = binding.nets.get(name, written.get(name))
+    if definition is None:
+        refuse(errors.net_not_stored(name))
+    return definition
 
 
 def of_net(statistics: Mapping[str, np.ndarray], net: str) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.nets import errors
 from fccomodel.data.nets._builtin import make, parse
+from fccomodel.data.nets._layers import PREFIX, own_layer, read, written
 from fccomodel.data.nets._walk import NetFacts, train_mode, walk
 from fccomodel.data.sources import find_file
 
@@ -29,10 +30,12 @@ __all__ = [
     "make",
     "own",
     "own_buffers",
+    "own_layer",
     "parse",
     "refuse_train_mode",
     "size",
     "walk",
+    "written",
 ]
 
 #: Attribute of a module that was given in train mode: the layers that were random or looked at other
@@ -61,7 +64,8 @@ def build(
     """The module of a declared net, and notes for the report.
 
     definition     a torch module (used with its weights), a class or function that makes one,
-                   ``"mlp(64, 64)"``, or ``"file.py:Name"``
+                   ``"mlp(64, 64)"``, ``"torch.nn.Sequential(...)"`` of torch's own layers, or
+                   ``"file.py:Name"``
     dims           the sizes of the model's dims
     seed           seed of the first weights of a module made here
     allow_python   whether a Python file may be run
@@ -74,6 +78,8 @@ def build(
     net none is. A module in train mode is bound as a copy in evaluation mode. F0517, F0522 - F0526.
     """
     inputs = [_shape(net, one.shape, dims) for one in net.inputs]
+    if isinstance(definition, str) and definition.strip().startswith(PREFIX):
+        definition = _of_layers(definition, seed)
     if definition is None:
         refuse(errors.missing(net, inputs))
     input_shape = inputs[0]
@@ -101,6 +107,16 @@ def build(
             refuse(errors.value_not_a_net(net.name, definition))
     tried = _in_its_types(net, module, rows if rows else _zeros(inputs))
     return _checked(net, module, tried, output_shape, dims, learn)
+
+
+def _of_layers(text: str, seed: int) -> torch.nn.Module:
+    """The module that a text names by torch's own layers; F0522 if it names anything else."""
+    with process.own_randomness():
+        torch.manual_seed(seed)
+        try:
+            return read(text)
+        except ValueError as error:
+            refuse(errors.not_layers(text, error))
 
 
 def _zeros(inputs: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:

@@ -68,6 +68,16 @@ def without_data(net: str) -> Diagnostic:
     )
 
 
+def not_layers(text: str, error: ValueError) -> Diagnostic:
+    """A text of torch's own layers names layers and plain values alone."""
+    return SPECIFICATION.error(
+        f"{text[:60]!r} makes no module",
+        reason=first_line(error),
+        fix='write torch\'s own layers with numbers: "torch.nn.Sequential(torch.nn.Linear(3, 1), ...)", or '
+        'give a class in a file: "net.py:Net"',
+    )
+
+
 def hidden_layers_of_linear() -> Diagnostic:
     """A linear net is one layer."""
     return SPECIFICATION.error("linear has no hidden layers", fix=f'write "linear()", or "{EXAMPLE}"')

@@ -24,6 +24,7 @@ from torch import Tensor
 from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import literal
+from fccomodel.data.nets import own_layer
 from fccomodel.program import errors
 from fccomodel.program.emit.carried import global_names
 
@@ -84,13 +85,9 @@ def _written(module: nn.Module) -> tuple[str, list[str]]:
         return f"torch.nn.Sequential({', '.join(made for made, _ in parts)})", [
             one for _, more in parts for one in more
         ]
-    if kind is nn.Linear:
-        return (
-            f"torch.nn.Linear({module.in_features}, {module.out_features}, bias={module.bias is not None})",
-            [],
-        )
-    if getattr(nn, kind.__name__, None) is kind and not list(module.children()):
-        return f"torch.nn.{kind.__name__}({module.extra_repr()})", []
+    own = own_layer(module)
+    if own is not None:
+        return own, []
     return f"{kind.__name__}()", [_source(kind)]
 
 

@@ -102,6 +102,8 @@ def evaluate(
         data_dir=data_dir or stored.binding.data_dir,
         allow_python=allow_python or stored.binding.allow_python,
     )
+    for name in stored.compiled.problem.nets:
+        scoring.definition_of(binding, name)
     seed = int(stored.record["seed"])
     bound = pipeline.bind(
         stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where

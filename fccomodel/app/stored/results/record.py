@@ -22,6 +22,7 @@ from fccomodel.core.version import __version__
 from fccomodel.pipeline import params
 
 if TYPE_CHECKING:
+    from fccomodel.core import ir
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
 
@@ -114,7 +115,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "warnings": [f"{w.code}: {w.message}" for w in compiled.problem.warnings],
         "versions": versions(),
         "source": {"name": compiled.source.name, "text": compiled.text},
-        "binding": binding_json(planned.binding),
+        "binding": binding_json(planned.binding, planned.problem),
         "sources": without_encoding(outcome.bound),
         "encoding": {name: table.encoding for name, table in outcome.bound.tables.items()},
         "sizes": scoring.sizes(outcome.bound),
@@ -157,8 +158,9 @@ def without_encoding(bound: Bound) -> dict[str, Any]:
     }
 
 
-def binding_json(binding: pipeline.Binding) -> dict[str, Any]:
-    """The binding, as far as it can be bound again: files by absolute path, None for Python objects."""
+def binding_json(binding: pipeline.Binding, problem: ir.Problem) -> dict[str, Any]:
+    """The binding, as far as it can be bound again: files by absolute path, modules of torch's own layers
+    by their text, None for other Python objects."""
     spec, folder = binding.spec, binding.data_dir
     if isinstance(spec, Path):
         folder = folder or spec.parent
@@ -167,19 +169,32 @@ def binding_json(binding: pipeline.Binding) -> dict[str, Any]:
         "spec": spec,
         "data": {name: _origin(value) for name, value in binding.data.items()},
         "params": dict(binding.params),
-        "nets": {name: _origin(value, path=False) for name, value in binding.nets.items()},
+        "nets": {name: _net(value, problem.nets[name].frozen) for name, value in binding.nets.items()},
         "data_dir": None if folder is None else str(folder.resolve()),
     }
 
 
-def _origin(value: Any, *, path: bool = True) -> Any:
-    """A file by its absolute path or a net's text; None for a Python object."""
-    if isinstance(value, str | Path):
-        text = str(value)
-        if path and ":" not in text:
-            return str(Path(text).resolve())
+def _origin(value: Any) -> str | None:
+    """A file by its absolute path; None for a Python object."""
+    if not isinstance(value, str | Path):
+        return None
+    text = str(value)
+    if ":" in text:
         return text
-    return None
+    return str(Path(text).resolve())
+
+
+def _net(value: Any, frozen: bool) -> str | None:
+    """The text that a net was given by, or that makes a module whose weights an answer has; else None."""
+    if isinstance(value, str | Path):
+        return str(value)
+    from torch.nn import Module
+
+    from fccomodel.data.nets import own, written
+
+    if frozen or not isinstance(value, Module):
+        return None
+    return written(own(value))
 
 
 def versions() -> dict[str, str]:

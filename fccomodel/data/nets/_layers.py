@@ -1,0 +1,92 @@
+"""Modules made of torch's own layers as text, and back.
+
+``torch.nn.Sequential(torch.nn.Linear(3, 1, bias=True), torch.nn.Flatten(start_dim=0, end_dim=-1))``
+
+A text is read, not run: it may name layers of ``torch.nn`` and plain values, nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import torch
+
+from fccomodel.core import process
+
+#: How the text of a layer begins.
+PREFIX = "torch.nn."
+
+
+def own_layer(module: torch.nn.Module) -> str | None:
+    """The text that makes a layer of torch without parts, or None for other modules."""
+    kind = type(module)
+    if kind is torch.nn.Linear:
+        sizes = f"{module.in_features}, {module.out_features}"
+        return f"{PREFIX}Linear({sizes}, bias={module.bias is not None})"
+    if getattr(torch.nn, kind.__name__, None) is kind and not list(module.children()):
+        return f"{PREFIX}{kind.__name__}({module.extra_repr()})"
+    return None
+
+
+def written(module: torch.nn.Module) -> str | None:
+    """The text of a module of torch's own layers, or None if no text makes its like again.
+
+    Weights, buffers and the mode are not in the text. A module with parameters that are not trained has
+    none, since an answer has no values of them.
+    """
+    text = _written(module)
+    if text is None:
+        return None
+    try:
+        with process.own_randomness():
+            again = read(text)
+    except ValueError:
+        return None
+    shapes = [{name: value.shape for name, value in one.state_dict().items()} for one in (module, again)]
+    hooked = any(one._forward_hooks or one._forward_pre_hooks for one in module.modules())
+    fixed = not all(parameter.requires_grad for parameter in module.parameters())
+    if hooked or fixed or shapes[0] != shapes[1] or repr(module) != repr(again):
+        return None
+    return text
+
+
+def _written(module: torch.nn.Module) -> str | None:
+    """The text of a layer, or of layers one after another."""
+    if type(module) is not torch.nn.Sequential:
+        return own_layer(module)
+    parts = [_written(child) for child in module.children()]
+    if None in parts:
+        return None
+    return f"{PREFIX}Sequential({', '.join(map(str, parts))})"
+
+
+def read(text: str) -> torch.nn.Module:
+    """The module of a text, with fresh weights. Raises ValueError for any other text."""
+    try:
+        return _made(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, TypeError, RuntimeError, RecursionError, MemoryError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _made(node: ast.expr) -> torch.nn.Module:
+    """The layer that a call makes. Raises ValueError if it calls anything else."""
+    if not isinstance(node, ast.Call):
+        raise ValueError(f"`{ast.unparse(node)}` is no layer")
+    name = ast.unparse(node.func)
+    kind = getattr(torch.nn, name.removeprefix(PREFIX), None)
+    if not name.startswith(PREFIX) or not isinstance(kind, type) or not issubclass(kind, torch.nn.Module):
+        raise ValueError(f"`{name}` is no layer of torch.nn")
+    options: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise ValueError(f"`{ast.unparse(keyword.value)}` is no option")
+        options[keyword.arg] = _value(keyword.value)
+    return kind(*map(_value, node.args), **options)
+
+
+def _value(node: ast.expr) -> Any:
+    """A layer, or a plain value. Raises ValueError for others."""
+    if isinstance(node, ast.Call):
+        return _made(node)
+    return ast.literal_eval(node)
