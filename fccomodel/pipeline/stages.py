@@ -297,8 +297,9 @@ def _keeper(planned: Planned, program: Program, part: str) -> Any:
         alone = emit(replace(planned, options={**planned.options, "ranks": (False, options.AUTOMATIC)}))
         keeper = ranks.Keeper
     known = identity(
-        alone,
         planned.bound,
+        alone.data,
+        text=alone.text,
         model=planned.compiled.hash,
         algorithm=planned.plan.algorithm,
         chosen=planned.options,

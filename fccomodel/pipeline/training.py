@@ -179,8 +179,6 @@ def _keeper(planned: Planned, recipe: Recipe) -> TrainingKeeper | None:
 
     Raises F0817 if a checkpoint belongs to another run.
     """
-    from types import SimpleNamespace
-
     from fccomodel.execution.checkpoints import digest
     from fccomodel.execution.checkpoints.identity import identity
     from fccomodel.execution.training.keeping import TrainingKeeper
@@ -190,8 +188,8 @@ def _keeper(planned: Planned, recipe: Recipe) -> TrainingKeeper | None:
     bound = planned.bound
     columns = {f"{t}.{c}": values for t, table in bound.tables.items() for c, values in table.columns.items()}
     known = identity(
-        SimpleNamespace(text="", data=columns),  # type: ignore[arg-type]
         bound,
+        columns,
         model=planned.compiled.hash,
         algorithm=planned.plan.algorithm,
         chosen=planned.options,
