@@ -80,10 +80,22 @@ def bind(
         rows=rows,
         inputs=net_inputs.at_some_rows if compiled.problem.nets else None,
     )
+    bound = _with_steps(compiled, bound)
     claims.check(bound)
     sizes.check(bound)
     domains.check(bound)
     return bound
+
+
+def _with_steps(compiled: Compiled, bound: Bound) -> Bound:
+    """The problem with its recursions written out to the lengths that the data say."""
+    counting = compiled.problem.counting
+    if not counting:
+        return bound
+    from fccomodel.language.check import check
+
+    lengths = {dim: bound.dims[dim] for dim in counting}
+    return replace(bound, problem=check(compiled.model, compiled.source, lengths))
 
 
 @quoted
@@ -139,6 +151,17 @@ def plan(
         spent=time.perf_counter() - began,
     )
     return _begun(planned)
+
+
+def replan(planned: Planned, changed: options.Origins, like: Plan | None = None) -> Planned:
+    """The plan on the same data for other values of some options; the run begins where it did.
+
+    ``like`` is the plan for other numbers: its algorithm is kept if it has the same guarantee.
+    """
+    given = {**planned.given, **changed}
+    decided = decide(planned.analysis, given, like)
+    decided = replace(decided, start=planned.plan.start)
+    return replace(planned, plan=decided, options=with_origins(decided, given))
 
 
 def _begun(planned: Planned) -> Planned:
@@ -287,8 +310,9 @@ def _keeper(planned: Planned, program: Program, part: str) -> Any:
         alone = emit(replace(planned, options={**planned.options, "ranks": (False, options.AUTOMATIC)}))
         keeper = ranks.Keeper
     known = identity(
-        alone,
         planned.bound,
+        alone.data,
+        text=alone.text,
         model=planned.compiled.hash,
         algorithm=planned.plan.algorithm,
         chosen=planned.options,
