@@ -248,6 +248,25 @@ def criterion_inputs(net: str, expected: Sequence[str]) -> Diagnostic:
     )
 
 
+def criterion_columns_of_a_batch(net: str, expected: Sequence[str]) -> Diagnostic:
+    """A batch of a loader has the input of a net for each of its columns."""
+    shown = ", ".join(f'"{name}": ...' for name in expected)
+    return CRITERION.error(
+        f"a batch of the loader does not have the columns {', '.join(expected)}, which `{net}` is applied to",
+        reason="Without `inputs` its entries are the columns of the table, in order or by name.",
+        fix=f"Say where they are: inputs=lambda batch: {{{shown}}}.",
+    )
+
+
+def criterion_evaluates_one_table(tables: Sequence[str]) -> Diagnostic:
+    """A loader has rows of one table."""
+    return CRITERION.error(
+        f"nets are applied to rows of several tables: {', '.join(tables)}",
+        reason="A loader of `evaluate` has rows of one.",
+        fix="Take criterion.report(...), which evaluates the bound rows of all tables.",
+    )
+
+
 def criterion_shape(net: str, shape: Sequence[int], expected: Sequence[int]) -> Diagnostic:
     """There is one score for each row of the batch."""
     return CRITERION.error(

@@ -413,8 +413,16 @@ def test_two_columns_of_one_net() -> None:
     mine = gradient_of(net).clone()
     net.zero_grad()
     u, v = net(torch.from_numpy(a)), net(torch.from_numpy(b))
-    ((u - v - 1).square().mean() + (v - u[:, None]).exp().mean().log()).backward()
+    exact = (u - v - 1).square().mean() + (v - u[:, None]).exp().mean().log()
+    exact.backward()
     assert torch.allclose(mine, gradient_of(net), atol=1e-10)
+    tuples = [(np.arange(30), (torch.from_numpy(a), torch.from_numpy(b)))]
+    assert criterion.evaluate(tuples, s=net).objective == pytest.approx(exact.item(), abs=1e-10)
+    swapped = [(rows, (second, first)) for rows, (first, second) in tuples]
+    seen = criterion.evaluate(swapped, inputs=lambda batch: {"a": batch[1], "b": batch[0]}, s=net, data={})
+    assert seen.objective == pytest.approx(exact.item(), abs=1e-10)
+    with pytest.raises(FccoError, match="does not have the columns a, b"):
+        criterion.evaluate([(np.arange(30), torch.from_numpy(a))], s=net)
 
 
 def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

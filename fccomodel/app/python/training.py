@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from fccomodel.execution.training.right_rows import Items
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
 from fccomodel.program import errors
-from fccomodel.program.lower.given import applied_to
+from fccomodel.program.lower.given import ScoreInput, applied_to
 
 if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel
@@ -41,7 +42,7 @@ __all__ = ["Criterion", "Values", "criterion", "numbered"]
 
 #: steps between two points on the curves of a tracker
 TRACKED_EVERY = 20
-#: The column of a table with the places of its rows in the list of their scores.
+#: How the names of columns begin that have the places of rows in a list of scores.
 PLACES = "places of scores"
 #: Why the run stopped, as a result of such steps says it.
 OWN_STEPS = "steps by your optimizer: no theorem is claimed"
@@ -124,14 +125,16 @@ class Criterion(compiled.Criterion):
         data     tables for validation, ``{"D": frame}``; the row numbers then count their rows. Without it
                  the numbers are bound rows, and a loader of other rows is refused (F0826); ``{}`` says
                  that they are bound rows which the loader transforms
-        inputs   function from a batch to the net's input; by default the batch, or its first entry
+        inputs   function from a batch to the net's input; by default the batch, or its first entry. Of a net
+                 on several columns it gives a mapping by column; by default the entries of the batch are the
+                 columns of the table, in order or by name
         nets     a module, or any function of the inputs, by the name of the model's net; a module runs
                  in evaluation mode
         together whether every rank of ``torch.distributed`` calls it, each with a part of the rows
         """
         if set(nets) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
-        rows, scores = self._pass(loader, inputs or _first, nets, together, bound_rows=data is None)
+        rows, scores = self._pass(loader, inputs, nets, together, bound_rows=data is None)
         bound, point = self._at_scores(rows, scores, data)
         from fccomodel.report.point.system import System
 
@@ -146,22 +149,22 @@ class Criterion(compiled.Criterion):
     def _pass(
         self,
         loader: Iterable[Any],
-        inputs: Callable[[Any], Any],
+        inputs: Callable[[Any], Any] | None,
         nets: Mapping[str, Any],
         together: bool,
         *,
         bound_rows: bool,
-    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """The row numbers in increasing order, each once, and the scores of these rows for each net.
+    ) -> tuple[np.ndarray, dict[ScoreInput, np.ndarray]]:
+        """The row numbers in increasing order, each once, and the scores of these rows.
 
         Raises F0826 if the rows should be bound rows and are not.
         """
-        for name, columns in self.inputs.items():
-            if len(columns) != 1:
-                self._refuse(errors.criterion_inputs(name, [f"{one.table}.{one.column}" for one in columns]))
+        wanted = [one for columns in self.inputs.values() for one in columns]
+        if len({one.table for one in wanted}) > 1:
+            self._refuse(errors.criterion_evaluates_one_table(sorted({one.table for one in wanted})))
         rows: list[np.ndarray] = []
-        scores: dict[str, list[np.ndarray]] = {name: [] for name in nets}
-        asked = next(iter(self.inputs.values()))[0]
+        scores: dict[ScoreInput, list[np.ndarray]] = {one: [] for one in wanted}
+        asked = wanted[0]
         items = Items(self.bound.tables[asked.table], asked.columns)
         with torch.no_grad(), _evaluating(nets.values()):
             for numbers, batch in loader:
@@ -170,22 +173,37 @@ class Criterion(compiled.Criterion):
                     found = f"the first entry of a batch has shape {numbers.shape} and type {numbers.dtype}"
                     self._refuse(errors.criterion_row_numbers(asked.table, found))
                 rows.append(numbers.astype(np.int64).reshape(-1))
-                items.add(rows[-1], batch, inputs(batch))
-                for name, net in nets.items():
-                    value = net(_on_device_of(net, inputs(batch)))
-                    scores[name].append(value.detach().double().cpu().numpy())
+                items.add(rows[-1], batch, self._input(asked, batch, inputs))
+                for one in wanted:
+                    net = nets[one.net]
+                    value = net(_on_device_of(net, self._input(one, batch, inputs)))
+                    scores[one].append(value.detach().double().cpu().numpy())
         taken = np.concatenate(rows)
         if bound_rows:
             self._bound_rows(taken, items)
-        outputs = {name: np.concatenate(batches) for name, batches in scores.items()}
+        outputs = {one: np.concatenate(batches) for one, batches in scores.items()}
         if together:
             taken = joint.of_all(taken)
-            outputs = {name: joint.of_all(values) for name, values in outputs.items()}
+            outputs = {one: joint.of_all(values) for one, values in outputs.items()}
         numbers, first = np.unique(taken, return_index=True)
-        ordered = {
-            name: values.reshape(-1, *self.inputs[name][0].event)[first] for name, values in outputs.items()
-        }
-        return numbers, ordered
+        return numbers, {one: values.reshape(-1, *one.event)[first] for one, values in outputs.items()}
+
+    def _input(self, one: ScoreInput, batch: Any, inputs: Callable[[Any], Any] | None) -> Any:
+        """The input of a net in a batch, on one of its columns; F0826 if it is not clear which that is."""
+        if len(self.inputs[one.net]) == 1:
+            return (inputs or _first)(batch)
+        if inputs is not None:
+            given = inputs(batch)
+        elif isinstance(batch, list | tuple):
+            declared = self.bound.problem.tables[one.table].columns
+            given = dict(zip(declared, batch, strict=False))
+        else:
+            given = batch
+        key = self.key(one)
+        if not isinstance(given, Mapping) or key not in given:
+            names = [self.key(other) for other in self.inputs[one.net]]
+            self._refuse(errors.criterion_columns_of_a_batch(one.net, names))
+        return given[key]
 
     def _bound_rows(self, rows: np.ndarray, items: Items) -> None:
         """Raises F0826 unless these are the bound rows with these numbers, as far as it shows."""
@@ -197,21 +215,28 @@ class Criterion(compiled.Criterion):
             self._refuse(errors.criterion_other_rows(items.table.name, why))
 
     def _at_scores(
-        self, rows: np.ndarray, scores: Mapping[str, np.ndarray], data: Mapping[str, Any] | None
+        self, rows: np.ndarray, scores: Mapping[ScoreInput, np.ndarray], data: Mapping[str, Any] | None
     ) -> tuple[Bound, dict[str, np.ndarray]]:
         """The problem on these rows with known scores, and the point at which it is evaluated.
 
-        Each net is replaced by a module that looks its scores up. Its input is a column of its own, with
-        the places of the rows in the list of scores: formulas may read the net's column too.
+        Each net is replaced by a module that looks its scores up, one column's after the other's. Its input
+        is a column of its own, with the places of the rows in this list: formulas may read the net's column
+        too.
         """
         table = next(iter(self.inputs.values()))[0].table
         bound = self._on_rows(rows, table, data)
-        places = np.arange(len(rows), dtype=np.float64)
-        columns = {**bound.tables[table].columns, PLACES: places}
+        columns = dict(bound.tables[table].columns)
+        for inputs in self.inputs.values():
+            for k, one in enumerate(inputs):
+                columns[f"{PLACES} {one.name}"] = np.arange(len(rows), dtype=np.float64) + k * len(rows)
         tables = {**bound.tables, table: replace(bound.tables[table], columns=columns)}
-        nets: dict[str, Any] = {name: KnownScores(scores[name]) for name in self.inputs}
+        nets: dict[str, Any] = {
+            name: KnownScores(np.concatenate([scores[one] for one in inputs]))
+            for name, inputs in self.inputs.items()
+        }
         dims = {**bound.dims, **{f"params({name})": 0 for name in self._trained}}
-        problem = rewrite_problem(bound.problem, _of_places)
+        names = {(one.net, one.column): f"{PLACES} {one.name}" for one in scores}
+        problem = rewrite_problem(bound.problem, partial(_of_places, names))
         bound = replace(bound, problem=problem, tables=tables, nets={**bound.nets, **nets}, dims=dims)
         point = {}
         for name, variable in bound.problem.variables.items():
@@ -315,16 +340,16 @@ class Criterion(compiled.Criterion):
         return replace(self.bound, nets={**self.bound.nets, **modules}, dims=dims), point
 
 
-def _of_places(node: ir.Expr) -> ir.Expr | None:
+def _of_places(names: Mapping[tuple[str, str], str], node: ir.Expr) -> ir.Expr | None:
     """The call of a net on the places of rows, in place of its call on columns, or on outputs of nets of
-    these; None for other nodes."""
+    these; None for other nodes. ``names`` has the column of places by net and columns."""
     if not isinstance(node, ir.NetCall) or not ir.variables_of(node):
         return None
     applied = applied_to(node)
     if applied is None:
         return None
     column = next(one for one in ir.walk(node) if isinstance(one, ir.Column))
-    places = replace(column, name=PLACES, shape=())
+    places = replace(column, name=names[node.net, ", ".join(applied.names)], shape=())
     return replace(node, inputs=(places,) * len(node.inputs))
 
 

@@ -42,7 +42,7 @@ TINY = 1e-30
 MOST_GROUPS = 256
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ScoreInput:
     """Outputs of ``net`` on a ``column`` of a ``table`` that a step asks for, under ``name``; of a net of
     several inputs ``column`` has the names of all. ``call`` is the first place where they are used."""
