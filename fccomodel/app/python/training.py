@@ -235,8 +235,7 @@ class Criterion(compiled.Criterion):
             for name, inputs in self.inputs.items()
         }
         dims = {**bound.dims, **{f"params({name})": 0 for name in self._trained}}
-        names = {(one.net, one.column): f"{PLACES} {one.name}" for one in scores}
-        problem = rewrite_problem(bound.problem, partial(_of_places, names))
+        problem = rewrite_problem(bound.problem, partial(_of_places, _names_of_places(list(scores))))
         bound = replace(bound, problem=problem, tables=tables, nets={**bound.nets, **nets}, dims=dims)
         point = {}
         for name, variable in bound.problem.variables.items():
@@ -340,6 +339,20 @@ class Criterion(compiled.Criterion):
         return replace(self.bound, nets={**self.bound.nets, **modules}, dims=dims), point
 
 
+def _names_of_places(scores: list[ScoreInput]) -> dict[tuple[str, str], str]:
+    """The column of places by net and columns; also where the net's input is the output of a net whose
+    input is such a column already."""
+    names = {(one.net, one.column): f"{PLACES} {one.name}" for one in scores}
+    for one in scores:
+        columns = one.column
+        for inner in sorted(scores, key=lambda other: -len(other.column)):
+            places = [names[inner.net, inner.column]] * len(inner.columns)
+            call = f"{inner.net}({' and '.join(inner.columns)})"
+            columns = columns.replace(call, f"{inner.net}({' and '.join(places)})")
+        names[one.net, columns] = names[one.net, one.column]
+    return names
+
+
 def _of_places(names: Mapping[tuple[str, str], str], node: ir.Expr) -> ir.Expr | None:
     """The call of a net on the places of rows, in place of its call on columns, or on outputs of nets of
     these; None for other nodes. ``names`` has the column of places by net and columns."""
@@ -348,8 +361,11 @@ def _of_places(names: Mapping[tuple[str, str], str], node: ir.Expr) -> ir.Expr |
     applied = applied_to(node)
     if applied is None:
         return None
+    name = names.get((node.net, ", ".join(applied.names)))
+    if name is None:
+        return None
     column = next(one for one in ir.walk(node) if isinstance(one, ir.Column))
-    places = replace(column, name=names[node.net, ", ".join(applied.names)], shape=())
+    places = replace(column, name=name, shape=())
     return replace(node, inputs=(places,) * len(node.inputs))
 
 
