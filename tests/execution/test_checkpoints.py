@@ -97,7 +97,7 @@ CASES = {
     "vector": (SHARED, {"algorithm": "ascvrg", "budget": "30000oracles"}),
     "hybrid": (HINGE, {"algorithm": "hscg", "budget": "12000oracles", "precision": "float64"}),
     "finish": (PAIRS, {"budget": "500s"}),
-    "restore": (NET, {"budget": "500s", "stage": 10, "longest": 10, "patience": 1}),
+    "restore": (NET, {"budget": "500s", "stage": 30, "longest": 30, "patience": 1}),
     "race": (PAIRS, {"algorithm": "race", "budget": "400it"}),
 }
 
