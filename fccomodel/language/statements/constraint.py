@@ -46,15 +46,17 @@ def _read(c: list, at: Span) -> Constraint:
 
 
 def _check_relation(relation: syntax.Expr) -> None:
-    """Refuse all but ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` and ``hi >= e >= lo``."""
+    """Refuse all but ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi``, ``hi >= e >= lo``, and ``<<``
+    and ``>>`` in the places of ``<=`` and ``>=``."""
     if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
         raise Refusal(errors.syntax.connected_constraints(relation.op, relation.span))
     if not isinstance(relation, syntax.Compare):
         raise Refusal(errors.syntax.compares_nothing(relation.span))
     for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
-        if op not in ("<=", ">=", "=="):
+        if op not in ("<=", ">=", "==", *ir.MATRIX_RELATIONS):
             raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
-    if len(relation.ops) > 1 and relation.ops not in (("<=", "<="), (">=", ">=")):
+    twice = [(op, op) for op in ("<=", ">=", *ir.MATRIX_RELATIONS)]
+    if len(relation.ops) > 1 and relation.ops not in twice:
         raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
 
 
@@ -100,13 +102,16 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     options = _option_values(ctx, node)
     if sides is None or options is None:
         return []
-    operands, axes = _entries(ctx, scope, sides, relation)
+    op = relation.ops[0]
+    if op in ir.MATRIX_RELATIONS:
+        operands, axes = _matrices(ctx, sides, relation), ()
+    else:
+        operands, axes = _entries(ctx, scope, sides, relation)
     if not operands:
         return []
     binders = (*binders, *axes)
-    op = relation.ops[0]
     pairs = list(zip(operands, operands[1:], strict=False))
-    if op == ">=":
+    if op in (">=", ">>"):
         pairs.reverse()
     constraints: list[ir.Constraint] = []
     if len(pairs) == 1:
@@ -114,10 +119,12 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     else:
         suffixes = [".lower", ".upper"]
     for suffix, (left, right) in zip(suffixes, pairs, strict=True):
-        if op == ">=":
-            body = _difference(right, left, relation.span)
-        else:
-            body = _difference(left, right, relation.span)
+        lesser, greater = left, right
+        if op in (">=", ">>"):
+            lesser, greater = right, left
+        body = _difference(lesser, greater, relation.span)
+        if op in ir.MATRIX_RELATIONS:
+            body = ir.Apply(op="lambda_max", args=(body,), span=relation.span)
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
@@ -198,6 +205,29 @@ def _entries_by_formula(
     return expressions.complete(numbers) or [], tuple(element.binder for element in at)
 
 
+def _matrices(ctx: Context, sides: list[ir.Expr], relation: syntax.Compare) -> list[ir.Expr]:
+    """The sides of a matrix inequality, square matrices of one size or 0. No sides after an error."""
+    written = [expressions.written_out(ctx, side) if isinstance(side, Array) else side for side in sides]
+    values = expressions.complete(written)
+    if values is None:
+        return []
+    whole = max(values, key=lambda value: len(value.shape))
+    if not shapes.is_square(ctx, whole.shape) or shapes.is_net_parameters(whole):
+        ctx.report(errors.shapes.matrix_inequality(relation.ops[0], shapes.described(ctx, whole)))
+        return []
+    for value in values:
+        zero = isinstance(value, ir.Const) and value.value == 0 and not value.shape
+        if not zero and not value.shape:
+            ctx.report(errors.shapes.matrix_and_number(relation.ops[0], ctx.quote(value)))
+            return []
+        if not zero and not shapes.same_shape(ctx, value.shape, whole.shape):
+            ends = [shapes.described(ctx, side) for side in sorted((value, whole), key=lambda s: s.span.start)]
+            axes = len(value.shape), len(whole.shape)
+            ctx.report(errors.shapes.operands(relation.ops[0], ends[0], ends[1], relation.span, axes))
+            return []
+    return values
+
+
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
     """Whether every draw is averaged; open ``in`` indices may stay, since they make a family."""
     open_in = tuple(b for b in ctx.pending if b.kind == "in")
@@ -209,10 +239,10 @@ def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     if isinstance(right, ir.Const) and right.value == 0:
         return left
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):
-        return ir.Const(value=left.value - right.value, span=span)
+        return ir.Const(value=left.value - right.value, shape=left.shape, span=span)
     if isinstance(left, ir.Const) and left.value == 0:
-        return ir.Apply(op="neg", args=(right,), span=span)
-    return ir.Apply(op="sub", args=(left, right), span=span)
+        return ir.Apply(op="neg", args=(right,), shape=right.shape, span=span)
+    return ir.Apply(op="sub", args=(left, right), shape=left.shape, span=span)
 
 
 def _possible(ctx: Context, constraint: ir.Constraint, relation: syntax.Compare) -> bool:
@@ -239,7 +269,7 @@ def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint])
     """``x[K] >= 0, <= 1`` if a constraint bounds a variable or each of its entries by numbers, else None."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)
-    if "==" in relation.ops or any(constraint.condition is not None for constraint in constraints):
+    if {"==", *ir.MATRIX_RELATIONS} & set(relation.ops) or any(constraint.condition is not None for constraint in constraints):
         return None
     for k, operand in enumerate(relation.operands):
         base = operand
