@@ -115,8 +115,19 @@ def matrix_inequality(op: str, value: Quote) -> Diagnostic:
         f"{value} is {value.what}, and `{op}` compares square matrices",
         span=value.span,
         reason="`A << B` says that B - A has no negative eigenvalue.",
-        fix=f"Write `{op[0]}=` for numbers, and for arrays entry by entry; declare both axes of a matrix with one"
-        " dim or set.",
+        fix=f"Write `{op[0]}=` for numbers, and for arrays entry by entry; declare both axes of a matrix "
+        "with one dim or set.",
+    )
+
+
+def matrices_of_two_sizes(op: str, left: Quote, right: Quote, span: Span) -> Diagnostic:
+    """A matrix inequality subtracts one matrix from the other."""
+    return SHAPE.error(
+        f"{left} and {right} have different sizes",
+        span=span,
+        reason=f"The left side is {left.what}, the right side {right.what}; `{op}` compares square matrices "
+        "of one size.",
+        fix="Give both the same dims where they are declared.",
     )
 
 
@@ -163,12 +174,12 @@ def affine(written: Quote, matrix: str, right: str, variable: str) -> Diagnostic
 
 # --------------------------------------------------------------------------------- arrays by formula
 def array_by_formula(value: Quote) -> Diagnostic:
-    """An array by formula is read by its entries; only short vectors are written out."""
+    """An array by formula with many axes is read by its entries; vectors and matrices can be made whole."""
     return SHAPE.error(
         f"{value} is an array by formula, which cannot stand here",
         span=value.span,
-        reason="An array by formula stands in sums, products and scalar functions, in `sum mean max min dot"
-        " sumsq norm1 norm2 norminf logsumexp`, in `@`, before an index, and on a side of a constraint.",
+        reason="An array by formula with more than two axes stands in sums and scalar functions, in `sum mean "
+        "max min dot sumsq norm1 norm2 norminf logsumexp`, before an index, and on a side of a constraint.",
         fix="Reduce it to a number, or declare `var y[n];` and write `y == ...` as a constraint.",
     )
 

@@ -391,9 +391,7 @@ def _of_inverse(ctx: Context, value: ir.Expr, span: Span) -> ir.Expr | None:
     return ir.Apply(op="trace_inv", args=(matrix,), span=span)
 
 
-def _smallest_eigenvalue(
-    ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span
-) -> ir.Expr | None:
+def _smallest_eigenvalue(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> ir.Expr | None:
     """The smallest eigenvalue, by the largest one of the negative matrix."""
     matrix = expressions.written_out(ctx, value) if isinstance(value, Array) else value
     if matrix is None or not _is_square(ctx, value, axes):

@@ -120,9 +120,7 @@ def _stacked(rows: list[ir.Expr | None], span: Span) -> ir.Expr | None:
         return None
     total: ir.Expr | None = None
     for k, row in enumerate(known):
-        units: list[ir.Expr | None] = [
-            ir.Const(value=float(k == j), span=span) for j in range(len(known))
-        ]
+        units: list[ir.Expr | None] = [ir.Const(value=float(k == j), span=span) for j in range(len(known))]
         unit = _side_by_side(units, span)
         assert unit is not None
         shape = (len(known), *row.shape)

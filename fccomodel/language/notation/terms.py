@@ -438,7 +438,6 @@ class Formula(Part):
         fail(errors.no_operator(op, fix))
 
     __xor__ = __rxor__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _no_operator
-    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = _no_operator
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         """numpy's numbers take part in formulas; its arrays and functions do not."""

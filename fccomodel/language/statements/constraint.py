@@ -36,6 +36,10 @@ class Constraint(syntax.Statement):
     options: tuple[syntax.Keyword, ...] = ()
 
 
+#: The relations whose greater side stands first.
+AT_LEAST = (">=", ">>")
+
+
 # ---------------------------------------------------------------------------------------------- tree
 def _read(c: list, at: Span) -> Constraint:
     label, family, relation, options = c
@@ -103,15 +107,12 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     if sides is None or options is None:
         return []
     op = relation.ops[0]
-    if op in ir.MATRIX_RELATIONS:
-        operands, axes = _matrices(ctx, sides, relation), ()
-    else:
-        operands, axes = _entries(ctx, scope, sides, relation)
+    operands, axes = _compared(ctx, scope, sides, relation)
     if not operands:
         return []
     binders = (*binders, *axes)
     pairs = list(zip(operands, operands[1:], strict=False))
-    if op in (">=", ">>"):
+    if op in AT_LEAST:
         pairs.reverse()
     constraints: list[ir.Constraint] = []
     if len(pairs) == 1:
@@ -119,12 +120,7 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     else:
         suffixes = [".lower", ".upper"]
     for suffix, (left, right) in zip(suffixes, pairs, strict=True):
-        lesser, greater = left, right
-        if op in (">=", ">>"):
-            lesser, greater = right, left
-        body = _difference(lesser, greater, relation.span)
-        if op in ir.MATRIX_RELATIONS:
-            body = ir.Apply(op="lambda_max", args=(body,), span=relation.span)
+        body = _body(op, left, right, relation.span)
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
@@ -205,6 +201,25 @@ def _entries_by_formula(
     return expressions.complete(numbers) or [], tuple(element.binder for element in at)
 
 
+def _compared(
+    ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
+) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
+    """What a constraint compares: numbers, entries of arrays with their indices, or whole matrices."""
+    if relation.ops[0] in ir.MATRIX_RELATIONS:
+        return _matrices(ctx, sides, relation), ()
+    return _entries(ctx, scope, sides, relation)
+
+
+def _body(op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
+    """What is at most 0: the lesser side minus the greater one; of matrices its largest eigenvalue."""
+    if op in AT_LEAST:
+        left, right = right, left
+    difference = _difference(left, right, span)
+    if op in ir.MATRIX_RELATIONS:
+        return ir.Apply(op="lambda_max", args=(difference,), span=span)
+    return difference
+
+
 def _matrices(ctx: Context, sides: list[ir.Expr], relation: syntax.Compare) -> list[ir.Expr]:
     """The sides of a matrix inequality, square matrices of one size or 0. No sides after an error."""
     written = [expressions.written_out(ctx, side) if isinstance(side, Array) else side for side in sides]
@@ -221,9 +236,10 @@ def _matrices(ctx: Context, sides: list[ir.Expr], relation: syntax.Compare) -> l
             ctx.report(errors.shapes.matrix_and_number(relation.ops[0], ctx.quote(value)))
             return []
         if not zero and not shapes.same_shape(ctx, value.shape, whole.shape):
-            ends = [shapes.described(ctx, side) for side in sorted((value, whole), key=lambda s: s.span.start)]
-            axes = len(value.shape), len(whole.shape)
-            ctx.report(errors.shapes.operands(relation.ops[0], ends[0], ends[1], relation.span, axes))
+            ends = [
+                shapes.described(ctx, side) for side in sorted((value, whole), key=lambda s: s.span.start)
+            ]
+            ctx.report(errors.shapes.matrices_of_two_sizes(relation.ops[0], *ends, relation.span))
             return []
     return values
 
@@ -269,7 +285,9 @@ def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint])
     """``x[K] >= 0, <= 1`` if a constraint bounds a variable or each of its entries by numbers, else None."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)
-    if {"==", *ir.MATRIX_RELATIONS} & set(relation.ops) or any(constraint.condition is not None for constraint in constraints):
+    if not {"<=", ">="} & set(relation.ops) or any(
+        constraint.condition is not None for constraint in constraints
+    ):
         return None
     for k, operand in enumerate(relation.operands):
         base = operand

@@ -18,7 +18,10 @@ from fccomodel.library.atoms.interval import NONNEGATIVE, Interval
 SYMMETRIC = "(({0} + {0}.mT) / 2)"
 SECOND_SYMMETRIC = "(({1} + {1}.mT) / 2)"
 #: That of its eigenvalues, in double precision; NaN for a matrix that is not finite.
-EIGENVALUES = f"(torch.linalg.eigvalsh({SYMMETRIC}.nan_to_num().double()) + ({{0}} * 0).sum((-2, -1), True)[..., 0])"
+EIGENVALUES = (
+    f"(torch.linalg.eigvalsh({SYMMETRIC}.nan_to_num().double())"
+    " + ({0} * 0).sum((-2, -1), keepdim=True).squeeze(-1))"
+)
 LEADING_VECTOR = f"torch.linalg.eigh({SYMMETRIC}.nan_to_num().double())[1][..., -1:].to({{0}}.dtype)"
 DIAGONAL = "diagonal(dim1=-2, dim2=-1)"
 
@@ -162,7 +165,7 @@ logdet = ArrayAtom(
     torch=f"(2 * torch.linalg.cholesky_ex({SYMMETRIC})[0].{DIAGONAL}.log().sum(-1))"
     f".masked_fill(torch.linalg.cholesky_ex({SYMMETRIC})[1] > 0, torch.nan)",
     derivative=("dy * symmetric_inverse(u)",),
-    regular={0: "positive definite"},
+    regular={0: "a positive definite"},
     cone=_cone_of_logdet,
     matrices=True,
     properties=Properties(curvature="concave"),
@@ -180,7 +183,8 @@ logabsdet = ArrayAtom(
     rule=_number_of_square("logabsdet"),
     torch="torch.linalg.slogdet({0})[1]",
     derivative=("dy * transpose(inverse(u))",),
-    regular={0: "invertible"},
+    regular={0: "an invertible"},
+    symmetric=True,
     even=True,
     instead={
         "convex": "logdet(P) of a symmetric P is concave: declare `var P[n, n] in psd;`, or write "
@@ -199,7 +203,7 @@ trace_inv = ArrayAtom(
     torch=f"torch.linalg.inv_ex({SYMMETRIC})[0].{DIAGONAL}.sum(-1)"
     f".masked_fill(torch.linalg.cholesky_ex({SYMMETRIC})[1] > 0, torch.nan)",
     derivative=("-dy * symmetric_inverse(u) @ symmetric_inverse(u)",),
-    regular={0: "positive definite"},
+    regular={0: "a positive definite"},
     cone=_cone_of_trace_inv,
     matrices=True,
     properties=Properties(curvature="convex", range=NONNEGATIVE),
@@ -218,9 +222,10 @@ matrix_frac = ArrayAtom(
         "2 * dy * symmetric_inverse(u) @ x",
         "-dy * outer(symmetric_inverse(u) @ x, symmetric_inverse(u) @ x)",
     ),
-    regular={1: "positive definite"},
+    regular={1: "a positive definite"},
     cone=_cone_of_fraction,
     matrices=True,
+    homogeneous=1,
     properties=Properties(curvature=lambda varying, x, u: "convex", range=NONNEGATIVE),
 )
 symmetric_inverse = ArrayAtom(
@@ -242,9 +247,6 @@ inverse = ArrayAtom(
     rule=_inverse_shape,
     torch="torch.linalg.inv_ex({0})[0]",
     derivative=("-transpose(y) @ dy @ transpose(y)",),
-    regular={0: "invertible"},
-    instead={
-        "convex": "Of a symmetric P write trace_inv(P) or matrix_frac(x, P), which are convex.",
-        "smooth": "Of a symmetric P write trace_inv(P) or matrix_frac(x, P), whose curvature is known.",
-    },
+    regular={0: "an invertible"},
+    instead={"convex": "Of a symmetric P write trace_inv(P) or matrix_frac(x, P), which are convex."},
 )

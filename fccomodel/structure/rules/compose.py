@@ -55,7 +55,7 @@ class Composition(Placed):
             needs = ""
             if i in self.atom.regular and not arg.constant and not self.is_regular(i):
                 kind = self.atom.regular[i]
-                text = f"{self.called} needs a matrix that is {kind}, and this one is not proved to be it"
+                text = f"{self.called} needs {kind} matrix, and this one is not proved to be one"
                 conditions.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
             if domain is not None and not lies.inside(domain):
                 needs = f"in {opened(domain)}"

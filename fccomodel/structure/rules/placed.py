@@ -106,7 +106,7 @@ class Placed:
 
     @cached_property
     def tame_inverse(self) -> bool:
-        """Whether each matrix that is inverted is assumed to be away from singular ones, and all is bounded."""
+        """Whether matrices to invert are assumed to be away from singular ones, and all is bounded."""
         if not self.atom.regular or not all(self.is_regular(i) for i in self.atom.regular):
             return False
         return all(a.interval.value.mag < inf for a in self.args)
