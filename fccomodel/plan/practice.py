@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fccomodel.core.options import Origins
+from fccomodel.core.options import Budget, Origins
 from fccomodel.data.bound import Bound
 from fccomodel.data.drawn import DrawnColumn
 from fccomodel.library import regularisers
 from fccomodel.plan.candidates import Candidate, finishable
-from fccomodel.plan.settings import budget, value
+from fccomodel.plan.settings import value
 from fccomodel.plan.sharing import Strata
 
 SIZES = {
@@ -39,6 +39,7 @@ def added(
     chosen: Candidate,
     settled: Origins,
     step: str,
+    budget: Budget,
     counts: Mapping[str, int] | None,
     shared: Sequence[Strata],
     *,
@@ -63,15 +64,15 @@ def added(
         )
     if schedule != "theory":
         said += record.practice
-    said += _endings(chosen, settled, convex)
+    said += _endings(chosen, settled, budget, convex)
     if record.oracle == "blocks":
         said += [*map(_together, shared), *_samples(settled, counts)]
     return tuple(said)
 
 
-def _endings(chosen: Candidate, settled: Origins, convex: bool) -> list[str]:
+def _endings(chosen: Candidate, settled: Origins, budget: Budget, convex: bool) -> list[str]:
     """The methods that may follow or replace the steps, if the budget is in seconds and ``polish`` is on."""
-    if not value(settled, "polish") or budget(settled).seconds is None:
+    if not value(settled, "polish") or budget.seconds is None:
         return []
     said = []
     if finishable(chosen.record):

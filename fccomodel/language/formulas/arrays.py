@@ -16,9 +16,6 @@ from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, literals, names, places, shapes
 from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope, Whole
 
-#: Names of indices that the user does not name.
-INDEX_NAMES = ("i", "j", "k", "l", *(f"i{k}" for k in range(100)))
-
 
 # ------------------------------------------------------------------------------------------- making
 def array(
@@ -58,15 +55,10 @@ def _dim(ctx: Context, axis: ir.Set) -> ir.Dim:
     """The size of an axis: a number, a dim, or the name of a set."""
     numbers = shapes.members(axis)
     if axis.name in ctx.sets or numbers is None:
-        if isinstance(axis, ir.ValueSet) and isinstance(axis.high, ir.Size) and _counts(axis):
+        if isinstance(axis, ir.ValueSet) and isinstance(axis.high, ir.Size) and places.counts_from_one(axis):
             return axis.high.dim
         return axis.name
     return len(numbers)
-
-
-def _counts(axis: ir.ValueSet) -> bool:
-    """Whether a range begins at 1 and has steps of 1."""
-    return isinstance(axis.low, ir.Const) and axis.low.value == 1 and axis.step is None
 
 
 def of_family(ctx: Context, scope: Scope, node: syntax.Expr) -> Array | None:
@@ -143,7 +135,7 @@ def elements(ctx: Context, like: ir.Expr, axes: Sequence[ir.Set], span: Span) ->
     taken = {*ctx.symbols, *ctx.open_axes, *names.written_binders(ctx)}
     own = [name for name in named if name not in ctx.open_axes]
     chosen = own[: len(axes)] if len(own) == len(named) else []
-    spare = iter(name for name in INDEX_NAMES if name not in taken and name not in chosen)
+    spare = names.spare_indices({*taken, *chosen})
     chosen += [next(spare) for _ in axes[len(chosen) :]]
     before = len(ctx.open_axes)
     ctx.open_axes += chosen
@@ -197,7 +189,7 @@ def entrywise(
 # ------------------------------------------------------------------------------------------ lengths
 def numbers_to(ctx: Context, high: ir.Expr, span: Span) -> ir.Set | None:
     """The set 1, 2, ..., high, in one form for equal numbers; None after an error."""
-    linear = _linear(high)
+    linear = factors(high)
     if linear is None:
         end = high
     else:
@@ -214,7 +206,7 @@ def numbers_to(ctx: Context, high: ir.Expr, span: Span) -> ir.Set | None:
     return ir.ValueSet(name=name, low=one, high=end)
 
 
-def _linear(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
+def factors(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
     """The factor of each size in a formula, and the constant under None; None if it is not linear."""
     match value:
         case ir.Const():
@@ -222,16 +214,16 @@ def _linear(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
         case ir.Size():
             return {value.dim: 1.0}
         case ir.Apply(op="neg", args=(only,)):
-            return _scaled(_linear(only), -1.0)
+            return _scaled(factors(only), -1.0)
         case ir.Apply(op="add" | "sub", args=(left, right)):
-            first, second = _linear(left), _linear(right)
+            first, second = factors(left), factors(right)
             if value.op == "sub":
                 second = _scaled(second, -1.0)
             if first is None or second is None:
                 return None
             return {key: first.get(key, 0.0) + second.get(key, 0.0) for key in {**first, **second}}
         case ir.Apply(op="mul", args=(ir.Const(value=factor), other)):
-            return _scaled(_linear(other), factor)
+            return _scaled(factors(other), factor)
     return None
 
 
@@ -352,7 +344,7 @@ def _on_axis(ctx: Context, value: ir.Expr, axis: ir.Set, formulas: places.Formul
 
 def total(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     """A sum, in its shortest form."""
-    linear = _linear(ir.Apply(op="add", args=(left, right), span=span))
+    linear = factors(ir.Apply(op="add", args=(left, right), span=span))
     if linear is not None:
         return _canonical(linear, span)
     if isinstance(right, ir.Const) and right.value == 0:
