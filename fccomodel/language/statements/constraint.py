@@ -236,9 +236,8 @@ def _matrices(ctx: Context, sides: list[ir.Expr], relation: syntax.Compare) -> l
             ctx.report(errors.shapes.matrix_and_number(relation.ops[0], ctx.quote(value)))
             return []
         if not zero and not shapes.same_shape(ctx, value.shape, whole.shape):
-            ends = [
-                shapes.described(ctx, side) for side in sorted((value, whole), key=lambda s: s.span.start)
-            ]
+            first, second = sorted((value, whole), key=lambda s: s.span.start)
+            ends = shapes.described(ctx, first), shapes.described(ctx, second)
             ctx.report(errors.shapes.matrices_of_two_sizes(relation.ops[0], *ends, relation.span))
             return []
     return values
