@@ -34,6 +34,7 @@ from fccomodel.core.ir._expressions import (
 )
 from fccomodel.core.ir._problem import (
     FAMILY,
+    MATRIX_RELATIONS,
     Array,
     ColumnType,
     Constraint,
@@ -62,6 +63,7 @@ __all__ = [
     "Exists",
     "Expr",
     "FAMILY",
+    "MATRIX_RELATIONS",
     "Hole",
     "Item",
     "Label",
