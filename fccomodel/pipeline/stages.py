@@ -141,8 +141,9 @@ def plan(
 
 
 def _begun(planned: Planned) -> Planned:
-    """The plan with the start that the model says, if it says one."""
-    if all(variable.start is None for variable in planned.problem.variables.values()):
+    """The plan with the start that the model says, or with centres among the rows, if there are any."""
+    declared = any(variable.start is not None for variable in planned.problem.variables.values())
+    if planned.plan.convex and not declared:
         return planned
     from fccomodel.pipeline import starts
 
