@@ -46,7 +46,7 @@ from fccomodel.core.ir._problem import (
     Table,
     Variable,
 )
-from fccomodel.core.ir._walking import free_binders, same, variables_of, walk
+from fccomodel.core.ir._walking import contents, free_binders, same, variables_of, walk
 from fccomodel.core.source import NOWHERE
 
 __all__ = [
@@ -88,6 +88,7 @@ __all__ = [
     "Var",
     "Variable",
     "VectorSet",
+    "contents",
     "free_binders",
     "same",
     "variables_of",
