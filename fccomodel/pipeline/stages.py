@@ -165,8 +165,9 @@ def replan(planned: Planned, changed: options.Origins, like: Plan | None = None)
 
 
 def _begun(planned: Planned) -> Planned:
-    """The plan with the start that the model says, if it says one."""
-    if all(variable.start is None for variable in planned.problem.variables.values()):
+    """The plan with the start that the model says, or with centres among the rows, if there are any."""
+    declared = any(variable.start is not None for variable in planned.problem.variables.values())
+    if planned.plan.convex and not declared:
         return planned
     from fccomodel.pipeline import starts
 
