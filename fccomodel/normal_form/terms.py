@@ -179,10 +179,21 @@ def is_sampled(node: ir.Expr) -> bool:
 
 def _has_reduce(node: ir.Expr) -> bool:
     """Whether a reduction stands in the expression."""
-    return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
+    return "Reduce" in ir.contents(node)
 
 
 def nonlinear_below(node: ir.Expr) -> bool:
+    """Whether some expectation in the expression stands under a function that is not affine.
+
+    Each node remembers it, so that sums nested in one another are looked at once.
+    """
+    memo = "_nonlinear_below"
+    if memo not in vars(node):
+        vars(node)[memo] = _nonlinear_below(node)
+    return vars(node)[memo]
+
+
+def _nonlinear_below(node: ir.Expr) -> bool:
     """Whether some expectation in the expression stands under a function that is not affine."""
     holes: list[ir.Reduce] = []
     f = _cut(node, holes, {})
@@ -258,7 +269,7 @@ def _affine(f: ir.Expr) -> bool:
 
 def _has_hole(node: ir.Expr) -> bool:
     """Whether a hole stands in the expression."""
-    return any(isinstance(n, ir.Hole) for n in ir.walk(node))
+    return "Hole" in ir.contents(node)
 
 
 def _depth(node: ir.Reduce) -> int:

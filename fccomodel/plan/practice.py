@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fccomodel.core.options import Origins
+from fccomodel.core.options import Budget, Origins
 from fccomodel.data.bound import Bound
 from fccomodel.data.drawn import DrawnColumn
 from fccomodel.library import regularisers
 from fccomodel.plan.candidates import Candidate, finishable
-from fccomodel.plan.settings import budget, value
+from fccomodel.plan.settings import value
 from fccomodel.plan.sharing import Strata
 
 SIZES = {
@@ -23,6 +23,10 @@ FINISH = (
     "finish: full passes over all rows by proximal L-BFGS follow the steps where the budget has room for "
     "them, and often "
     "give the answer (--no-polish leaves them out)"
+)
+BIASED = (
+    "estimates: expectations under nonlinear functions are estimated by one minibatch at a time, which is "
+    "biased however long the run"
 )
 RESTORATION = (
     "restoration: full passes that lower the violation of constraints may follow the steps "
@@ -39,6 +43,7 @@ def added(
     chosen: Candidate,
     settled: Origins,
     step: str,
+    budget: Budget,
     counts: Mapping[str, int] | None,
     shared: Sequence[Strata],
     *,
@@ -61,17 +66,19 @@ def added(
             "estimates: moving averages, where the theorem adds differences of values at two iterates "
             "(gamma_prime)"
         )
+    if chosen.biased:
+        said.append(BIASED)
     if schedule != "theory":
         said += record.practice
-    said += _endings(chosen, settled, convex)
+    said += _endings(chosen, settled, budget, convex)
     if record.oracle == "blocks":
         said += [*map(_together, shared), *_samples(settled, counts)]
     return tuple(said)
 
 
-def _endings(chosen: Candidate, settled: Origins, convex: bool) -> list[str]:
+def _endings(chosen: Candidate, settled: Origins, budget: Budget, convex: bool) -> list[str]:
     """The methods that may follow or replace the steps, if the budget is in seconds and ``polish`` is on."""
-    if not value(settled, "polish") or budget(settled).seconds is None:
+    if not value(settled, "polish") or budget.seconds is None:
         return []
     said = []
     if finishable(chosen.record):

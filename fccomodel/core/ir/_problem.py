@@ -27,6 +27,9 @@ class ColumnType:
     span: Span = NOWHERE
 
 
+#: The relations of matrices: one minus the other has no positive (no negative) eigenvalue.
+MATRIX_RELATIONS = ("<<", ">>")
+
 #: The hidden column of a family of tables.
 FAMILY = "__family"
 
@@ -128,7 +131,8 @@ class Constraint:
 
     The body is the left minus the right side. A two-sided ``lo <= e <= hi`` becomes two constraints,
     labelled ``label.lower`` and ``label.upper``. ``written`` is the relation in the text: left side,
-    ``<=``, ``>=`` or ``==``, right side.
+    ``<=``, ``>=`` or ``==``, right side. A matrix inequality, ``<<`` or ``>>``, has the largest eigenvalue
+    of the difference as its body.
     """
 
     label: str
@@ -140,10 +144,19 @@ class Constraint:
     options: Mapping[str, Expr] = field(default_factory=dict)
     span: Span = NOWHERE
 
+    @property
+    def of_matrices(self) -> bool:
+        """Whether this is a matrix inequality."""
+        return self.written[1] in MATRIX_RELATIONS
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A checked model; ``sizes`` are the dims whose size is known before any data."""
+    """A checked model.
+
+    sizes     the dims whose size is known before any data
+    counting  the dims that say how many steps a recursion has: a few are written out until data are bound
+    """
 
     name: str
     source: Source
@@ -151,6 +164,7 @@ class Problem:
     constraints: tuple[Constraint, ...] = ()
     dims: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
+    counting: frozenset[str] = frozenset()
     sets: Mapping[str, Set] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)

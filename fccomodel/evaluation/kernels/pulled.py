@@ -74,7 +74,9 @@ def directional(
     varying = [(x, way) for x, way in zip(inputs, along, strict=True) if x.requires_grad and way is not None]
     if not varying or not value.requires_grad:
         return torch.zeros_like(value)
-    slopes = torch.autograd.grad(value, [x for x, _ in varying], outer, create_graph=True, allow_unused=True)
+    with torch.enable_grad():
+        whole = (value * outer).sum()
+    slopes = torch.autograd.grad(whole, [x for x, _ in varying], create_graph=True, allow_unused=True)
     used = [
         (g, way) for g, (_, way) in zip(slopes, varying, strict=True) if g is not None and g.requires_grad
     ]

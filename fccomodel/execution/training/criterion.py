@@ -260,15 +260,14 @@ class Criterion(torch.nn.Module):
             w = flat.detach()
         else:
             w = torch.zeros(0, dtype=self.dtype, device=device)
-        groups = [self._group(group) for group in ("u", "c", "y")]
-        noise, watched = (self._drawn(made, data, name) for name in ("draw", "draw_watched"))
+        groups = [self._group(group) for group in ("u", "c", "y", "v")]
+        noise = self._drawn(made, data)
         with torch.no_grad(), torch.autocast(device.type, enabled=False):
-            value, adjoints, gradients = made.functions["step"](
+            value, adjoints, gradients, watched = made.functions["step"](
                 data, w, w, *groups, noise, self.settings, given
             )
             if self.training:
-                found = made.functions["watch"](data, w, self._group("v"), watched, given)
-                for label, values in found.items():
+                for label, values in watched.items():
                     kept = self.get_buffer(f"value_{label or 'objective'}")
                     kept.copy_(torch.as_tensor(values, dtype=self.dtype, device=device).expand(kept.shape))
             if self.training and "" not in made.lowered.watched:
@@ -279,12 +278,12 @@ class Criterion(torch.nn.Module):
         self.steps += self.training
         return value, adjoints, gradients
 
-    def _drawn(self, made: Made, data: SimpleNamespace, name: str) -> Any:
+    def _drawn(self, made: Made, data: SimpleNamespace) -> Any:
         """The noise of one step."""
-        if not made.program.noise[name == "draw_watched"]:
+        if not made.program.noise:
             return ()
         here = SimpleNamespace(device=self.noise.device, dtype=self.dtype, waiting={})
-        return [part[0].to(data.device) for part in made.functions[name](here, self.noise, 1)]
+        return [part[0].to(data.device) for part in made.functions["draw"](here, self.noise, 1)]
 
     def _loss(
         self,

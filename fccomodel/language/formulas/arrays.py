@@ -14,35 +14,51 @@ from fccomodel.core import ir
 from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, literals, names, places, shapes
-from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope
-
-#: Names of indices that the user does not name.
-INDEX_NAMES = ("i", "j", "k", "l", *(f"i{k}" for k in range(100)))
+from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope, Whole
 
 
 # ------------------------------------------------------------------------------------------- making
-def array(ctx: Context, axes: Sequence[ir.Set], entry: Entry, span: Span, named: Sequence[str] = ()) -> Array:
+def array(
+    ctx: Context,
+    axes: Sequence[ir.Set],
+    entry: Entry,
+    span: Span,
+    named: Sequence[str] = (),
+    whole: Whole | None = None,
+) -> Array:
     """The array with these axes and entries.
 
     named  names for the indices of the first axes, for what the user reads
+    whole  makes the same array as one expression; None if nothing does
     """
     shape = tuple(_dim(ctx, axis) for axis in axes)
-    return Array(axes=tuple(axes), entry=entry, named=tuple(named), shape=shape, span=span)
+    return Array(axes=tuple(axes), entry=entry, named=tuple(named), shape=shape, span=span, whole=whole)
+
+
+def wholes(values: Sequence[ir.Expr], build: Callable[[list[ir.Expr]], ir.Expr | None]) -> Whole | None:
+    """Makes what ``build`` makes of some values as whole arrays; None if one of them has only entries."""
+    if any(isinstance(value, Array) and value.whole is None for value in values):
+        return None
+
+    def whole() -> ir.Expr | None:
+        """The array as one expression."""
+        parts = [value.whole() if isinstance(value, Array) and value.whole else value for value in values]
+        known = expressions.complete(parts)
+        if known is None:
+            return None
+        return build(known)
+
+    return whole
 
 
 def _dim(ctx: Context, axis: ir.Set) -> ir.Dim:
     """The size of an axis: a number, a dim, or the name of a set."""
     numbers = shapes.members(axis)
     if axis.name in ctx.sets or numbers is None:
-        if isinstance(axis, ir.ValueSet) and isinstance(axis.high, ir.Size) and _counts(axis):
+        if isinstance(axis, ir.ValueSet) and isinstance(axis.high, ir.Size) and places.counts_from_one(axis):
             return axis.high.dim
         return axis.name
     return len(numbers)
-
-
-def _counts(axis: ir.ValueSet) -> bool:
-    """Whether a range begins at 1 and has steps of 1."""
-    return isinstance(axis.low, ir.Const) and axis.low.value == 1 and axis.step is None
 
 
 def of_family(ctx: Context, scope: Scope, node: syntax.Expr) -> Array | None:
@@ -119,7 +135,7 @@ def elements(ctx: Context, like: ir.Expr, axes: Sequence[ir.Set], span: Span) ->
     taken = {*ctx.symbols, *ctx.open_axes, *names.written_binders(ctx)}
     own = [name for name in named if name not in ctx.open_axes]
     chosen = own[: len(axes)] if len(own) == len(named) else []
-    spare = iter(name for name in INDEX_NAMES if name not in taken and name not in chosen)
+    spare = names.spare_indices({*taken, *chosen})
     chosen += [next(spare) for _ in axes[len(chosen) :]]
     before = len(ctx.open_axes)
     ctx.open_axes += chosen
@@ -167,13 +183,13 @@ def entrywise(
         return build(present)
 
     named = next((value.named for value in values if isinstance(value, Array) and value.named), ())
-    return array(ctx, axes, entry, span, named)
+    return array(ctx, axes, entry, span, named, wholes(values, build))
 
 
 # ------------------------------------------------------------------------------------------ lengths
 def numbers_to(ctx: Context, high: ir.Expr, span: Span) -> ir.Set | None:
     """The set 1, 2, ..., high, in one form for equal numbers; None after an error."""
-    linear = _linear(high)
+    linear = factors(high)
     if linear is None:
         end = high
     else:
@@ -190,7 +206,7 @@ def numbers_to(ctx: Context, high: ir.Expr, span: Span) -> ir.Set | None:
     return ir.ValueSet(name=name, low=one, high=end)
 
 
-def _linear(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
+def factors(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
     """The factor of each size in a formula, and the constant under None; None if it is not linear."""
     match value:
         case ir.Const():
@@ -198,16 +214,16 @@ def _linear(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
         case ir.Size():
             return {value.dim: 1.0}
         case ir.Apply(op="neg", args=(only,)):
-            return _scaled(_linear(only), -1.0)
+            return _scaled(factors(only), -1.0)
         case ir.Apply(op="add" | "sub", args=(left, right)):
-            first, second = _linear(left), _linear(right)
+            first, second = factors(left), factors(right)
             if value.op == "sub":
                 second = _scaled(second, -1.0)
             if first is None or second is None:
                 return None
             return {key: first.get(key, 0.0) + second.get(key, 0.0) for key in {**first, **second}}
         case ir.Apply(op="mul", args=(ir.Const(value=factor), other)):
-            return _scaled(_linear(other), factor)
+            return _scaled(factors(other), factor)
     return None
 
 
@@ -328,7 +344,7 @@ def _on_axis(ctx: Context, value: ir.Expr, axis: ir.Set, formulas: places.Formul
 
 def total(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     """A sum, in its shortest form."""
-    linear = _linear(ir.Apply(op="add", args=(left, right), span=span))
+    linear = factors(ir.Apply(op="add", args=(left, right), span=span))
     if linear is not None:
         return _canonical(linear, span)
     if isinstance(right, ir.Const) and right.value == 0:
@@ -364,4 +380,10 @@ def product(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr 
     outer = [*first[:-1], *second[1:]]
     if not outer:
         return entry(())
-    return array(ctx, outer, entry, span)
+
+    def multiplied(parts: list[ir.Expr]) -> ir.Expr:
+        """The product as one expression."""
+        shape = (*parts[0].shape[:-1], *parts[1].shape[1:])
+        return ir.Apply(op="matmul", args=tuple(parts), shape=shape, span=span)
+
+    return array(ctx, outer, entry, span, whole=wholes([left, right], multiplied))

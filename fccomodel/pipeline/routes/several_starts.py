@@ -7,17 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.options import Budget
 from fccomodel.evaluation.starts import is_drawn
 from fccomodel.execution.errors import NOTHING_FINITE
 from fccomodel.pipeline import errors, starts
-from fccomodel.pipeline.choosing import decide
 from fccomodel.pipeline.records import Planned
 from fccomodel.pipeline.routes.judging import TOLERANCE_FACTOR, better
 from fccomodel.pipeline.routes.records import Answer
-from fccomodel.pipeline.stages import with_origins
+from fccomodel.pipeline.stages import replan
 from fccomodel.report.errors import NOT_FINITE
 
 #: From a plan to its answer.
@@ -32,7 +30,7 @@ SLACK_SECONDS = 3.0
 
 def count(planned: Planned) -> int:
     """The number of first points that are wanted: one where the problem is proved convex."""
-    if planned.plan.convex:
+    if planned.analysis.convex_for_sure:
         return 1
     return int(planned.options.get("starts", (1, ""))[0])
 
@@ -116,8 +114,6 @@ def _part_of_budget(planned: Planned, runs: int) -> Planned:
         iterations=None if whole.iterations is None else max(1, whole.iterations // runs),
         oracles=None if whole.oracles is None else float(max(1, math.floor(whole.oracles / runs))),
     )
-    origin = planned.options["budget"][1]
-    given = {key: entry for key, entry in planned.options.items() if entry[1] in options.GIVEN}
-    decided = decide(planned.analysis, {**given, "budget": (str(budget), origin)}, planned.plan)
-    settings = {**with_origins(decided, given), "budget": planned.options["budget"]}
-    return replace(planned, plan=replace(decided, start=planned.plan.start), options=settings)
+    asked, origin = planned.options["budget"]
+    part = replan(planned, {"budget": (str(budget), origin)}, like=planned.plan)
+    return part.with_option("budget", asked)
