@@ -288,6 +288,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         seed, afford, most = asked.seed, asked.afford, asked.most
         parts = Parts(bound=bound, seed=seed)
         part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
+        part = part or subsample.part_that_fits(parts)
         try:
             if part is None:
                 made = _on(bound, point, asked)
