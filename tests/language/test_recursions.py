@@ -169,6 +169,11 @@ def test_python_writes_a_recursion_as_a_function_of_itself() -> None:
         m.let(f=lambda f, g: f[1])
 
 
+def test_an_index_may_have_the_name_of_its_own_quantity() -> None:
+    text = "set K = 1 .. 3; var x[K]; let k = sum[k in K] x[k]; minimize k^2;"
+    assert fc.Model.parse(text).compiled.compiled.problem.lets["k"].body.binders
+
+
 def test_latex_has_the_step_as_a_subscript() -> None:
     assert r"f_{2} = a\, y_{1}" in fc.Model.parse(SMOOTHING).latex()
 
