@@ -187,7 +187,8 @@ def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr,
         values[k] = np.float64(u)
         return float(atom.value(*values))
 
-    inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
+    place = walk.where(node.children[k])
+    inside = _crossing(lambda u: turned * function(u), turned * level, place)
     return node.children[k], inside, turned, _steepness(function, inside)
 
 

@@ -66,15 +66,11 @@ def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:
 def _correct(problem: ir.Problem, arguments: Sequence[ir.Expr]) -> str:
     """What to correct: the params and the data that some arguments are made of."""
     nodes = [node for argument in arguments for node in ir.walk(argument)]
-    params = list(
-        dict.fromkeys(n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.params)
-    )
-    data = [n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.arrays]
-    columns = [
-        n
-        for n in nodes
-        if isinstance(n, ir.Column) and isinstance(n.binder.domain, ir.RowSet) and n.name != ir.FAMILY
-    ]
+    named = [n.name for n in nodes if isinstance(n, ir.Param)]
+    params = list(dict.fromkeys(name for name in named if name in problem.params))
+    data = [name for name in named if name in problem.arrays]
+    own_columns = [n for n in nodes if isinstance(n, ir.Column) and n.name != ir.FAMILY]
+    columns = [n for n in own_columns if isinstance(n.binder.domain, ir.RowSet)]
     data += [f"{n.binder.domain.table}.{n.name}" for n in columns]  # type: ignore[attr-defined]
     if params:
         fixes = [

@@ -98,7 +98,8 @@ def amount(bound: Bound) -> float:
                 own = _elements(node, bound)
             else:
                 own = 1.0
-            inside[id(stack.pop())] = own * max([1.0, *(inside[id(child)] for child in node.children)])
+            of_children = [inside[id(child)] for child in node.children]
+            inside[id(stack.pop())] = own * max([1.0, *of_children])
         return inside[id(root)]
 
     families = [_elements(c, bound) * of(c.body) for c in bound.problem.constraints]

@@ -160,14 +160,16 @@ def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
     m = basis.shape[-1]
     if not m:
         return q
-    shape = torch.eye(m, dtype=torch.float64).expand(*q.shape[:-1], m, m) * RADIUS**2
+    identity = torch.eye(m, dtype=torch.float64)
+    shape = identity.expand(*q.shape[:-1], m, m) * RADIUS**2
     centre = best = q
     largest, _ = slope(q)
     bound = torch.full(q.shape[:-1], math.inf, dtype=torch.float64)
     for _ in range(ELLIPSOID_ITERATIONS * m * (m + 1)):
         inside = project(centre)
         away = centre - inside
-        outside = (away.abs().amax(-1, keepdim=True) > OUTSIDE).to(torch.float64)
+        largest_violation = away.abs().amax(-1, keepdim=True)
+        outside = (largest_violation > OUTSIDE).to(torch.float64)
         value, gradient = slope(inside)
         normal = (outside * away - (1 - outside) * gradient) @ basis
         along = (shape @ normal.unsqueeze(-1)).squeeze(-1)
@@ -175,7 +177,8 @@ def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
         better = value > largest
         largest = torch.where(better, value, largest)
         best = torch.where(better.unsqueeze(-1), inside, best)
-        bound = torch.where(outside.squeeze(-1) > 0, bound, torch.minimum(bound, value + reach))
+        feasible_bound = torch.minimum(bound, value + reach)
+        bound = torch.where(outside.squeeze(-1) > 0, bound, feasible_bound)
         is_largest = bound - largest <= TOLERANCE * (1 + largest.abs())
         if bool(is_largest.all()) or float(reach.max()) < SMALLEST_REACH:
             break

@@ -61,7 +61,8 @@ def least_squares(
         rest = residual(ahead)
         new = project(ahead - pulled(rest) / lipschitz)
         size = float(np.linalg.norm(rest))
-        if size <= nothing or np.sqrt(lipschitz) * np.linalg.norm(new - ahead) <= STILL * size:
+        step = np.sqrt(lipschitz) * np.linalg.norm(new - ahead)
+        if size <= nothing or step <= STILL * size:
             return Found(new, True)
         if iteration % LOOK_EVERY == 0:
             meter.spend((LOOK_EVERY + 1) * price)

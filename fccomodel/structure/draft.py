@@ -115,7 +115,8 @@ class Draft:
         for kind, default in DEFAULTS.items():
             if kind not in self.facts:
                 self.propose(kind, default, "no rule")
-        domain = {id(f): f for a in self.args for f in a.domain} | {id(f): f for f in self.domain}
+        of_arguments = {id(f): f for a in self.args for f in a.domain}
+        domain = of_arguments | {id(f): f for f in self.domain}
         return Facts(
             expr=self.expr,
             leaves=dict(self.leaves),

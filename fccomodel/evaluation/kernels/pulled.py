@@ -71,16 +71,18 @@ def directional(
 ) -> torch.Tensor:
     """The derivative of a value with a graph along directions of its inputs; None stands for 0."""
     outer = torch.zeros_like(value, requires_grad=True)
-    varying = [(x, way) for x, way in zip(inputs, along, strict=True) if x.requires_grad and way is not None]
+    pairs = zip(inputs, along, strict=True)
+    varying = [(x, way) for x, way in pairs if x.requires_grad and way is not None]
     if not varying or not value.requires_grad:
         return torch.zeros_like(value)
-    slopes = torch.autograd.grad(value, [x for x, _ in varying], outer, create_graph=True, allow_unused=True)
-    used = [
-        (g, way) for g, (_, way) in zip(slopes, varying, strict=True) if g is not None and g.requires_grad
-    ]
+    leaves, ways = zip(*varying, strict=True)
+    slopes = torch.autograd.grad(value, leaves, outer, create_graph=True, allow_unused=True)
+    by_way = zip(slopes, ways, strict=True)
+    used = [(g, way) for g, way in by_way if g is not None and g.requires_grad]
     if not used:
         return torch.zeros_like(value)
-    total = torch.stack([(g * way).sum() for g, way in used]).sum()
+    products = [(g * way).sum() for g, way in used]
+    total = torch.stack(products).sum()
     (found,) = torch.autograd.grad(total, outer, allow_unused=True)
     if found is None:
         return torch.zeros_like(value)

@@ -78,7 +78,8 @@ class Members(memory.Owned):
         if self.whole:
             return _grid(self.binders, self.lists)
         axis = new_axis()
-        return {binder: along(ids, axis) for binder, ids in zip(self.binders, self.ids, strict=True)}
+        pairs = zip(self.binders, self.ids, strict=True)
+        return {binder: along(ids, axis) for binder, ids in pairs}
 
     def over(self, value: Named) -> torch.Tensor:
         """A value in ``env`` at all members: (members, *event)."""

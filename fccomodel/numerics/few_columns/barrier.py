@@ -111,7 +111,8 @@ class Step:
         if parts.curved is not None:
             bent = np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
         rows, vector = parts.free
-        w = np.bincount(vector, self.d[rows], parts.U.shape[1]).astype(float)
+        count_of_vectors = parts.U.shape[1]
+        w = np.bincount(vector, self.d[rows], count_of_vectors).astype(float)
         S = torch.from_numpy(parts.quadratic.copy())
         for i in range(turns):
             for j in range(i + 1):
@@ -122,7 +123,8 @@ class Step:
                     groups, vectors = parts.ties[i]
                     w[vectors] += W[groups]
                     continue
-                both = np.flatnonzero((parts.place[i] >= 0) & (parts.place[j] >= 0))
+                in_both = (parts.place[i] >= 0) & (parts.place[j] >= 0)
+                both = np.flatnonzero(in_both)
                 if both.size:
                     product = self._between(i, j, both, W[both])
                     S += product + product.T
@@ -154,7 +156,8 @@ class Step:
         if self.ET is not None:
             bottom = r - np.tensordot(self.ET, inner)
         right = torch.from_numpy(self.scale * np.concatenate([top, bottom]))
-        solution = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
+        column = torch.linalg.lu_solve(*self.factor, right[:, None])
+        solution = self.scale * column[:, 0].numpy()
         dx = solution[:p]
         dy = solution[p:]
         along = parts.along(dx)
@@ -376,5 +379,6 @@ def _result(parts: Arrow, best: Point, status: str, iterations: int) -> Result:
     original = parts.order >= 0
     z = np.zeros(np.count_nonzero(original))
     z[parts.order[original]] = duals[original]
-    value = (0.5 * best.z @ (parts.P @ best.z) + parts.q @ best.z) / parts.unit
+    square = 0.5 * best.z @ (parts.P @ best.z)
+    value = (square + parts.q @ best.z) / parts.unit
     return Result(status, parts.unscaled(best.z), z, float(value), iterations)
