@@ -559,7 +559,8 @@ def _errors(system: System, optimal: Optimum, scale: Scales, drawn: Noise) -> di
 
 def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:
     """The residuals with the solver's own multipliers, as the report's ``own``."""
-    products = (abs(float(v * nu)) for v, nu in zip(system.values, optimal.multipliers, strict=True))
+    pairs = zip(system.values, optimal.multipliers, strict=True)
+    products = (abs(float(value * nu)) for value, nu in pairs)
     return {
         "stationarity": math.hypot(optimal.gradient, optimal.slack),
         "complementarity": max(products, default=0.0),

@@ -74,7 +74,8 @@ class Parts:
                 return None
             case ir.Apply(op="mul" | "div", args=(a, b)) if (factor := self._factor(node)) is not None:
                 inner = b if factor is a else a
-                q = self.quadratic(inner, sign * (1 if self.see(factor).interval.value.lo >= 0 else -1))
+                nonnegative = self.see(factor).interval.value.lo >= 0
+                q = self.quadratic(inner, sign if nonnegative else -sign)
                 if q is None:
                     return None
                 return dataclasses.replace(node, args=(a, q) if factor is a else (q, b))

@@ -178,7 +178,8 @@ def ranked(several: Any, iterations: int) -> list[str]:
     able = {name: one for name, one in all().items() if not one.missing(several.device)}
     calls = several.calls()
     saved = {name: one.share * calls * iterations - one.start for name, one in able.items()}
-    return [*sorted((name for name in saved if saved[name] > 0), key=lambda name: -saved[name]), EAGER]
+    worth_it = [name for name in saved if saved[name] > 0]
+    return [*sorted(worth_it, key=lambda name: -saved[name]), EAGER]
 
 
 def _step(one: Backend, step: float, calls: float) -> float:

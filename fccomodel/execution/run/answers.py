@@ -121,7 +121,8 @@ def failure(
                 family, constraint, family.of(said["weights"][constraint.label].cpu().numpy())
             )
         least = 1e-3 * max(weights.values())
-        conflict = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > least}
+        largest_first = sorted(weights.items(), key=lambda pair: -pair[1])
+        conflict = {label: weight for label, weight in largest_first if weight > least}
         for constraint in bound.problem.constraints:
             if constraint.label not in program.penalties and ir.variables_of(constraint.body):
                 family = members.of(bound, constraint)

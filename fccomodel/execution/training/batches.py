@@ -94,7 +94,8 @@ class Batches:
             return self._outputs(given, batch)
         assert isinstance(given, ir.Column) and given.name is not None
         table = _table(given.binder)
-        values = self._rows_of(self.bound.tables[table].columns[given.name], batch.rows[table], batch.step)
+        column = self.bound.tables[table].columns[given.name]
+        values = self._rows_of(column, batch.rows[table], batch.step)
         if whole:
             return values.round().to(self.device, torch.int64)
         return values.to(self.device, self.dtype)

@@ -571,7 +571,8 @@ def settings(plan: Plan) -> BlockSettings:
 
 def _places(numbers: np.ndarray) -> torch.Tensor:
     """The place of each row number in the bound table, -1 where it has none."""
-    places = torch.full((int(numbers.max(initial=-1)) + 1,), -1, dtype=torch.int64)
+    count = int(numbers.max(initial=-1)) + 1
+    places = torch.full((count,), -1, dtype=torch.int64)
     places[torch.from_numpy(np.asarray(numbers, dtype=np.int64))] = torch.arange(len(numbers))
     return places
 

@@ -98,7 +98,8 @@ class Items:
             return None
         here = given.detach().cpu().numpy().reshape(len(numbers), -1).astype(np.float64)
         there = np.asarray(values[places], dtype=np.float64).reshape(len(numbers), -1)
-        close = np.abs(here - there).max(axis=1) <= SAME * (1.0 + np.abs(there).max(axis=1))
+        scale = 1.0 + np.abs(there).max(axis=1)
+        close = np.abs(here - there).max(axis=1) <= SAME * scale
         return bool(close.mean() > 0.5)
 
     def others(self, numbers: np.ndarray) -> str:

@@ -138,7 +138,8 @@ class Printer:
         """Count the uses of each value; one that must have a name counts at least twice."""
         for val in needed:
             for arg in val.args:
-                self.uses[arg.id] = self.uses.get(arg.id, 0) + (2 if stretches(val, arg) else 1)
+                uses = 2 if stretches(val, arg) else 1
+                self.uses[arg.id] = self.uses.get(arg.id, 0) + uses
         for root in roots:
             self.uses[root.id] = self.uses.get(root.id, 0) + 2
 

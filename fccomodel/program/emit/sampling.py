@@ -77,7 +77,8 @@ class LookedUp:
                     text = f"data.{val.attrs['key']}[{args[0]}]"
                 known[val.id] = names.fresh(val.op.stem(val))
                 texts[val.id] = known[val.id], text
-        taken = {a.id for val in graph.vals if val.id not in texts for a in val.args} | {v.id for v in roots}
+        arguments = {a.id for val in graph.vals if val.id not in texts for a in val.args}
+        taken = arguments | {root.id for root in roots}
         return cls(texts, frozenset(known) - taken)
 
 

@@ -241,7 +241,8 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     for name, net in lowered.bound.nets.items():
         if lowered.problem.nets[name].frozen:
             continue
-        kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
+        parameters = [p.detach().reshape(-1) for p in net.parameters()]
+        kept[f"net_{name}"] = torch.cat(parameters).to(torch.float64)
     return kept
 
 

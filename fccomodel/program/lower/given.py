@@ -184,11 +184,14 @@ class GivenRows(Batches):
             return self.normalised(weight, axis)
         same = g.make(number, [g.apply("eq", beside.ids, env[sel.binder].ids)])
         own = g.apply("mul", same, weight)
-        rest = g.apply("mul", g.apply("sub", weight, own), self.without(sel, beside, env[sel.binder]))
+        weight_of_others = g.apply("sub", weight, own)
+        rest = g.apply("mul", weight_of_others, self.without(sel, beside, env[sel.binder]))
         has_own = self.positive(g.total(own, [axis]))
         has_rest = self.positive(g.total(rest, [axis]))
         without = g.apply("sub", g.const(1.0), g.apply("div", g.const(1.0), size))
-        share = g.apply("mul", has_own, g.apply("sub", g.const(1.0), g.apply("mul", has_rest, without)))
+        one = g.const(1.0)
+        share_of_rest = g.apply("mul", has_rest, without)
+        share = g.apply("mul", has_own, g.apply("sub", one, share_of_rest))
         others = g.apply("sub", g.const(1.0), share)
         return g.apply(
             "add",
@@ -208,7 +211,9 @@ class GivenRows(Batches):
 
         alike = g.apply("eq", along("strata", left_out.ids), along("strata", slot.ids))
         more = g.apply("sub", along("others", slot.ids), g.const(1.0))
-        return g.apply("add", g.const(1.0), g.apply("mul", g.make(number, [alike]), more))
+        one = g.const(1.0)
+        added = g.apply("mul", g.make(number, [alike]), more)
+        return g.apply("add", one, added)
 
     def positive(self, value: Val) -> Val:
         """1 where a number is above 0, else 0."""

@@ -181,7 +181,8 @@ class Couple(Op):
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """The weights are its derivative, scaled where members are sampled."""
         g, q = to.graph, to.graph.make(weights, val.args, **val.attrs)
-        to.give(val.args[0], g.apply("mul", adjoint, g.apply("mul", g.const(val.attrs["share"]), q)))
+        weight = g.apply("mul", g.const(val.attrs["share"]), q)
+        to.give(val.args[0], g.apply("mul", adjoint, weight))
 
 
 class Weights(Op):

@@ -69,7 +69,8 @@ class Mean(Over):
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Every element has the adjoint over their number."""
-        to.give(val.args[0], to.graph.apply("div", adjoint, to.graph.const(count(val.attrs["over"]))))
+        elements = to.graph.const(count(val.attrs["over"]))
+        to.give(val.args[0], to.graph.apply("div", adjoint, elements))
 
 
 class Sum(Over):

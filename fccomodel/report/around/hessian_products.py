@@ -85,7 +85,8 @@ class HessianProduct:
             except RuntimeError:
                 self.twice = False
         length = STEP * (1 + norm(self.at))
-        ends = [gradient(self.system, self.terms, self.at + way * length * direction) for way in (1.0, -1.0)]
+        points = [self.at + sign * length * direction for sign in (1.0, -1.0)]
+        ends = [gradient(self.system, self.terms, point) for point in points]
         difference: Array = (ends[0] - ends[1]) / (2 * length)
         return difference
 

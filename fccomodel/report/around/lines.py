@@ -100,7 +100,8 @@ class _Line:
             and steps[k] != 0
         ]
         for k in sorted(tops, key=lambda k: -values[k])[:VALLEYS]:
-            yield self._searched(steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)], steps[k])
+            before, after = steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)]
+            yield self._searched(before, after, steps[k])
 
     def _steps(self) -> list[float]:
         """The steps at which a line is sampled, both ways: evenly up to bounds, and at distances that

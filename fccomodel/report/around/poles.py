@@ -112,7 +112,8 @@ def _arguments(system: System, meter: Meter) -> Iterator[_Argument]:
         expr = use.args[POLES[use.owner]]
         if asked.by_data(expr) or use.owner == "pow" and not _negative(use.args[1]):
             continue
-        if any(asked.drawn(binder) for binder in place.binders) or (use.owner, id(expr), id(place)) in seen:
+        known = (use.owner, id(expr), id(place)) in seen
+        if known or any(asked.drawn(binder) for binder in place.binders):
             continue
         seen.add((use.owner, id(expr), id(place)))
         if len(seen) > MOST_USES or meter.left < system.forward_s:

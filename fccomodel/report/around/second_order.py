@@ -198,7 +198,8 @@ class _Newton:
             return
         step = -vectors @ (along / values)
         low, high = steps_to_bounds(self.system)
-        if not self.tangent.bounds_alone or not self.tangent.few or not ((step < low) | (step > high)).any():
+        leaves_bounds = ((step < low) | (step > high)).any()
+        if not (self.tangent.bounds_alone and self.tangent.few and leaves_bounds):
             yield step, promised
             return
         places = np.flatnonzero(self.tangent.free)
@@ -224,7 +225,9 @@ def bounded_least_squares(matrix: Array, right: Array, low: Array, high: Array) 
     if apart.any():
         scale = np.maximum(np.linalg.norm(matrix[:, apart], axis=0), 1e-300)
         bounds = (low[apart] * scale, high[apart] * scale)
-        found[apart] = lsq_linear(matrix[:, apart] / scale, right, bounds, method="bvls", tol=1e-14).x / scale
+        scaled = matrix[:, apart] / scale
+        solution = lsq_linear(scaled, right, bounds, method="bvls", tol=1e-14)
+        found[apart] = solution.x / scale
     return np.clip(found, low, high)
 
 
@@ -280,7 +283,8 @@ class _Search:
     def _whole(self) -> Spectrum:
         """The spectrum of the whole Hessian on the tangent space."""
         basis = self.tangent.basis()
-        columns = np.stack([self.tangent.project(self.product(direction)) for direction in basis.T], axis=1)
+        products = [self.product(direction) for direction in basis.T]
+        columns = np.stack([self.tangent.project(product) for product in products], axis=1)
         return eigen(basis.T @ columns, basis)
 
     def _lanczos(self, *, convex: bool) -> Iterator[Spectrum]:

@@ -61,8 +61,9 @@ def two_sided_growth(node: ir.Expr, see: Analyser) -> Growth | None:
         return None
     first = sloped[0].varying
     slopes = [(_ratio(line.varying, first), line) for line in sloped]
-    rise, up = max(((ratio, line) for ratio, line in slopes if ratio is not None), key=lambda one: one[0])
-    fall, down = min(((ratio, line) for ratio, line in slopes if ratio is not None), key=lambda one: one[0])
+    known = [(ratio, line) for ratio, line in slopes if ratio is not None]
+    rise, up = max(known, key=lambda one: one[0])
+    fall, down = min(known, key=lambda one: one[0])
     if not rise > 0 > fall:
         return None
     u = _sum(first.values(), 0.0)

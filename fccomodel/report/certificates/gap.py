@@ -422,10 +422,13 @@ def _tilted(
         near = np.full(len(unit), math.inf)
         if mu > 0:
             near = 2 * math.sqrt(2 * max(gap, 0.0) / mu) / unit
-        low[curved], high[curved] = np.minimum(low[curved], near), np.minimum(high[curved], near)
+        low[curved] = np.minimum(low[curved], near)
+        high[curved] = np.minimum(high[curved], near)
     else:
         curved = np.zeros(system.d, dtype=bool)
-    far = np.maximum(np.where(gradient <= -slope, 0.0, low), np.where(gradient >= slope, 0.0, high))
+    far_below = np.where(gradient <= -slope, 0.0, low)
+    far_above = np.where(gradient >= slope, 0.0, high)
+    far = np.maximum(far_below, far_above)
     here = np.concatenate([system.point[name].numpy().ravel() for name in system.names])
     far = np.where(np.isfinite(far) | curved, far, FAR * np.abs(here))
     return float(slope[slope > 0] @ far[slope > 0])

@@ -312,13 +312,15 @@ def _steepest(node: ir.Apply, atom: atoms.ScalarAtom, k: int, error: ir.Expr) ->
     if atom.exponent == 0.5 or _is_number(node, atom, 0.5):
         return apply("inv", apply("sqrt", apply("max", node.args[0], error, const(LEAST_POSITIVE))))
     numbers = tuple(arg.value if isinstance(arg, ir.Const) else None for arg in node.args)
-    shapes, names = tuple(arg.shape for arg in node.args), tuple(f"u{j}" for j in range(len(node.args)))
+    shapes = tuple(arg.shape for arg in node.args)
+    names = tuple(f"u{j}" for j in range(len(node.args)))
     texts = atom.derivatives(atom.site(names, shapes, numbers))
     if k >= len(texts):
         raise _Unknown
     domain = atom.domains(*_anywhere(atom, node))[k]
     ends = []
-    for moved in (apply("add", node.args[k], error), apply("sub", node.args[k], error)):
+    above, below = apply("add", node.args[k], error), apply("sub", node.args[k], error)
+    for moved in (above, below):
         if domain is not None and domain.lo >= 0:
             moved = apply("max", moved, const(LEAST_POSITIVE))
         args = tuple(moved if j == k else arg for j, arg in enumerate(node.args))

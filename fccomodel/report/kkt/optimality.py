@@ -137,15 +137,14 @@ class Lagrangian:
 
     def charges(self, z: Array) -> list[Charge]:
         """The weights of all terms."""
-        topped = [
-            pair.charge(self.tops[pair.record][pair.instances] * pair.times(z)) for pair in self.topped
-        ]
+        topped = [pair.charge(self.tops[pair.record][pair.instances] * pair.times(z)) for pair in self.topped]
         return [pair.charge(pair.of(z)) for pair in self.pairs] + topped
 
     def gradient(self, z: Array) -> Array:
         """The Lagrangian's gradient, without the normals of simple sets."""
         system, nu = self.system, scattered(self.system, z[: self.count])
-        return system.slope + self.rest + system.pull([(system.c, nu), *tensors(system, self.charges(z))])
+        of_kinks = tensors(system, self.charges(z))
+        return system.slope + self.rest + system.pull([(system.c, nu), *of_kinks])
 
     def slacks(self, z: Array) -> Array:
         """The error of each function's chosen subgradients: by how much they miss its value."""
@@ -191,7 +190,9 @@ class Lagrangian:
 
     def squares(self, shared: Gradients) -> Squares:
         """The least squares of all unknowns."""
-        owner, rate, diagonal = np.zeros(self.size, dtype=int), np.zeros(self.size), np.zeros(self.size)
+        owner = np.zeros(self.size, dtype=int)
+        rate = np.zeros(self.size)
+        diagonal = np.zeros(self.size)
         constant = np.zeros(1 + self.count)
         owner[: self.count] = 1 + np.arange(self.count)
         diagonal[: self.count] = self.system.values[self.system.kept]

@@ -184,7 +184,9 @@ def _jackknife(
     if estimates.shape[1] != len(whole) or kept_all:
         return np.full(len(whole), np.nan), np.full(len(whole), np.nan)
     mean = estimates.mean(axis=0)
-    return (count - 1) / count * ((estimates - mean) ** 2).sum(axis=0), (count - 1) * (mean - whole)
+    variance = (count - 1) / count * ((estimates - mean) ** 2).sum(axis=0)
+    bias = (count - 1) * (mean - whole)
+    return variance, bias
 
 
 def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> tuple[float, float]:
@@ -216,6 +218,7 @@ def _holds(value: float, half: float, equal: bool) -> bool | None:
 def student(share: float, freedom: int) -> float:
     """A quantile of Student's distribution (Abramowitz and Stegun, 26.7.5)."""
     z, n = NormalDist().inv_cdf(share), freedom
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + first / n + second / n**2 + third / n**3

@@ -160,7 +160,9 @@ def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: 
         tried, last = (tried[0] // SMALLER, tried[1] // SMALLER), sizes[0]
     if len(prices) == 1:  # every group keeps a row: the parts are the same
         return prices[0] * whole / sizes[0], 1.0
-    growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
+    growth_of_price = math.log(prices[1] / prices[0])
+    growth_of_size = max(math.log(sizes[1] / sizes[0]), 0.1)
+    growth = growth_of_price / growth_of_size
     power = min(max(growth, 0.3), MOST_POWER)
     return prices[1] * (whole / sizes[1]) ** power, power
 

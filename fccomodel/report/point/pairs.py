@@ -136,9 +136,7 @@ class _Pairs:
                 slope = use.slope[row] * slopes
             else:
                 factor, slope = use.factor, use.slope[row] * fixed[row, term] * slopes
-            below = _Use(
-                function=use.function, factor=factor, record=inner, instances=places, slope=slope
-            )
+            below = _Use(function=use.function, factor=factor, record=inner, instances=places, slope=slope)
             self.add(below, free, depth + 1)
 
     def pair(self, use: _Use, free: bool) -> tuple[Pair, Array]:

@@ -174,7 +174,8 @@ class Recorder:
             if earlier is None:
                 return None
             return (earlier.near, earlier.within)
-        if weights.curved and bool((weights.margin(terms) > NEAR_SHARE * (1 + np.abs(terms).max())).all()):
+        near = NEAR_SHARE * (1 + np.abs(terms).max())
+        if weights.curved and bool((weights.margin(terms) > near).all()):
             return None  # it has one subgradient, here and nearby
         return self.chosen(kink, weights, terms)
 

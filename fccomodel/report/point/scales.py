@@ -96,7 +96,9 @@ def _constant(system: System) -> float:
 def _unit(size: Array) -> Array:
     """Scales with 1 in place of ordinary ones and of 0."""
     size = np.minimum(size, np.finfo(float).max)
-    return np.where((size > 0) & ((size < ORDINARY[0]) | (size > ORDINARY[1])), size, 1.0)
+    least, most = ORDINARY
+    unusual = (size > 0) & ((size < least) | (size > most))
+    return np.where(unusual, size, 1.0)
 
 
 def _at_origin(system: System) -> tuple[float, Array]:

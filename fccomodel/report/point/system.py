@@ -155,7 +155,8 @@ class System:
         """Take these as the objective, as written, and the constraints' values: they come from more
         rows than the gradients."""
         self.objective, self.values = objective, values
-        self.violations = [abs(v) if e else v for v, e in zip(values.tolist(), self.equal, strict=True)]
+        pairs = zip(values.tolist(), self.equal, strict=True)
+        self.violations = [abs(value) if is_equal else value for value, is_equal in pairs]
 
     @property
     def level(self) -> float:
@@ -377,7 +378,8 @@ class System:
             with torch.no_grad():
                 c = self.evaluate(moved, recorder)[1]
             ends.append([c, *(record.terms for record in recorder.records)])
-        return self._parts([(up - down).detach() / (2 * step) for up, down in zip(*ends, strict=True)])
+        differences = [(up - down).detach() for up, down in zip(*ends, strict=True)]
+        return self._parts([difference / (2 * step) for difference in differences])
 
     # ---------------------------------------------------------------------------------- simple sets
     @property
@@ -386,7 +388,8 @@ class System:
         worst = 0.0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
-                worst = max(worst, float((value - simple.project(value, *simple.prepare(*args))).norm()))
+                nearest = simple.project(value, *simple.prepare(*args))
+                worst = max(worst, float((value - nearest).norm()))
         return worst
 
     @property
@@ -405,7 +408,9 @@ class System:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column,
         and which of them stand for their negatives too. None if they are more than ``most``, or if a
         set does not list all of them."""
-        columns, free, place = [np.zeros((self.d, 0))], [np.zeros(0, dtype=bool)], 0
+        columns = [np.zeros((self.d, 0))]
+        free = [np.zeros(0, dtype=bool)]
+        place = 0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
                 normals = simple.normals(value, *args, tolerance=_at_bound(simple, args))

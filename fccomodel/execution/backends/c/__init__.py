@@ -130,7 +130,8 @@ class Loops:
             return
         merged: list[tuple[int, list[int]]] = []
         for n, strides in dims:
-            if merged and all(s == n * t for s, t in zip(merged[-1][1], strides, strict=True)):
+            follows_on = merged and all(s == n * t for s, t in zip(merged[-1][1], strides, strict=True))
+            if follows_on:
                 merged[-1] = (merged[-1][0] * n, strides)
             else:
                 merged.append((n, strides))

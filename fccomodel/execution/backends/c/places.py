@@ -29,7 +29,8 @@ def rows(loops: Loops, node: Node) -> None:
         strides=tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape))),
     )
     n, step = x.shape[dim], x.strides[dim]
-    rest = replace(x, shape=out.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
+    strides = tuple(0 if k == dim else stride for k, stride in enumerate(x.strides))
+    rest = replace(x, shape=out.shape, strides=strides)
     loops.loop(
         [out, rest, picked],
         out.shape,
@@ -90,7 +91,8 @@ def put(loops: Loops, node: Node) -> None:
     """``index_put``: set or add entries by indices along the first dims."""
     x, index, shape = places(loops, node)
     loops.written(x.buffer)
-    new, adds = loops.view(node.args[2]), len(node.args) > 3 and bool(node.args[3])
+    new = loops.view(node.args[2])
+    adds = len(node.args) > 3 and bool(node.args[3])
     if not named(node).startswith("index_put") or not node.target._schema.name.endswith("_"):
         copied = loops.own(x.shape, x.dtype)
         loops.copied(copied, x)
@@ -112,7 +114,8 @@ def gathered(loops: Loops, node: Node) -> None:
         raise Unfit("no loops for entries of a number")
     dim %= len(x.shape)
     out = loops.own(index.shape, x.dtype)
-    rest = replace(x, shape=index.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
+    strides = tuple(0 if k == dim else stride for k, stride in enumerate(x.strides))
+    rest = replace(x, shape=index.shape, strides=strides)
     n, step = x.shape[dim], x.strides[dim]
     loops.loop(
         [out, rest, index],

@@ -50,9 +50,9 @@ class View:
 
     def turned(self, order: Sequence[int]) -> View:
         """The view with its dims in another order."""
-        return replace(
-            self, shape=tuple(self.shape[k] for k in order), strides=tuple(self.strides[k] for k in order)
-        )
+        shape = tuple(self.shape[k] for k in order)
+        strides = tuple(self.strides[k] for k in order)
+        return replace(self, shape=shape, strides=strides)
 
     def spread(self, shape: tuple[int, ...]) -> View:
         """The view broadcast to a shape."""

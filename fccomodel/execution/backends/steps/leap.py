@@ -44,12 +44,14 @@ class Leap:
             self.fixed = data, self.several.fixed(data)
         arrays = self.rows(run, solver, h, now, iterations, count), self.weights(run, solver, count)
         drawn = list(chain.from_iterable(run.ahead[:count]))
-        moving, kept = self.several.moving(run.state, run.average), self.several.kept(run.u, run.c)
+        moving = self.several.moving(run.state, run.average)
+        kept = self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
         (*moved, run.average), kept, after = self.call(
             counts(run.state), self.fixed[1], moving, kept, *arrays, drawn, pooled
         )
-        vars(run.state).update(vars(holding(run.state, dict(zip(tensors(run.state), moved, strict=True)))))
+        by_name = dict(zip(tensors(run.state), moved, strict=True))
+        vars(run.state).update(vars(holding(run.state, by_name)))
         vars(run.state).update(after)
         inner = tensors(run.u)
         vars(run.u).update(zip(inner, kept, strict=False))

@@ -313,7 +313,8 @@ class Several:
         expected = [*tensors(state)]
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.solver.advance(self.solver, data, state, u, c, batch, h)
-        if any(vars(h)[name] is not x for name, x in held.items()) or len(vars(h)) != len(held):
+        changed = any(vars(h)[name] is not x for name, x in held.items())
+        if changed or len(vars(h)) != len(held):
             raise Unfit("its steps change their own settings")
         if [*tensors(state)] != expected:
             raise Unfit("its steps keep arrays that are not there as they begin")
