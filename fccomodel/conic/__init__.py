@@ -89,11 +89,11 @@ def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
     """
     try:
         with np.errstate(all="ignore"):
-            built = conic(bound, where)
+            cone_model = conic(bound, where)
     except (NotConic, ArithmeticError, FccoError):  # what is not defined is said by those who evaluate it
         return None
-    if built.finite and built.program.P.nnz + built.program.A.nnz <= MAX_NUMBERS:
-        return built
+    if cone_model.finite and cone_model.program.P.nnz + cone_model.program.A.nnz <= MAX_NUMBERS:
+        return cone_model
     return None
 
 
@@ -340,12 +340,12 @@ def disproved(
     """
     try:
         with np.errstate(all="ignore"):
-            built = relaxed(bound, where, sides)
+            relaxed_model = relaxed(bound, where, sides)
     except (NotConic, ArithmeticError, FccoError):
         return None
-    if not built.finite or built.program.A.nnz > MAX_NUMBERS or cost(built) > seconds:
+    if not relaxed_model.finite or relaxed_model.program.A.nnz > MAX_NUMBERS or cost(relaxed_model) > seconds:
         return None
-    return conflict(built, seconds)
+    return conflict(relaxed_model, seconds)
 
 
 def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
@@ -439,9 +439,9 @@ def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndar
         slope = (duals[first + 1] + bounded[at] / factor) / duals[first]
         known = program.b[first + 2] * np.exp(slope - 1) / factor
     agrees = np.abs(known - z[at]) <= WEIGHT_ACCURACY
-    kept = np.isfinite(known) & agrees & (known < SMALL_WEIGHT)
+    is_small = np.isfinite(known) & agrees & (known < SMALL_WEIGHT)
     z = z.copy()
-    z[at[kept]] = known[kept]
+    z[at[is_small]] = known[is_small]
     return z
 
 

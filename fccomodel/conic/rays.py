@@ -551,16 +551,16 @@ def _eliminated(
     if vertex is None:
         return
     sizes = np.abs(vertex)
-    kept = np.flatnonzero(sizes > TINY * sizes.max(initial=0.0))
-    if not 0 < len(kept) <= MAX_ELIMINATED:
+    rows_left = np.flatnonzero(sizes > TINY * sizes.max(initial=0.0))
+    if not 0 < len(rows_left) <= MAX_ELIMINATED:
         return
-    exact_equations = [[Fraction(float(equation[k])) for k in kept] for equation in equations]
+    exact_equations = [[Fraction(float(equation[k])) for k in rows_left] for equation in equations]
     ray = _kernel(exact_equations)
     if ray is None:
         return
     for sign in (1, -1):
         values = [Fraction(0)] * len(y)
-        for k, value in zip(kept, ray, strict=True):
+        for k, value in zip(rows_left, ray, strict=True):
             values[k] = sign * value
         yield values
 

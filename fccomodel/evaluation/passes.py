@@ -47,15 +47,15 @@ def values_within(
 ) -> np.ndarray | None:
     """The objective and the constraints, as in ``values``; None if they take more than ``most`` counted
     seconds, or once ``late()`` says that time is over."""
-    found: list[np.ndarray | None] = [None]
+    result_of_pass: list[np.ndarray | None] = [None]
 
     def once() -> None:
         """One pass."""
         result = priced(lambda: values(bound, point, seed), most=most)[0]
-        found[0] = None if result is None else result[0]
+        result_of_pass[0] = None if result is None else result[0]
 
     to_the_end(once, late)
-    return found[0]
+    return result_of_pass[0]
 
 
 def seconds_at_origin(bound: Bound, seed: int, most: float) -> float:

@@ -115,9 +115,13 @@ def with_criterion(planned: Planned) -> Planned:
         return planned
     if named(planned):
         refuse(criterion_algorithm(plan.title, having_criterion()), source=planned.problem.source)
-    given = {name: entry for name, entry in planned.options.items() if entry[1] in options.GIVEN}
+    user_options = {name: entry for name, entry in planned.options.items() if entry[1] in options.GIVEN}
     for name in FALLBACK_ALGORITHMS:
-        chosen = {**given, "algorithm": (name, options.AUTOMATIC), "unverified": (True, options.AUTOMATIC)}
+        chosen = {
+            **user_options,
+            "algorithm": (name, options.AUTOMATIC),
+            "unverified": (True, options.AUTOMATIC),
+        }
         again = plan_for(planned.compiled, planned.binding, chosen, bound=planned.bound)
         if suitable(again.plan.algorithm_record):
             break
@@ -223,7 +227,7 @@ def _solution(end: Trained, planned: Planned) -> Solution:
     from fccomodel.plan.starts import Kept
 
     variables = point(planned.bound, evaluated(end.modules), end.variables)
-    kept: dict[str, Any] = {name: value.double().numpy() for name, value in end.variables.items()}
+    values: dict[str, Any] = {name: value.double().numpy() for name, value in end.variables.items()}
     return Solution(
         variables=variables,
         multipliers=end.multipliers,
@@ -236,5 +240,5 @@ def _solution(end: Trained, planned: Planned) -> Solution:
         timed=end.timed,
         worked=end.worked,
         notes=end.notes,
-        kept=Kept(variables={**kept, **variables}, training=end.carried),
+        kept=Kept(variables={**values, **variables}, training=end.carried),
     )

@@ -255,8 +255,10 @@ def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[s
         """The numbers of the problem with an algorithm's batch sizes."""
         if bound is None:
             return {}
-        given = {name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES}
-        return of(tuple((name, size) for name, size in given.items() if size is not None))
+        batch_sizes = {
+            name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES
+        }
+        return of(tuple((name, size) for name, size in batch_sizes.items() if size is not None))
 
     return numbers
 

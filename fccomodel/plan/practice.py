@@ -51,36 +51,36 @@ def added(
     convex   whether the problem is convex
     """
     record, schedule = chosen.record, str(value(settled, "schedule"))
-    said = [*chosen.adds(), *_smooth_proxes(chosen)]
+    sentences = [*chosen.adds(), *_smooth_proxes(chosen)]
     if step == "adam":
-        said.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
+        sentences.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
     if schedule in SIZES:
-        said += [SIZES[schedule]]
+        sentences += [SIZES[schedule]]
     if schedule != "theory" and record.estimator is not None and value(settled, "gamma_prime") == 0:
-        said.append(
+        sentences.append(
             "estimates: moving averages, where the theorem adds differences of values at two iterates "
             "(gamma_prime)"
         )
     if schedule != "theory":
-        said += record.practice
-    said += _endings(chosen, settled, convex)
+        sentences += record.practice
+    sentences += _endings(chosen, settled, convex)
     if record.oracle == "blocks":
-        said += [*map(_together, shared), *_samples(settled, counts)]
-    return tuple(said)
+        sentences += [*map(_together, shared), *_samples(settled, counts)]
+    return tuple(sentences)
 
 
 def _endings(chosen: Candidate, settled: Origins, convex: bool) -> list[str]:
     """The methods that may follow or replace the steps, if the budget is in seconds and ``polish`` is on."""
     if not value(settled, "polish") or budget(settled).seconds is None:
         return []
-    said = []
+    sentences = []
     if finishable(chosen.record):
-        said.append(FINISH)
+        sentences.append(FINISH)
     elif chosen.setting.constrained:
-        said.append(RESTORATION)
+        sentences.append(RESTORATION)
     if convex:
-        said.append(INTERIOR)
-    return said
+        sentences.append(INTERIOR)
+    return sentences
 
 
 def _smooth_proxes(chosen: Candidate) -> list[str]:
@@ -135,14 +135,14 @@ def _samples(settled: Origins, counts: Mapping[str, int] | None) -> list[str]:
     """Samples that are dependent, unless every step takes all of them."""
     if counts is not None and counts["B1"] >= counts["n"] and counts["B2"] >= counts["rows"]:
         return []
-    said = []
+    sentences = []
     if value(settled, "sampling") == "epochs":
-        said.append(
+        sentences.append(
             "samples: each pass takes all of them once, where the theorem's are independent (sampling = iid)"
         )
     if value(settled, "inner_sampling") == "shared" and (counts is None or counts["n"] > 1):
-        said.append(
+        sentences.append(
             "inner samples: blocks share them, where the theorem's have their own (inner_sampling = "
             "per_block)"
         )
-    return said
+    return sentences

@@ -403,7 +403,7 @@ def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) ->
 
 def budget(settled: Origins) -> Budget:
     """The budget of the run; ``SECONDS`` if none is given."""
-    given = value(settled, "budget")
-    if given is None:
+    budget_value = value(settled, "budget")
+    if budget_value is None:
         return Budget(seconds=SECONDS)
-    return parse_budget(given)
+    return parse_budget(budget_value)

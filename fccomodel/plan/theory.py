@@ -93,10 +93,10 @@ class TheoremSchedule:
         """``the theorem asks for 3.1e+09 steps to eps = 0.001; ...``, and what the steps taken are worth."""
         if self.steps is None:
             return []
-        said = f"the theorem asks for {self.steps:.2g} steps to eps = {self.constants.eps:g}"
+        sentence = f"the theorem asks for {self.steps:.2g} steps to eps = {self.constants.eps:g}"
         if taken is None or taken >= self.steps:
-            return [said]
-        return [f"{said}; the {taken:,} taken are what it asks for eps = {self.worth(taken):.2g}"]
+            return [sentence]
+        return [f"{sentence}; the {taken:,} taken are what it asks for eps = {self.worth(taken):.2g}"]
 
 
 def numbers_of(record: Algorithm, constants: Constants) -> dict[str, float] | None:

@@ -95,8 +95,8 @@ class Graph(Builder):
 
     def entrywise(self, name: str, args: tuple[Val, ...]) -> Val:
         """The value of an atom; multiples of sums are simplified."""
-        if name == "mul" and (kept := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
-            return kept
+        if name == "mul" and (product := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
+            return product
         return self.make(entrywise, args, atom=name)
 
     def scaled(self, u: Val, v: Val) -> Val | None:

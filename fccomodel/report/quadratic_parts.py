@@ -66,11 +66,11 @@ class Parts:
                 inside = [
                     (sign_of_term, self.quadratic(part, sign * sign_of_term)) for sign_of_term, part in terms
                 ]
-                kept = [_signed(q, sign_of_term) for sign_of_term, q in inside if q is not None]
-                if len(kept) == 1:
-                    return kept[0]
-                if kept:
-                    return apply("add", *kept)
+                signed_parts = [_signed(q, sign_of_term) for sign_of_term, q in inside if q is not None]
+                if len(signed_parts) == 1:
+                    return signed_parts[0]
+                if signed_parts:
+                    return apply("add", *signed_parts)
                 return None
             case ir.Apply(op="mul" | "div", args=(a, b)) if (factor := self._factor(node)) is not None:
                 inner = b if factor is a else a

@@ -102,8 +102,8 @@ class Given:
 
 def _of_table(given: Mapping[str, Any], table: str, columns: frozenset[str]) -> dict[str, Any]:
     """The transforms of a table's columns."""
-    found = {name: f for name, f in given.items() if name in columns}
-    return found | {c: given[f"{table}.{c}"] for c in columns if f"{table}.{c}" in given}
+    forms = {name: f for name, f in given.items() if name in columns}
+    return forms | {c: given[f"{table}.{c}"] for c in columns if f"{table}.{c}" in given}
 
 
 def keyed(problem: ir.Problem, data: Mapping[str, Any], keys: Any) -> dict[str, Any]:
@@ -116,10 +116,10 @@ def keyed(problem: ir.Problem, data: Mapping[str, Any], keys: Any) -> dict[str, 
     named = isinstance(keys, Mapping) and keys and set(keys) <= set(problem.tables)
     of_tables = dict(keys) if named else {}
     if not named:
-        given = [name for name in data if name in problem.tables]
-        if len(given) != 1:
-            refuse(drawn_errors.keys_of_which(given))
-        of_tables = {given[0]: keys}
+        tables = [name for name in data if name in problem.tables]
+        if len(tables) != 1:
+            refuse(drawn_errors.keys_of_which(tables))
+        of_tables = {tables[0]: keys}
     return {
         name: Keyed(value, of_tables[name]) if name in of_tables else value for name, value in data.items()
     }

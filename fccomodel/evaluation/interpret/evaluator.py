@@ -344,13 +344,13 @@ class Evaluator(Conditions):
     def net_inputs(self, node: ir.NetCall, env: Env) -> tuple[dict[int, int], list[torch.Tensor]]:
         """The axes of a net's output with their lengths, and its inputs at all of their elements,
         (n, *input) each; whole numbers as int64."""
-        given = [self.value(one, env) for one in node.inputs]
-        found = {axis: one.length(axis) for one in given for axis in one.axes}
+        inputs = [self.value(one, env) for one in node.inputs]
+        found = {axis: one.length(axis) for one in inputs for axis in one.axes}
         lengths = dict(sorted(found.items()))
         axes = tuple(lengths)
         rows = []
         declared = self.bound.problem.nets[node.net].inputs
-        for one, wanted in zip(given, declared, strict=True):
+        for one, wanted in zip(inputs, declared, strict=True):
             data = one.data
             if one.axes != axes:
                 data = spread(one, axes).expand((*lengths.values(), *one.event))

@@ -41,9 +41,9 @@ class Minibatch(Evaluator):
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
         lengths = lengths_of([value, count])
-        kept = tuple(sorted(lengths.keys() - {axis}))
+        axes_left = tuple(sorted(lengths.keys() - {axis}))
         lengths[axis] = self.batch
-        space = Product(over=(axis,), kept=kept, lengths=lengths)
+        space = Product(over=(axis,), kept=axes_left, lengths=lengths)
         if kind.total:
             kind = MEAN
         mean = collapse(kind, space, value, self.options(node))

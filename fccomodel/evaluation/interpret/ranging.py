@@ -53,8 +53,8 @@ def space(
     if listed:
         return listing(evaluator, node, listed, env, inner, over)
     lengths = evaluator.axes(node.body, inner)
-    kept = {axis: n for axis, n in lengths.items() if axis not in over}
-    product = Product(over=tuple(sorted(over)), kept=tuple(sorted(kept)), lengths=kept | over)
+    lengths_left = {axis: n for axis, n in lengths.items() if axis not in over}
+    product = Product(over=tuple(sorted(over)), kept=tuple(sorted(lengths_left)), lengths=lengths_left | over)
     return product, inner
 
 

@@ -83,7 +83,7 @@ def directional(
         return torch.zeros_like(value)
     products = [(g * way).sum() for g, way in used]
     total = torch.stack(products).sum()
-    (found,) = torch.autograd.grad(total, outer, allow_unused=True)
-    if found is None:
+    (derivative,) = torch.autograd.grad(total, outer, allow_unused=True)
+    if derivative is None:
         return torch.zeros_like(value)
-    return found.detach()
+    return derivative.detach()

@@ -35,10 +35,10 @@ class Mapped(torch.Tensor):
             shape = rows.shape
         else:
             shape = (len(at), *rows.shape[1:])
-        made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
-        made.rows, made.at, made.sizes = rows, at, sizes
-        made.place = (torch.device(device), dtype)
-        return made
+        view = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
+        view.rows, view.at, view.sizes = rows, at, sizes
+        view.place = (torch.device(device), dtype)
+        return view
 
     def expect(self, how):
         """Tell the system how the rows will be read."""
@@ -192,9 +192,9 @@ class Mapped(torch.Tensor):
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*args, **kwargs)
         if isinstance(args[0], Mapped) and not kwargs:
-            found = args[0].without_loading(name, *args[1:])
-            if found is not None:
-                return found
+            view = args[0].without_loading(name, *args[1:])
+            if view is not None:
+                return view
         if (
             name in ("__matmul__", "matmul", "mv", "mm")
             and not kwargs

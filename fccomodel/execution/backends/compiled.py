@@ -79,10 +79,10 @@ class Text:
         }
         graph = graph_of(one, [x for group in groups.values() for x in group], pooled)
         self.loops, self.heads, self.moved = Loops(), list[str](), dict[Any, View]()
-        given = [n for n in graph.nodes if n.op == "placeholder"]
+        placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         for name, group in groups.items():
             for k in range(len(group)):
-                self.argument(name, k, given.pop(0))
+                self.argument(name, k, placeholders.pop(0))
         for node in graph.nodes:
             if node.op == "call_function":
                 self.operation(node)
@@ -284,7 +284,7 @@ def pointers(arrays: Sequence[torch.Tensor]) -> Any:
 def build(text: str, place: Path) -> None:
     """Build the library of a text, and put it in its place as a whole."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    said = ""
+    message = ""
     with tempfile.TemporaryDirectory(dir=place.parent) as beside:
         source, made = Path(beside) / "steps.c", Path(beside) / "steps.so"
         source.write_text(text)
@@ -294,8 +294,8 @@ def build(text: str, place: Path) -> None:
             if done.returncode == 0:
                 made.replace(place)
                 return
-            said = said or next((line for line in done.stderr.splitlines() if "error" in line), "")
-    raise Unfit(f"the C compiler fails: {said[:200]}")
+            message = message or next((line for line in done.stderr.splitlines() if "error" in line), "")
+    raise Unfit(f"the C compiler fails: {message[:200]}")
 
 
 def leap(several: Several) -> tuple[Leap, str]:
@@ -303,8 +303,8 @@ def leap(several: Several) -> tuple[Leap, str]:
     with attempting():
         library = Library(several)
     where = "at hand" if library.kept else "made for this run"
-    said = f"steps by the compiled backend, {LARGEST_CALL} in a call; its library was {where}"
-    return Leap(several, library, least=1, most=LARGEST_CALL), said
+    note = f"steps by the compiled backend, {LARGEST_CALL} in a call; its library was {where}"
+    return Leap(several, library, least=1, most=LARGEST_CALL), note
 
 
 backend = Backend(

@@ -143,8 +143,10 @@ def digest(array: Any) -> str:
 def _places(folder: Path) -> Iterator[Path]:
     """The checkpoints in a folder, the last one first."""
     if folder.is_dir():
-        found = [place for place in folder.glob("[0-9]" * 6 + "*") if place.name.isdecimal() and _ours(place)]
-        yield from sorted(found, key=lambda place: -int(place.name))
+        folders = [
+            place for place in folder.glob("[0-9]" * 6 + "*") if place.name.isdecimal() and _ours(place)
+        ]
+        yield from sorted(folders, key=lambda place: -int(place.name))
 
 
 def _unfinished(folder: Path) -> list[Path]:

@@ -25,27 +25,29 @@ LARGEST_CACHE = 512
 def loaded(program: Program) -> types.ModuleType:
     """The program as a module, with copies of the nets that have no text."""
     module = types.ModuleType("solver")
-    module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
+    module.__dict__["MODULES"] = {
+        name: copy.deepcopy(module_kept.module) for name, module_kept in program.modules.items()
+    }
     with process.own_randomness():
         for part in _code(program.text):
-            found = _of_class(part, module.__dict__)
-            if found is None:
+            definition = _of_class(part, module.__dict__)
+            if definition is None:
                 exec(part, module.__dict__)  # noqa: S102 - what we emitted
             else:
-                module.__dict__[found.__name__] = found
+                module.__dict__[definition.__name__] = definition
     return module
 
 
 def _code(text: str) -> list[types.CodeType]:
     """The code of a program's parts, which are separated by two empty lines."""
-    parts, line, found = text.split(BETWEEN), 0, []
+    parts, line, codes = text.split(BETWEEN), 0, []
     try:
         for part in parts:
-            found.append(_compiled(part, line))
+            codes.append(_compiled(part, line))
             line += part.count("\n") + len(BETWEEN)
     except SyntaxError:  # empty lines inside a part
         return [_compiled(text, 0)]
-    return found
+    return codes
 
 
 @lru_cache(maxsize=4096)
@@ -109,4 +111,4 @@ def _lasting(value: Any) -> bool:
     """Whether a value outlives the program: a module, something from a module, or a kept class."""
     if isinstance(value, types.ModuleType) or getattr(value, "__module__", "solver") != "solver":
         return True
-    return isinstance(value, type) and any(value is kept for kept in _classes.values())
+    return isinstance(value, type) and any(value is classes for classes in _classes.values())

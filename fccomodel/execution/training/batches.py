@@ -79,8 +79,8 @@ class Batches:
         if key not in batch.outputs:
             wanted = self.bound.problem.nets[call.net].inputs
             inputs = [
-                self._net_input(given, declared.whole, batch)
-                for given, declared in zip(call.inputs, wanted, strict=True)
+                self._net_input(expressions, declared.whole, batch)
+                for expressions, declared in zip(call.inputs, wanted, strict=True)
             ]
             module = self.frozen[call.net] if call.net in self.frozen else batch.modules[call.net]
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):

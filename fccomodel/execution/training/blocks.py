@@ -56,8 +56,8 @@ def tracked(
         unseen = moved[here].mean(0)
     else:
         unseen = moved.new_ones(event)
-    kept = torch.where(old.isnan(), unseen, old)
-    return torch.where(wide, moved, kept).reshape(g.shape)
+    old_or_new = torch.where(old.isnan(), unseen, old)
+    return torch.where(wide, moved, old_or_new).reshape(g.shape)
 
 
 def keep(

@@ -71,13 +71,13 @@ def _entrant(
     start: Solution | None = None,
 ) -> Planned:
     """The plan of one algorithm with a part of the budget, from the point where ``start`` ended."""
-    given = {key: entry for key, entry in planned.options.items() if entry[1] in GIVEN}
-    given |= {"algorithm": (name, RACE), "budget": (str(budget), RACE)}
+    user_options = {key: entry for key, entry in planned.options.items() if entry[1] in GIVEN}
+    user_options |= {"algorithm": (name, RACE), "budget": (str(budget), RACE)}
     if polish is not None:
-        given["polish"] = (polish, RACE)
-    decided = decide(planned.analysis, given)
+        user_options["polish"] = (polish, RACE)
+    decided = decide(planned.analysis, user_options)
     if start is None:
         begin = planned.plan.start
     else:
         begin = Start(values=start.kept.variables)
-    return replace(planned, plan=replace(decided, start=begin), options=with_origins(decided, given))
+    return replace(planned, plan=replace(decided, start=begin), options=with_origins(decided, user_options))

@@ -8,7 +8,7 @@ from fccomodel.library import regularisers
 from fccomodel.program.emit.carried import source
 from fccomodel.program.emit.page import function, printer_of, shaped
 from fccomodel.program.emit.printer import Prepared, Printer
-from fccomodel.program.emit.projection import centre_key, centred
+from fccomodel.program.emit.projection import centre_key, centred, coefficients
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, LoweredSteps, Whole
 from fccomodel.program.operations import union
@@ -62,9 +62,8 @@ class Evaluation:
         """``blocks`` with the functions inside expectations."""
         lines, inside = self.block_lines(blocks)
         about = "``blocks``, and the same of functions inside expectations, row by row."
-        return function(
-            "all_blocks", about, [*lines, f"return {{{', '.join(['**blocks(data, w)', *inside])}}}"]
-        )
+        result = f"{{{', '.join(['**blocks(data, w)', *inside])}}}" if inside else "blocks(data, w)"
+        return function("all_blocks", about, [*lines, f"return {result}"])
 
     def block_lines(self, blocks: list[Block]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks``."""
@@ -151,12 +150,13 @@ def regulariser(lowered: LoweredSteps, differentiable: bool = False) -> list[str
         start, stop, shape = lowered.layout[term.variable]
         value = regularisers.all()[term.name].value
         helpers[value.__name__] = source(value)
-        arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
+        arguments = coefficients(lowered, term)
         if term.centre is not None:
             moved = f" - {centred(lowered, centre_key(term), term.centre)[0]}"
         else:
             moved = ""
-        call = f"{value.__name__}(w[{start}:{stop}]{shaped(shape)}{moved}, {arguments})"
+        piece = "w" if len(lowered.layout) == 1 else f"w[{start}:{stop}]"
+        call = f"{value.__name__}({piece}{shaped(shape)}{moved}, {arguments})"
         if differentiable:
             terms.append(call)
         else:

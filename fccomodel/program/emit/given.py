@@ -48,10 +48,10 @@ class GivenGradient(Gradient):
         valued = all(not v.op.silent or v.op.name == "draw" for v in below([self.steps.root]).values())
         printer.print([*pulled, *slopes, *([self.steps.root] if valued else [])])
         contributions = printer.contributions(pulls)
-        kept = [self.keep("y", slope, slope) for slope in slopes]
+        assignments = [self.keep("y", slope, slope) for slope in slopes]
         if self.steps.state.dual:
-            kept += [self.keep("c", slope, slope) for slope in slopes]
-        kept += [
+            assignments += [self.keep("c", slope, slope) for slope in slopes]
+        assignments += [
             self.keep("u", slope, slope.args[0])
             for slope in slopes
             if slope.attrs["name"] in self.lowered.estimated
@@ -60,7 +60,7 @@ class GivenGradient(Gradient):
             value = printer.ref(self.steps.root)
         else:
             value = "math.nan"
-        return [*printer.lines, *kept, *self.returned(contributions, value)]
+        return [*printer.lines, *assignments, *self.returned(contributions, value)]
 
     def returned(self, contributions: list[tuple[str, str]], value: str) -> list[str]:
         """The statement that hands back the value and all gradients."""

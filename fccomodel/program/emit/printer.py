@@ -187,9 +187,9 @@ class Printer:
         needed = of_slice(body)
         here = [v for v in inside if v.id in needed]
         if self.autograd:
-            given = self.given(here)
+            inputs = self.given(here)
         else:
-            given = []
+            inputs = []
         outside, saved, self.lines = dict(self.texts), self.lines, []
         for v in here:
             if v.op is chunk:
@@ -201,11 +201,11 @@ class Printer:
         self.texts = {i: text for i, text in self.texts.items() if i in outside or text.startswith("data.")}
         function, name = self.names.fresh(f"over_{axis.name}"), self.name(val)
         self.lines += [
-            f"def {function}({', '.join([axis.name, *given])}):",
+            f"def {function}({', '.join([axis.name, *inputs])}):",
             *("    " + line for line in inner),
         ]
         self.lines += [f"    return {result}"]
-        self.lines.append(f"{name} = {self.loop(val, function, given, here)}")
+        self.lines.append(f"{name} = {self.loop(val, function, inputs, here)}")
         self.texts[val.id] = name
 
     def given(self, here: list[Val]) -> list[str]:
@@ -300,11 +300,11 @@ class Printer:
 
     def static(self, val: Val) -> None:
         """A value of the data alone: an attribute of ``data``."""
-        kept = val.op.kept(val)
-        for arg in () if kept else val.args:
+        attributes = val.op.kept(val)
+        for arg in () if attributes else val.args:
             if not arg.op.python and arg.id not in self.texts:
                 self.static(arg)
-        self.texts[val.id] = kept or self.computed(val)
+        self.texts[val.id] = attributes or self.computed(val)
 
     def computed(self, val: Val) -> str:
         """The attribute that a static value is computed for; every axis has positions of its own."""

@@ -96,6 +96,7 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
         "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
+    fixed += "\nDIMENSION = sum(last - first for first, last, _ in LAYOUT.values())  # entries of w"
     by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet} or moved(lowered)
     taped = by_autograd or isinstance(lowered.steps, VectorSteps)
     head = "# ---- constants of a run, unless its command line says otherwise"
@@ -131,7 +132,9 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     """The modules, each as a function of its parameters."""
     if not texts:
         return ""
-    made = (modules.constructor(n, one, lowered.problem.nets[n].inputs, kinds[n]) for n, one in texts.items())
+    constructors = (
+        modules.constructor(n, one, lowered.problem.nets[n].inputs, kinds[n]) for n, one in texts.items()
+    )
     if None in texts.values():
         at_hand = [modules.AT_HAND]
     else:
@@ -145,7 +148,7 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
                 source, dict.fromkeys(base for kind in kinds.values() for base in reversed(kind.__mro__[:-1]))
             ),
             *at_hand,
-            *made,
+            *constructors,
             *hooks(kinds),
         ]
     )
@@ -199,19 +202,22 @@ def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
 def data(lowered: Lowered) -> str:
     """The function that puts the arrays on a device."""
     numbers = sorted(lowered.steps.state.numbers.items())
-    params = "".join(f"\n    data.{name} = {literal(value)}" for name, value in numbers)
-    kept = staying(lowered)
-    if kept:
+    params = "\n    vars(data).update(PARAMETERS)" if numbers else ""
+    mapped_keys = staying(lowered)
+    if mapped_keys:
         passing, mapping = (PASSING, MAPPED)
     else:
         passing, mapping = ("", "")
-    text = AS_NAMESPACE.format(count=len(lowered.data), passing=passing, params=mapping + params)
-    if not kept:
+    declared = f"PARAMETERS = {literal(dict(numbers))}  # of the model, by name\n" if numbers else ""
+    text = AS_NAMESPACE.format(
+        count=len(lowered.data), declared=declared, passing=passing, params=mapping + params
+    )
+    if not mapped_keys:
         return text
     return "\n\n\n".join(
         [
             *map(source, (expect, Mapped, in_memory, Products, Sums)),
-            f"MAPPED = {literal(kept)}",
+            f"MAPPED = {literal(mapped_keys)}",
             text,
             *fetching.text(lowered),
         ]
@@ -226,29 +232,34 @@ def staying(lowered: Lowered) -> list[str]:
 def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any]:
     """Arrays as tensors: those of the sets' projections, float64 numbers, int64 positions; and the
     nets' initial parameters."""
-    kept: dict[str, Any] = dict(sets)
+    arrays: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
-        kept[key] = array if drawn(array) else as_tensor(array)
+        arrays[key] = array if drawn(array) else as_tensor(array)
     if (w := starts.first(lowered)) is not None:
-        kept[START] = torch.from_numpy(w)
-    kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
-    kept |= {
+        arrays[START] = torch.from_numpy(w)
+    arrays |= {
+        f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()
+    }
+    arrays |= {
         f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()
     }
-    kept |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
+    arrays |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
     if (pairs := starts.pairs(lowered)) is not None:
-        kept[f"{START}_pairs"] = torch.from_numpy(pairs)
+        arrays[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
         if lowered.problem.nets[name].frozen:
             continue
         parameters = [p.detach().reshape(-1) for p in net.parameters()]
-        kept[f"net_{name}"] = torch.cat(parameters).to(torch.float64)
-    return kept
+        arrays[f"net_{name}"] = torch.cat(parameters).to(torch.float64)
+    return arrays
 
 
 def variables(lowered: Lowered) -> str:
     """The place of each variable in w, the first iterate, and what steps keep for each block."""
-    layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in lowered.layout.items()]
+    places = lowered.layout.items()
+    layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in places]
+    if len(layout) == 1:
+        layout = []  # LAYOUT says it
     if isinstance(lowered.steps, BlockSteps):
         estimates = [buffers(lowered)]
     else:
@@ -261,15 +272,15 @@ def variables(lowered: Lowered) -> str:
 
 def start(lowered: LoweredSteps) -> str:
     """The function that gives the first iterate."""
-    length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if lowered.plan.start is not None:
         about = _about_start(lowered)
         lines = [f"w = {initial(START)}", "project(w, 0.0)", "return w"]
         return function("start", about, lines, "rng, device, dtype")
-    lines = [f"w = torch.zeros({length}, device=device, dtype=dtype)"]
-    for name, (a, b, _) in lowered.layout.items():
+    lines = ["w = torch.zeros(DIMENSION, device=device, dtype=dtype)"]
+    for name in lowered.layout:
         if (net := lowered.normal.variables[name].net) is not None:
-            lines.append(f"w[{a}:{b}] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
+            lines.append(f"first, last, _ = LAYOUT[{literal(name)}]")
+            lines.append(f"w[first:last] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
     apart = sorted(scattered(lowered))
     for name in apart:
         a, b, shape = lowered.layout[name]

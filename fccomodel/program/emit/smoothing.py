@@ -55,10 +55,10 @@ class Smoothing:
     def call(self, kind: str, envelope: MoreauEnvelope, argument: str, centre: str) -> str:
         """The call of that function."""
         if envelope.centred:
-            given = [argument, centre]
+            arguments = [argument, centre]
         else:
-            given = [argument]
-        return f"{self.name(kind, envelope)}({', '.join([*given, 'h'])})"
+            arguments = [argument]
+        return f"{self.name(kind, envelope)}({', '.join([*arguments, 'h'])})"
 
     @property
     def text(self) -> str:

@@ -22,7 +22,7 @@ import torch"""
 
 AS_NAMESPACE = '''# ---- data: {count} arrays, from DATA_FILE
 INITIAL = {{}}
-
+{declared}
 
 def as_namespace(tensors, device, dtype):
     """The arrays on the device, numbers in the working precision; parameters of the model."""

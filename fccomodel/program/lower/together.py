@@ -271,9 +271,9 @@ class Together:
             new_root = self.graph.make(entrywise, args, **root.attrs)
             return self.graph.make(entrywise, [new_root], atom="square")
         attrs = {k: self.made[v.id] if isinstance(v, Val) else v for k, v in val.attrs.items()}
-        built = self.graph.make(val.op, args, **attrs)
-        built.formula = val.formula
-        return built
+        value = self.graph.make(val.op, args, **attrs)
+        value.formula = val.formula
+        return value
 
     def whole(self, val: Val, rows: Rows, args: list[Val]) -> Val:
         """The scores, or the outputs of a net, for all rows that are read together."""

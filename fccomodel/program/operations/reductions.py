@@ -39,8 +39,8 @@ class Reduce(Op):
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
         """The axes of the result, with the axes of a mask."""
         body, *options = args
-        kept = union([body, *(options[-1:] if attrs["masked"] else [])])
-        return tuple(a for a in kept if a not in attrs["over"])
+        all_axes = union([body, *(options[-1:] if attrs["masked"] else [])])
+        return tuple(a for a in all_axes if a not in attrs["over"])
 
     def fault(self, val: Val) -> str:
         """The axes of the reduction must be axes of the elements."""

@@ -119,8 +119,8 @@ class LogMean(Over):
 
     def text(self, writer: Writer, val: Val) -> str:
         """``log_mean_exp``, or ``log_mean_by`` if the shares are given."""
-        given = ", ".join([*map(writer.ref, val.args), dims(val.args[0], val.attrs["over"])])
-        return f"{'log_mean_by' if len(val.args) > 1 else 'log_mean_exp'}({given})"
+        arguments = ", ".join([*map(writer.ref, val.args), dims(val.args[0], val.attrs["over"])])
+        return f"{'log_mean_by' if len(val.args) > 1 else 'log_mean_exp'}({arguments})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Elements by their share in the mean: exp(x - log mean exp x) / n."""

@@ -133,13 +133,13 @@ def _ratio(one: dict[int, tuple[ir.Expr, float]], other: dict[int, tuple[ir.Expr
 def _met(up: _Line, down: _Line, share: float) -> ir.Expr:
     """The value of two lines where they meet: ``share`` of the falling line's numbers, and 1 - share of
     the rising line's."""
-    kept = []
+    terms = []
     for key in {**up.fixed, **down.fixed}:
         (node, above), (_, below) = (line.fixed.get(key, (None, 0.0)) for line in (up, down))
         ends = share * below, (1 - share) * above
         if abs(sum(ends)) > ROUNDING * max(map(abs, ends)):
-            kept.append((node or down.fixed[key][0], sum(ends)))
-    return _sum(kept, share * down.constant + (1 - share) * up.constant)
+            terms.append((node or down.fixed[key][0], sum(ends)))
+    return _sum(terms, share * down.constant + (1 - share) * up.constant)
 
 
 def _sum(terms: Iterable[tuple[ir.Expr, float]], constant: float) -> ir.Expr:

@@ -76,14 +76,14 @@ def less(hessian: Array, concavity: float) -> Array:
 
 def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
     """The weights of kinks whose terms are quadratic: phi >= q.t, and the Hessian of q.t is constant."""
-    kept = []
+    curved_parts = []
     for k, weights in optimal.weights:
         parts = Parts(see=analysis.see)
         for term in system.records[k].kink.weighed:
             parts.quadratic(term, system.records[k].kink.sign)
         if not parts.higher and weights.any():
-            kept.append((k, weights))
-    return kept
+            curved_parts.append((k, weights))
+    return curved_parts
 
 
 def _bytes(weights: Array | None) -> bytes:

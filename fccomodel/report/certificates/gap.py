@@ -170,10 +170,10 @@ def certify(
     noise    the standard errors of draws, which make the gap an estimate
     rounded  bounds of the rounding at the point, which are part of the gap
     """
-    found = _certified(system, shared, analysis, candidates, meter, rounded)
-    if noise is None or found.value is None:
-        return found
-    return replace(found, bound=None, draws=noise.count, error=noise.objective)
+    certificate = _certified(system, shared, analysis, candidates, meter, rounded)
+    if noise is None or certificate.value is None:
+        return certificate
+    return replace(certificate, bound=None, draws=noise.count, error=noise.objective)
 
 
 def _certified(
@@ -453,10 +453,10 @@ def _near(
 ) -> _Bound:
     """``base`` plus the most that the Lagrangian falls from w, by its curvature near w."""
     normals, rest = _normals(system, optimal.lagrangian)
-    found = local_curvature.fall(system, functions, optimal, rest, analysis.see, meter, curvature.DENSE)
-    if found is None:
+    decrease = local_curvature.fall(system, functions, optimal, rest, analysis.see, meter, curvature.DENSE)
+    if decrease is None:
         return _Bound(math.inf, "")
-    return _Bound(base + normals + found[0], f"strong convexity {found[1]:.2g} near this point")
+    return _Bound(base + normals + decrease[0], f"strong convexity {decrease[1]:.2g} near this point")
 
 
 def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:

@@ -78,10 +78,10 @@ def fall(
         if (FIXED_PASSES + PASSES_PER_ROW * system.d) * system.forward_s > meter.left:
             return None
         meter.spend(FIXED_PASSES * system.forward_s)
-        found = hessian(system, model.terms, model.weights, model.instead, meter)
-        if found is None:
+        matrix = hessian(system, model.terms, model.weights, model.instead, meter)
+        if matrix is None:
             return None
-        values, vectors = spectrum(found[np.ix_(varied, varied)], AT_A_POINT)
+        values, vectors = spectrum(matrix[np.ix_(varied, varied)], AT_A_POINT)
         if values[0] > 0 and np.linalg.norm(rest) <= values[0] * radius / 2:
             along = vectors.T @ rest[varied]
             decrease = float((along**2 / (2 * values)).sum())

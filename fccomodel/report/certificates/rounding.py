@@ -114,8 +114,8 @@ def rounding(system: System, meter: Meter) -> Rounding | None:
         total = f + c @ torch.from_numpy(multipliers)
         if not total.requires_grad:
             return np.zeros(system.d)
-        found = torch.autograd.grad(total, list(own.values()), allow_unused=True, retain_graph=True)
-        pairs = zip(found, own.values(), strict=True)
+        gradients = torch.autograd.grad(total, list(own.values()), allow_unused=True, retain_graph=True)
+        pairs = zip(gradients, own.values(), strict=True)
         sizes = (
             torch.cat([(torch.zeros_like(r) if g is None else g).reshape(-1) for g, r in pairs])
             .abs()
@@ -407,8 +407,8 @@ def _product(*factors: ir.Expr) -> ir.Expr:
 
 def _sum(*terms: ir.Expr | None) -> ir.Expr:
     """The sum of the terms; None stands for 0."""
-    kept = [term for term in terms if term is not None]
-    whole = kept[0]
-    for term in kept[1:]:
+    known_terms = [term for term in terms if term is not None]
+    whole = known_terms[0]
+    for term in known_terms[1:]:
         whole = apply("add", whole, term)
     return whole

@@ -438,8 +438,8 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     (value, *parameters), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
     value, *parameters = torch.broadcast_tensors(value, *parameters)
     if parameters:
-        given = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1)
-        kinds, which = given.unique(dim=0, return_inverse=True)
+        parameter_rows = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1)
+        kinds, which = parameter_rows.unique(dim=0, return_inverse=True)
         pieces = torch.tensor([atom.affine_pieces(*kind) for kind in kinds.tolist()], dtype=torch.float64)[
             which
         ]

@@ -89,14 +89,14 @@ def _stacked(squares: Squares) -> Rows:
     missed = sparse.csr_matrix(
         (squares.rate, (squares.owner, np.arange(size))), shape=(len(squares.constant), size)
     )
-    kept = np.flatnonzero(squares.diagonal)
-    count = len(kept)
-    entries = (squares.diagonal[kept], (np.arange(count), kept))
+    nonzero = np.flatnonzero(squares.diagonal)
+    count = len(nonzero)
+    entries = (squares.diagonal[nonzero], (np.arange(count), nonzero))
     products = sparse.csr_matrix(entries, shape=(count, size))
     matrix = sparse.csr_matrix(np.asarray(squares.matrix))
     return (
         sparse.vstack([matrix, missed, products], format="csr"),
-        np.concatenate([squares.offset, squares.constant, np.zeros(len(kept))]),
+        np.concatenate([squares.offset, squares.constant, np.zeros(len(nonzero))]),
     )
 
 

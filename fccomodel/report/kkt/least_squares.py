@@ -78,12 +78,12 @@ class Squares:
         """(M, b) with the same squares |M z + b|^2, and at most one row more than M has columns."""
         missed = np.zeros((len(self.constant), self.size))
         missed[self.owner, np.arange(self.size)] = self.rate
-        kept = np.flatnonzero(self.diagonal)
-        products = np.zeros((len(kept), self.size))
-        products[np.arange(len(kept)), kept] = self.diagonal[kept]
+        nonzero = np.flatnonzero(self.diagonal)
+        products = np.zeros((len(nonzero), self.size))
+        products[np.arange(len(nonzero)), nonzero] = self.diagonal[nonzero]
         used = np.flatnonzero(missed.any(1) | (self.constant != 0))
         matrix = np.concatenate([np.asarray(self.matrix), missed[used], products])
-        offset = np.concatenate([self.offset, self.constant[used], np.zeros(len(kept))])
+        offset = np.concatenate([self.offset, self.constant[used], np.zeros(len(nonzero))])
         return _compressed(matrix, offset)
 
     def compressed(self) -> Squares:

@@ -83,18 +83,22 @@ class Recorder:
         """The value of a node with a kink, from a leaf on if its instances are weighed."""
         kink = self.kinks[id(node)]
         if kink.beside is None:
-            found = self.part(kink, evaluator, node, env)
-            if found is None:
+            part_of_kink = self.part(kink, evaluator, node, env)
+            if part_of_kink is None:
                 return evaluator.uncut(node, env)
-            return found
+            return part_of_kink
         whole = evaluator.uncut(node, env)
         rest, place = whole.data, len(self.records)
         for part in (kink, kink.beside):
-            found, terms = self.part(part, evaluator, node, env), part.terms(evaluator, node, env)
+            part_of_kink, terms = self.part(part, evaluator, node, env), part.terms(evaluator, node, env)
             assert isinstance(terms, Named)
-            if found is not None:  # the leaf replaces what automatic differentiation takes
+            if part_of_kink is not None:  # the leaf replaces what automatic differentiation takes
                 top = part.weights(evaluator, 1).top(part.sign * terms.data.detach().numpy())
-                rest = rest + found.data - (torch.from_numpy(np.ascontiguousarray(top)) * terms.data).sum(-1)
+                rest = (
+                    rest
+                    + part_of_kink.data
+                    - (torch.from_numpy(np.ascontiguousarray(top)) * terms.data).sum(-1)
+                )
         if len(self.records) > place:
             return Named(rest, whole.axes)
         return whole

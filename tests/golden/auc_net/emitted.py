@@ -59,8 +59,9 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
-    they are used."""
+    """The arrays of a file, after a check of its SHA-256 if one is given. ``mapped``: arrays stay in the
+    file until they are used.
+    """
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
@@ -76,7 +77,7 @@ def read_data(path, sha256, mapped=False):
 
 
 def present(device):
-    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    """The device, if this machine has it: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
     if (
         device == "cpu"
@@ -89,7 +90,7 @@ def present(device):
 
 
 def row_blocks(rows, size):
-    """Some rows at a time of what a net takes: a tensor, or a tuple of one for each of its inputs."""
+    """The inputs of a net in blocks of rows: a tensor, or a tuple with one tensor for each input."""
     if isinstance(rows, tuple):
         return zip(*(one.split(size) for one in rows), strict=True)
     return rows.split(size)
@@ -103,7 +104,7 @@ def net_in_parts(net, w, rows):
 
 
 def net_in_slices(net, w, rows):
-    """The net's output for every row, slices of it computed again when autograd comes back."""
+    """The net's output for every row, in slices that autograd computes again in the backward pass."""
     checkpoint = torch.utils.checkpoint.checkpoint
     call = getattr(net, "exact", net)
     return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
@@ -124,6 +125,7 @@ SIGN = -1
 LAYOUT = {'w': (0, 1057, (1057,))}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())  # entries of w
 no_grad = torch.inference_mode
 
 
@@ -373,6 +375,7 @@ class HookedNet:
 
 # ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
+PARAMETERS = {'centre': 0.05}  # of the model, by name
 
 
 def as_namespace(tensors, device, dtype):
@@ -384,7 +387,7 @@ def as_namespace(tensors, device, dtype):
         if value.is_floating_point():
             value = value.to(dtype)
         setattr(data, key, value.to(device))
-    data.centre = 0.05
+    vars(data).update(PARAMETERS)
     return data
 
 
@@ -400,11 +403,11 @@ def prepare_full(data):
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
-#   w[0:1057] = w[1057]
 def start(rng, device, dtype):
     """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
-    w = torch.zeros(1057, device=device, dtype=dtype)
-    w[0:1057] = INITIAL['net_s'].to(device=device, dtype=dtype)
+    w = torch.zeros(DIMENSION, device=device, dtype=dtype)
+    first, last, _ = LAYOUT['w']
+    w[first:last] = INITIAL['net_s'].to(device=device, dtype=dtype)
     project(w, 0.0)
     return w
 
@@ -460,13 +463,15 @@ def track(u, index, g, g_prev, h):
 
 
 def begin(state, h):
-    """v and s, at zero."""
+    """Set v and s to zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
 def begin_late(state, h):
-    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are
-    1 at t = ``late``."""
+    """Set v and s to zero, and the step count t to infinity.
+
+    torch's Adam divides v and s by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are 1 at t = infinity.
+    """
     begin(state, h)
     state.late = torch.full((), math.inf, dtype=torch.float32, device=state.w.device)
 
@@ -498,15 +503,17 @@ def swept_adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
-    measures at the start."""
+    """Set a step size of 0 to the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start.
+    """
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them
-    (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w, or None before the last of them. ``state.met``
+    counts the batches.
+    """
     if h.together == 1:
         return G
     if state.met:
@@ -520,8 +527,10 @@ def together(state, G, h: BlockSettings):
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
-    w moves after the last."""
+    """Make one step: the gradient at w, the update of w, proximal maps and projections.
+
+    If ``h.together`` batches make a step, w moves after the last of them.
+    """
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -530,7 +539,7 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def weigh(h: BlockSettings, share, least=0.0):
-    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
+    """Multiply gamma by a share, but not below ``least``. If gamma' = 1 - gamma, it stays so."""
     paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
@@ -538,8 +547,9 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
-    of new values, unless it is to be steady."""
+    """The settings within a stage when the step size is at a share of its first value. The weight of new
+    values falls with it, down to a tenth, unless it must be constant (``steady``).
+    """
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -547,13 +557,14 @@ def falling(h: BlockSettings, share):
 
 
 def shrink_gamma(h: BlockSettings):
-    """From stage to stage estimates average over a longer window."""
+    """Lengthen the window over which estimates average, from stage to stage."""
     weigh(h, 0.7, least=0.05)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
-    larger batches first."""
+    """After a stage without a gain: smaller steps and longer windows of the estimates; once these are at
+    their longest, larger batches. The next stage is longer in any case.
+    """
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -563,8 +574,9 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
-    estimates longer; at the longest, batches are larger first."""
+    """Lengthen the next stage. After a stage without a gain, steps become smaller and the estimates average
+    over longer windows; once these are at their longest, batches become larger first.
+    """
     slow_down(h, gained)
 
 
@@ -589,7 +601,9 @@ def envelope_y1(t, c, h):
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
-    return h.rho * (((x + 0.05) / width).clamp(-1, 0) * ((x + 0.05) - width / 2 * ((x + 0.05) / width).clamp(-1, 0)) + ((x - 0.05) / width).clamp(0, 1) * ((x - 0.05) - width / 2 * ((x - 0.05) / width).clamp(0, 1))) - lam / 2 * c.square()
+    slope_1 = ((x + 0.05) / width).clamp(-1, 0)
+    slope_2 = ((x - 0.05) / width).clamp(0, 1)
+    return h.rho * (slope_1 * ((x + 0.05) - width / 2 * slope_1) + slope_2 * ((x - 0.05) - width / 2 * slope_2)) - lam / 2 * c.square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up
@@ -651,7 +665,7 @@ def regulariser(w):
 
 def all_blocks(data, w):
     """``blocks``, and the same of functions inside expectations, row by row."""
-    return {**blocks(data, w)}
+    return blocks(data, w)
 
 
 def constraint_values(data, w):
@@ -685,8 +699,8 @@ SOLVER = BlockSolver(
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin_late, update=swept_adam_step,
-    step_sizes=step_sizes, advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=1057,
-    centred=True, nonconvex=True, oracles=22528, tol=TOL,
+    step_sizes=step_sizes, advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore,
+    own=DIMENSION, centred=True, nonconvex=True, oracles=22528, tol=TOL,
 )
 
 

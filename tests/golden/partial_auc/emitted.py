@@ -62,8 +62,9 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
-    they are used."""
+    """The arrays of a file, after a check of its SHA-256 if one is given. ``mapped``: arrays stay in the
+    file until they are used.
+    """
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
@@ -79,7 +80,7 @@ def read_data(path, sha256, mapped=False):
 
 
 def present(device):
-    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    """The device, if this machine has it: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
     if (
         device == "cpu"
@@ -92,14 +93,15 @@ def present(device):
 
 
 def increasing(x):
-    """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
+    """The order of numbers. It sorts their bits as integers, which is several times as fast in torch."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
     return torch.where(bits < 0, bits ^ torch.iinfo(bits.dtype).max, bits).argsort()
 
 
 def sum_of_pieces(a, ordered, first, ends, pieces):
-    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each
-    of ``ends`` by its piece."""
+    """Sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, where the j up to each of
+    ``ends`` belong to its piece.
+    """
     zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
     for last, (_, p, q, r) in zip(ends, pieces, strict=True):
@@ -110,9 +112,11 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
 
 
 def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for
-    each of ``pieces`` (high, p, q, r) in turn: from how many b there are between the kinks, their
-    sum, and that of their squares, b being sorted."""
+    """mean over j of f(a + b_j) at every entry of a, for sorted b.
+
+    f(u) = p u^2 + q u + r up to u = high, for each of ``pieces`` (high, p, q, r) in turn. Each piece needs
+    the number of b between its kinks, their sum and the sum of their squares.
+    """
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
@@ -179,6 +183,7 @@ SIGN = 1
 LAYOUT = {'w': (0, 64, (64,)), 'cvar_1': (64, 65, ())}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())  # entries of w
 no_grad = torch.inference_mode
 
 
@@ -210,6 +215,7 @@ class Settings(BlockSettings):
 
 # ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
+PARAMETERS = {'a': 0.5, 'mu': 0.001}  # of the model, by name
 
 
 def as_namespace(tensors, device, dtype):
@@ -221,8 +227,7 @@ def as_namespace(tensors, device, dtype):
         if value.is_floating_point():
             value = value.to(dtype)
         setattr(data, key, value.to(device))
-    data.a = 0.5
-    data.mu = 0.001
+    vars(data).update(PARAMETERS)
     return data
 
 
@@ -245,7 +250,7 @@ def prepare_full(data):
 #   w[64:65] = cvar_1
 def start(rng, device, dtype):
     """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
-    w = torch.zeros(65, device=device, dtype=dtype)
+    w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
 
@@ -304,7 +309,7 @@ def track(u, index, g, g_prev, h):
 
 
 def begin(state, h):
-    """v and s, at zero."""
+    """Set v and s to zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
@@ -321,15 +326,17 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
-    measures at the start."""
+    """Set a step size of 0 to the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start.
+    """
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them
-    (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w, or None before the last of them. ``state.met``
+    counts the batches.
+    """
     if h.together == 1:
         return G
     if state.met:
@@ -343,8 +350,10 @@ def together(state, G, h: BlockSettings):
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
-    w moves after the last."""
+    """Make one step: the gradient at w, the update of w, proximal maps and projections.
+
+    If ``h.together`` batches make a step, w moves after the last of them.
+    """
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -353,7 +362,7 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def weigh(h: BlockSettings, share, least=0.0):
-    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
+    """Multiply gamma by a share, but not below ``least``. If gamma' = 1 - gamma, it stays so."""
     paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
@@ -361,8 +370,9 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
-    of new values, unless it is to be steady."""
+    """The settings within a stage when the step size is at a share of its first value. The weight of new
+    values falls with it, down to a tenth, unless it must be constant (``steady``).
+    """
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -370,13 +380,14 @@ def falling(h: BlockSettings, share):
 
 
 def shrink_gamma(h: BlockSettings):
-    """From stage to stage estimates average over a longer window."""
+    """Lengthen the window over which estimates average, from stage to stage."""
     weigh(h, 0.7, least=0.05)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
-    larger batches first."""
+    """After a stage without a gain: smaller steps and longer windows of the estimates; once these are at
+    their longest, larger batches. The next stage is longer in any case.
+    """
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -386,15 +397,16 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
-    estimates longer; at the longest, batches are larger first."""
+    """Lengthen the next stage. After a stage without a gain, steps become smaller and the estimates average
+    over longer windows; once these are at their longest, batches become larger first.
+    """
     slow_down(h, gained)
 
 
 def project(w, step):
     """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
     # mu * sumsq(w)
-    w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=0.001)
+    w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=PARAMETERS['mu'])
 
 
 # ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
@@ -411,7 +423,8 @@ def envelope_y1(t, c, h):
     """The envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
     lam = h.lam_y1
     x = t + lam * c
-    return (x / lam).clamp(0, 1) * (x - lam / 2 * (x / lam).clamp(0, 1)) - lam / 2 * c.square()
+    slope = (x / lam).clamp(0, 1)
+    return slope * (x - lam / 2 * slope) - lam / 2 * c.square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up
@@ -486,12 +499,12 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 def regulariser(w):
     """The terms with a prox."""
-    return float(value_squared_l2(w[0:64], mu=0.001))
+    return float(value_squared_l2(w[0:64], mu=PARAMETERS['mu']))
 
 
 def all_blocks(data, w):
     """``blocks``, and the same of functions inside expectations, row by row."""
-    return {**blocks(data, w)}
+    return blocks(data, w)
 
 
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes

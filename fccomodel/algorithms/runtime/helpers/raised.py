@@ -29,9 +29,11 @@ class Raised(torch.autograd.Function):
 
 
 def raised(x, dim, *skips):
-    """x, the largest entries along ``dim``, and exp of what x is above them: what means under several
-    masks share. ``skips``: places along ``dim``, one for each line, that none of these have. No
-    exponentials where some largest entry is not finite."""
+    """x, its largest entries along ``dim``, and exp(x - largest), which means under several masks share.
+
+    ``skips`` are places along ``dim``, one a line, that all masks leave out. If some largest entry is not
+    finite, no exponentials are computed.
+    """
     top = x.detach().amax(dim, keepdim=True)
     return x, top, Raised.apply(x, top, dim, *skips) if bool(top.isfinite().all()) else None, skips
 
@@ -46,7 +48,7 @@ def equals(alike, x):
 
 
 def let_through(x, dim, mask, alike, skips):
-    """Which entries of x a mean has."""
+    """A mask of the entries of x over which a mean is taken."""
     whole = torch.ones_like(x, dtype=torch.bool)
     for places in skips:
         whole.scatter_(dim, places.expand_as(x.narrow(dim, 0, 1)), False)
@@ -59,9 +61,12 @@ def let_through(x, dim, mask, alike, skips):
 
 
 def log_mean_raised(values, dim, mask=None, alike=None):
-    """log mean exp(x) along ``dim`` of the entries that the mask lets through and at which the two
-    that are ``alike`` are equal, over all of them, by what ``raised`` makes of x; where these are
-    so far below the largest of all that their exponentials vanish, by their own."""
+    """log mean exp(x) along ``dim`` over the entries that the mask lets through and at which the two
+    tensors ``alike`` are equal.
+
+    It uses the exponentials of ``raised``. Where the entries are so far below the largest one that their
+    exponentials vanish, it computes their own.
+    """
     x, top, powers, skips = values
     if powers is None:
         return log_mean_exp(x.masked_fill(~let_through(x, dim, mask, alike, skips), -math.inf), dim)

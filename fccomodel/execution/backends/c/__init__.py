@@ -180,15 +180,15 @@ class Loops:
         else:
             many = [found]
         shift = source.start - base.storage_offset()
-        made = [
+        views = [
             View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many
         ]
         if several:
-            self.values[node] = made
+            self.values[node] = views
         else:
-            self.values[node] = made[0]
+            self.values[node] = views[0]
         if write:  # ``squeeze_`` changes the shape of what it is given, too
-            self.values[node.args[0]] = made[0]
+            self.values[node.args[0]] = views[0]
 
     def entrywise(self, node: Node, name: str, write: bool) -> None:
         """Add an entrywise operation: it waits for its only user, or gets an array of its own."""
@@ -307,7 +307,7 @@ def shape_of(arg: Any) -> tuple[int, ...]:
 
 def shaped(node: Node) -> tuple[int, ...]:
     """The shape of a result; () for several."""
-    found = node.meta.get("val")
-    if isinstance(found, torch.Tensor):
-        return tuple(found.shape)
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape)
     return ()

@@ -81,16 +81,16 @@ def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     x, *bounds = node.args
     low, high = [*bounds, None, None][:2]
     low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)
-    at, found = like.dtype, loops.operand(x, like.dtype)
+    at, clamped = like.dtype, loops.operand(x, like.dtype)
     size = kind(at)
     for bound, name in ((low, "maximum"), (high, "minimum")):
         if bound is not None:
-            found = Entry(
-                f"{name}_{size}({{a}}, {{b}})", (found, loops.operand(bound, at)), tuple(like.shape), at
+            clamped = Entry(
+                f"{name}_{size}({{a}}, {{b}})", (clamped, loops.operand(bound, at)), tuple(like.shape), at
             )
-    if isinstance(found, Entry):
-        return found
-    return Entry("{a}", (found,), tuple(like.shape), at)
+    if isinstance(clamped, Entry):
+        return clamped
+    return Entry("{a}", (clamped,), tuple(like.shape), at)
 
 
 def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:

@@ -21,13 +21,13 @@ def reduced(loops: Loops, node: Node) -> None:
     name, like = named(node), node.meta["val"]
     x = loops.view(node.args[0])
     if len(node.args) > 1:
-        given = node.args[1]
+        dims = node.args[1]
     else:
-        given = node.kwargs.get("dim")
+        dims = node.kwargs.get("dim")
     rank = len(x.shape)
     along: list[int] = []
     if rank:
-        along = [d % rank for d in ([given] if isinstance(given, int) else given or range(rank))]
+        along = [d % rank for d in ([dims] if isinstance(dims, int) else dims or range(rank))]
     out = loops.own([1 if k in along else n for k, n in enumerate(x.shape)], like.dtype)
     whole = out.spread(x.shape)
     number = kind(like.dtype)

@@ -57,11 +57,11 @@ class View:
     def spread(self, shape: tuple[int, ...]) -> View:
         """The view broadcast to a shape."""
         extra = len(shape) - len(self.shape)
-        kept = [
+        strides_here = [
             0 if n == 1 and m != 1 else s
             for n, m, s in zip(self.shape, shape[extra:], self.strides, strict=True)
         ]
-        return replace(self, shape=shape, strides=(*[0] * extra, *kept))
+        return replace(self, shape=shape, strides=(*[0] * extra, *strides_here))
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,16 +52,16 @@ def instructions() -> str:
 
 def steps_of(several: Several) -> str:
     """The parts of a program's text that its steps use, without comments."""
-    solver, found = several.module.SOLVER, {}
+    solver, sources = several.module.SOLVER, {}
     body = ast.parse(several.text).body
     waiting = [part.__name__ for part in (solver.gradient, solver.advance, solver.update, solver.project)]
     while waiting:
         name = waiting.pop()
         parts = [one for one in body if name in defined(one)]
-        if name not in found and parts:
-            found[name] = "\n".join(map(ast.dump, parts))
+        if name not in sources and parts:
+            sources[name] = "\n".join(map(ast.dump, parts))
             waiting += [node.id for one in parts for node in ast.walk(one) if isinstance(node, ast.Name)]
-    return "\n".join(found[name] for name in sorted(found))
+    return "\n".join(sources[name] for name in sorted(sources))
 
 
 def defined(one: ast.stmt) -> Iterable[str]:

@@ -43,12 +43,12 @@ class Leap:
         if self.fixed[0] is not data:
             self.fixed = data, self.several.fixed(data)
         arrays = self.rows(run, solver, h, now, iterations, count), self.weights(run, solver, count)
-        drawn = list(chain.from_iterable(run.ahead[:count]))
+        samples = list(chain.from_iterable(run.ahead[:count]))
         moving = self.several.moving(run.state, run.average)
         kept = self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
         (*moved, run.average), kept, after = self.call(
-            counts(run.state), self.fixed[1], moving, kept, *arrays, drawn, pooled
+            counts(run.state), self.fixed[1], moving, kept, *arrays, samples, pooled
         )
         by_name = dict(zip(tensors(run.state), moved, strict=True))
         vars(run.state).update(vars(holding(run.state, by_name)))

@@ -48,13 +48,13 @@ def tensors(space: SimpleNamespace) -> Tensors:
 
 def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> SimpleNamespace:
     """The namespace with other tensors in place of its own, named as by ``tensors``."""
-    made = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
+    record = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
     for outer, inside in ((name, x) for name, x in vars(space).items() if isinstance(x, SimpleNamespace)):
         parts = {
             name.removeprefix(f"{outer}."): x for name, x in arrays.items() if name.startswith(f"{outer}.")
         }
-        setattr(made, outer, holding(inside, parts))
-    return made
+        setattr(record, outer, holding(inside, parts))
+    return record
 
 
 def numbers(space: SimpleNamespace) -> dict[str, Any]:
@@ -170,8 +170,8 @@ class Several:
     def sets(self) -> list[str]:
         """The names of the arrays of sets and proximal maps that the start was projected by."""
         w = self.state.w
-        found = (key for key in getattr(self.module, "INITIAL", ()) if isinstance(key, tuple))
-        return sorted(name for name, device, dtype in found if (device, dtype) == (w.device, w.dtype))
+        set_keys = (key for key in getattr(self.module, "INITIAL", ()) if isinstance(key, tuple))
+        return sorted(name for name, device, dtype in set_keys if (device, dtype) == (w.device, w.dtype))
 
     def calls(self) -> float:
         """Counted seconds of the calls of one step. Raises ``Unfit`` if the step fails."""
@@ -225,9 +225,9 @@ class Several:
         """The arguments at the beginning of a run."""
         rows = torch.ones(len(self.batches), self.numbers, device=self.device, dtype=self.dtype)
         weights = torch.zeros(len(self.batches), device=self.device, dtype=self.dtype)
-        drawn = [part for batch in self.batches for part in batch]
+        samples = [part for batch in self.batches for part in batch]
         moving = self.moving(self.state, self.state.w.clone())
-        return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *drawn]
+        return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *samples]
 
     def beginning(self, before: Mapping[str, Any]) -> Several:
         """The steps with other initial numbers beside the arrays; ``after`` will have the final numbers."""
@@ -238,17 +238,17 @@ class Several:
 
         Raises ``Unfit`` if there are more than ``LARGEST_ROUND``.
         """
-        found, following = [counts(self.state)], list[int]()
-        while len(following) < len(found):
-            one = replace(self, batches=self.batches[:1]).beginning(found[len(following)])
+        counts_seen, following = [counts(self.state)], list[int]()
+        while len(following) < len(counts_seen):
+            one = replace(self, batches=self.batches[:1]).beginning(counts_seen[len(following)])
             with torch.inference_mode(False), torch.no_grad():
                 one(*apart(one.example(), len(one.fixed(one.data))), pooled=False)
-            if (after := counts(SimpleNamespace(**(one.after or {})))) not in found:
-                found.append(after)
-            following.append(found.index(after))
-            if len(found) > LARGEST_ROUND:
+            if (after := counts(SimpleNamespace(**(one.after or {})))) not in counts_seen:
+                counts_seen.append(after)
+            following.append(counts_seen.index(after))
+            if len(counts_seen) > LARGEST_ROUND:
                 raise Unfit("its steps count rounds that are long")
-        return found, following
+        return counts_seen, following
 
     # --------------------------------------------------------------------------------- the function
     def __call__(self, *given: torch.Tensor, pooled: bool = True) -> list[torch.Tensor]:
@@ -262,8 +262,8 @@ class Several:
 
         def taken(names: Collection[Any]) -> list[torch.Tensor]:
             """The next arguments, one for each name."""
-            found, left[:] = left[: len(names)], left[len(names) :]
-            return found
+            values, left[:] = left[: len(names)], left[len(names) :]
+            return values
 
         def space(of: SimpleNamespace) -> SimpleNamespace:
             """A namespace with the same names for the next arguments."""
