@@ -1,8 +1,8 @@
 """ALEXR2: momentum on the nested Moreau envelope, whose proximal points ALEXR finds
 (sonex-alexr2-2025, Algorithm 2)."""
 
+from dataclasses import dataclass
 from math import ceil, isfinite, log, sqrt
-from types import SimpleNamespace
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
@@ -57,13 +57,28 @@ def next_stage(h, gained, worst):
     h.stage = min(int(1.3 * h.stage), h.longest)
 
 
-def inner_loop(k: Constants, share: float) -> SimpleNamespace:
+@dataclass(frozen=True, kw_only=True)
+class InnerLoop:
+    """The schedule of the inner loop.
+
+    lam    the smoothing of the outer functions
+    rho_F  the weak convexity of F
+    nu     the parameter of the proximal point
+    away   1 - theta, bounded by the noise and by (30)
+    steps  the steps after which the error of the start is small enough
+    """
+
+    lam: float
+    rho_F: float
+    nu: float
+    away: float
+    steps: int
+
+
+def inner_loop(k: Constants, share: float) -> InnerLoop:
     """The schedule of the inner loop, by the proof of Theorem C.1.
 
     share   accuracy as a share of that of Theorem 4.10, mu/2 |z_K - prox|^2 <= mu nu^2 eps^2 / 36
-
-    ``away`` is 1 - theta, bounded by the noise and by (30); ``steps`` is the number of steps after which
-    the error of the start is small enough.
     """
     lam = k.eps / k.C_f
     rho_F = sqrt(k.d1) * k.C_f * k.rho_g
@@ -80,7 +95,7 @@ def inner_loop(k: Constants, share: float) -> SimpleNamespace:
     away = min(k.B1 / (2 * k.n), 1 / 2, sqrt(k.B1 * lam * mu / k.n) / k.C_g, *bounds)
     start = mu * (nu * k.C_f * k.C_g) ** 2 + 4 * lam * k.C_f**2
     steps = ceil(log(max(2 * start / accuracy, 2.0)) / away)
-    return SimpleNamespace(lam=lam, rho_F=rho_F, nu=nu, away=away, steps=steps)
+    return InnerLoop(lam=lam, rho_F=rho_F, nu=nu, away=away, steps=steps)
 
 
 def theory(k: Constants) -> dict[str, float]:

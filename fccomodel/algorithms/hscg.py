@@ -1,7 +1,8 @@
 """HSCG: hybrid estimates of values and Jacobians, dual smoothing of phi (hscg-2020, Algorithms 1 and 2)."""
 
 import math
-from types import SimpleNamespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
@@ -62,8 +63,24 @@ def diminishing_step(state, F, h):
     averaged_move(state, F, v, 2 * gamma * h.eta / (3 + theta), theta)
 
 
-def constants(k: Constants) -> SimpleNamespace:
-    """L, P and Q of (18) with c0 = 1, and Psi(x_0) - Psi* (``fall``).
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """The numbers of the proofs.
+
+    L, P, Q  of (18) with c0 = 1
+    fall     Psi(x_0) - Psi*
+    kinks    the smoothing and the batches of values that functions with kinks need, by option
+    """
+
+    L: float
+    P: float
+    Q: float
+    fall: float
+    kinks: Mapping[str, float] = field(default_factory=dict)
+
+
+def constants(k: Constants) -> Numbers:
+    """The numbers of the proofs for a problem's constants.
 
     Without kinks |K|^2 = L_f. With kinks |K| = 1 and gamma = eps; values come from batches of b / gamma^2,
     so that P and Q do not depend on gamma, and B_psi = C_f^2 / 2 is added to the fall (Lemma A.1).
@@ -74,7 +91,7 @@ def constants(k: Constants) -> SimpleNamespace:
     else:
         K, gamma = k.L_f, 1.0
     M = (k.C_1**2 * K) ** 2
-    return SimpleNamespace(
+    return Numbers(
         L=k.smoothness(K / gamma),
         P=math.sqrt(26) / 3 * math.sqrt(M + (k.L_g * k.C_f) ** 2),
         Q=26 / 9 * (M * k.sigma**2 + (k.C_f * k.zeta) ** 2),
@@ -83,7 +100,7 @@ def constants(k: Constants) -> SimpleNamespace:
     )
 
 
-def weights(k: Constants, c: SimpleNamespace, T: float, first: float) -> dict[str, float]:
+def weights(k: Constants, c: Numbers, T: float, first: float) -> dict[str, float]:
     """eta = 1 / L, theta = L b^(3/4) / (P (b0 (T + 1))^(1/4)) of (19) and (23), and the numbers in beta."""
     theta = 1.0
     if c.P:

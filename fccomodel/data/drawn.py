@@ -1,4 +1,4 @@
-"""A column whose rows are fetched when they are asked for; where from is ``data/sources/_drawn.py``."""
+"""A column whose rows are fetched when they are asked for; where from is ``data/sources/drawn_rows.py``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from fccomodel.core.lazy import torch
 
 if TYPE_CHECKING:
-    from fccomodel.data.sources._drawn import Part, RowSource
+    from fccomodel.data.sources.drawn_rows import Part, RowSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class DrawnColumn:
 
     def fetched(self, seed: int | None = None) -> Any:
         """The rows as a tensor, as looks see them, or as a step with this seed does."""
-        return self.source.fetch(self.name, self.at.reshape(-1), seed).reshape(self.shape)
+        return self.source.fetching.fetch(self.name, self.at.reshape(-1), seed).reshape(self.shape)
 
     def to(self, *place: Any) -> Any:
         """The rows as a tensor of a type, on a device."""
@@ -108,7 +108,8 @@ class DrawnColumn:
         if not self.source.workers:
             return
         numbers = [self.at[index.cpu().numpy()].reshape(len(index), -1) for index in indices]
-        self.source.ahead([(rows[k], seed) for k, seed in enumerate(seeds.tolist()) for rows in numbers])
+        asked = [(rows[k], seed) for k, seed in enumerate(seeds.tolist()) for rows in numbers]
+        self.source.fetching.ahead(asked)
 
 
 def drawn(values: Any) -> bool:

@@ -140,6 +140,17 @@ def plan(
     return _begun(planned)
 
 
+def replan(planned: Planned, changed: options.Origins, like: Plan | None = None) -> Planned:
+    """The plan on the same data for other values of some options; the run begins where it did.
+
+    ``like`` is the plan for other numbers: its algorithm is kept if it has the same guarantee.
+    """
+    given = {**planned.given, **changed}
+    decided = decide(planned.analysis, given, like)
+    decided = replace(decided, start=planned.plan.start)
+    return replace(planned, plan=decided, options=with_origins(decided, given))
+
+
 def _begun(planned: Planned) -> Planned:
     """The plan with the start that the model says, if it says one."""
     if all(variable.start is None for variable in planned.problem.variables.values()):
@@ -286,8 +297,9 @@ def _keeper(planned: Planned, program: Program, part: str) -> Any:
         alone = emit(replace(planned, options={**planned.options, "ranks": (False, options.AUTOMATIC)}))
         keeper = ranks.Keeper
     known = identity(
-        alone,
         planned.bound,
+        alone.data,
+        text=alone.text,
         model=planned.compiled.hash,
         algorithm=planned.plan.algorithm,
         chosen=planned.options,

@@ -14,11 +14,12 @@ from fccomodel.pipeline import budget
 from fccomodel.pipeline.boundary import quoted
 from fccomodel.pipeline.records import Outcome, Planned
 from fccomodel.pipeline.solving import held_out
-from fccomodel.pipeline.stages import emit, report
-from fccomodel.pipeline.stages import plan as plan_for
+from fccomodel.pipeline.stages import emit, replan, report
 
-#: Algorithms tried in this order if the plan's own algorithm has no criterion.
-FALLBACK_ALGORITHMS = ("sonex", "sox")
+#: The algorithm that is taken if the plan's own has no criterion, or a biased one.
+FALLBACK_ALGORITHM = "sonex"
+#: The origin of the options that a criterion sets.
+CRITERION = "criterion"
 #: Algorithms with biased estimates, used only if the caller names them.
 BIASED = frozenset({"bsgd"})
 
@@ -105,28 +106,23 @@ def in_train_mode(
 
 
 def with_criterion(planned: Planned) -> Planned:
-    """The plan with an algorithm whose gradient another optimizer can step by. Raises F0826 if an
-    algorithm without one was named."""
+    """The plan with an algorithm whose gradient another optimizer can step by.
+
+    If nobody named an algorithm, and that of the plan is biased or has no criterion,
+    ``FALLBACK_ALGORITHM`` takes its place. Raises F0826 if the algorithm that was named has none.
+    """
     from fccomodel.execution.training.criterion import suitable
     from fccomodel.program.errors import criterion_algorithm
 
     plan = planned.plan
-    if suitable(plan.algorithm_record) and (plan.algorithm not in BIASED or named(planned)):
+    has_one = suitable(plan.algorithm_record)
+    if _named(planned):
+        if not has_one:
+            refuse(criterion_algorithm(plan.title, having_criterion()), source=planned.problem.source)
         return planned
-    if named(planned):
-        refuse(criterion_algorithm(plan.title, having_criterion()), source=planned.problem.source)
-    user_options = {name: entry for name, entry in planned.options.items() if entry[1] in options.GIVEN}
-    for name in FALLBACK_ALGORITHMS:
-        chosen = {
-            **user_options,
-            "algorithm": (name, options.AUTOMATIC),
-            "unverified": (True, options.AUTOMATIC),
-        }
-        again = plan_for(planned.compiled, planned.binding, chosen, bound=planned.bound)
-        if suitable(again.plan.algorithm_record):
-            break
-    plan = replace(again.plan, start=planned.plan.start)
-    return replace(again, plan=plan, checkpoints=planned.checkpoints, held=planned.held)
+    if has_one and plan.algorithm not in BIASED:
+        return planned
+    return replan(planned, {"algorithm": (FALLBACK_ALGORITHM, CRITERION), "unverified": (True, CRITERION)})
 
 
 def having_criterion() -> list[str]:
@@ -137,9 +133,9 @@ def having_criterion() -> list[str]:
     return [name for name, record in algorithms.all().items() if suitable(record)]
 
 
-def named(planned: Planned) -> bool:
-    """Whether somebody named the algorithm."""
-    return planned.options["algorithm"][1] in options.GIVEN
+def _named(planned: Planned) -> bool:
+    """Whether the call, the command or the model names the algorithm. (A user's default is no demand.)"""
+    return planned.options["algorithm"][1] in (options.KEYWORD, options.COMMAND, options.BLOCK)
 
 
 @quoted
@@ -183,8 +179,6 @@ def _keeper(planned: Planned, recipe: Recipe) -> TrainingKeeper | None:
 
     Raises F0817 if a checkpoint belongs to another run.
     """
-    from types import SimpleNamespace
-
     from fccomodel.execution.checkpoints import digest
     from fccomodel.execution.checkpoints.identity import identity
     from fccomodel.execution.training.keeping import TrainingKeeper
@@ -194,8 +188,8 @@ def _keeper(planned: Planned, recipe: Recipe) -> TrainingKeeper | None:
     bound = planned.bound
     columns = {f"{t}.{c}": values for t, table in bound.tables.items() for c, values in table.columns.items()}
     known = identity(
-        SimpleNamespace(text="", data=columns),  # type: ignore[arg-type]
         bound,
+        columns,
         model=planned.compiled.hash,
         algorithm=planned.plan.algorithm,
         chosen=planned.options,
@@ -227,7 +221,7 @@ def _solution(end: Trained, planned: Planned) -> Solution:
     from fccomodel.plan.starts import Kept
 
     variables = point(planned.bound, evaluated(end.modules), end.variables)
-    values: dict[str, Any] = {name: value.double().numpy() for name, value in end.variables.items()}
+    kept: dict[str, Any] = {name: value.double().numpy() for name, value in end.variables.items()}
     return Solution(
         variables=variables,
         multipliers=end.multipliers,
@@ -240,5 +234,5 @@ def _solution(end: Trained, planned: Planned) -> Solution:
         timed=end.timed,
         worked=end.worked,
         notes=end.notes,
-        kept=Kept(variables={**values, **variables}, training=end.carried),
+        kept=Kept(variables={**kept, **variables}, training=end.carried),
     )

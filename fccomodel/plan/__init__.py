@@ -233,8 +233,7 @@ class Plan:
     def seen(self, bound: Bound) -> Seen:
         """The numbers of elements that the steps use, and whether passes over all rows can end the run."""
         normal, batch = self.normal, self.batch
-        blocks = sizes.counted(normal, bound, batch)
-        sampled = sizes.sampled(normal, bound, batch) or blocks["B1"] < blocks["n"]
+        sampled = sizes.draws(normal, bound, batch)
         nets = any(variable.net for variable in normal.problem.variables.values())
         return Seen(
             sampled=sampled,
@@ -266,8 +265,9 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
     settings.refuse_half(choice.options, record, problem)
-    given, aside = settings.applicable(choice.options, record)
-    settled = settings.by_algorithm(given, record, normal, problem, sloped)
+    budget = choice.budget
+    given, aside = settings.applicable(choice.options, record, budget)
+    settled = settings.by_algorithm(given, record, normal, budget, shared=sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     deep = sizes.depth(problem.roots)
     thrifty = nets and dear(bound)
@@ -315,7 +315,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         rated=rated,
         interior=choice.interior is not None,
         tracked=used.tracked(normal, bound, batch),
-        draws=used.draws(normal, bound, batch),
+        draws=bound is None or sizes.draws(normal, bound, batch),
         polish=bool(value(settled, "polish")),
         shared=bool(shared) or bound is None or value(settled, "draws") != "shared",
     )
@@ -323,7 +323,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     if idle:
         names = {one.name for one in idle}
         kept = {name: entry for name, entry in settled.items() if name not in names}
-        settled = settings.by_algorithm(kept, record, normal, problem, sloped)
+        settled = settings.by_algorithm(kept, record, normal, budget, shared=sloped)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
     if promised:
@@ -348,19 +348,19 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         promise=chosen.promise,
         practice=(
             *choice.passed,
-            *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
-            *practice.looks(looked_at(bound, settings.budget(settled).seconds)),
+            *practice.added(chosen, settled, step, budget, counts, shared, convex=choice.analysis.convex),
+            *practice.looks(looked_at(bound, budget.seconds)),
             *practice.drawn_rows(bound),
         ),
         rate=rate,
         schedule=schedule,
-        budget=settings.budget(settled),
+        budget=budget,
         undefined=undefined(choice.analysis),
         smoothing=smoothing,
         polish=bool(value(settled, "polish")),
         steady=waiting and kind == "practical",
-        annealed=settings.annealed(settled, record, nets),
-        once=settings.annealed(settled, record, sloped),
+        annealed=settings.annealed(settled, record, budget, nets=nets),
+        once=settings.annealed(settled, record, budget, nets=sloped),
         direct=(choice.analysis.convex or record.oracle == "blocks")
         and kind == "practical"
         and not nets

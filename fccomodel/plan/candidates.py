@@ -147,7 +147,7 @@ class Candidate:
     def biased(self) -> bool:
         """Whether one minibatch at a time estimates an expectation over a distribution under a nonlinear
         function: no pass over all rows can remove that bias."""
-        if self.record.estimator is not plug_in or not sizes.draws(self.normal):
+        if self.record.estimator is not plug_in or not sizes.endless(self.normal):
             return False
         return any(term.kind == "composition" for term in self.normal.terms)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from fccomodel import algorithms
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
-from fccomodel.core.options import USER, Origins, Unused
+from fccomodel.core.options import USER, Budget, Origins, Unused
 from fccomodel.plan import assumptions, errors, settings
 from fccomodel.plan.assumptions import Finding
 from fccomodel.plan.candidates import Candidate, candidates
@@ -58,6 +58,11 @@ class Choice:
     def ranking(self) -> Ranking:
         """The order of the algorithms that suit, found on the first use."""
         return self.ranked()
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The budget of the run."""
+        return settings.budget_of(self.options)
 
     @property
     def chosen(self) -> Candidate:

@@ -49,7 +49,7 @@ def interior_point_findings(analysis: Analysis, given: options.Origins) -> Mappi
     """How the model meets the assumptions of the interior-point method, or None if it does not."""
     if not settings.finishing(given) or settings.value(given, "unverified"):
         return None
-    form = conic_form(analysis, settings.budget(given).seconds)
+    form = conic_form(analysis, settings.budget_of(given).seconds)
     if form is None:
         return None
     return interior.findings(analysis, *reversed(form.program.A.shape))

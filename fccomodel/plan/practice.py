@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fccomodel.core.options import Origins
+from fccomodel.core.options import Budget, Origins
 from fccomodel.data.bound import Bound
 from fccomodel.data.drawn import DrawnColumn
 from fccomodel.library import regularisers
 from fccomodel.plan.candidates import Candidate, finishable
-from fccomodel.plan.settings import budget, value
+from fccomodel.plan.settings import value
 from fccomodel.plan.sharing import Strata
 
 SIZES = {
@@ -39,6 +39,7 @@ def added(
     chosen: Candidate,
     settled: Origins,
     step: str,
+    budget: Budget,
     counts: Mapping[str, int] | None,
     shared: Sequence[Strata],
     *,
@@ -51,36 +52,36 @@ def added(
     convex   whether the problem is convex
     """
     record, schedule = chosen.record, str(value(settled, "schedule"))
-    sentences = [*chosen.adds(), *_smooth_proxes(chosen)]
+    said = [*chosen.adds(), *_smooth_proxes(chosen)]
     if step == "adam":
-        sentences.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
+        said.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
     if schedule in SIZES:
-        sentences += [SIZES[schedule]]
+        said += [SIZES[schedule]]
     if schedule != "theory" and record.estimator is not None and value(settled, "gamma_prime") == 0:
-        sentences.append(
+        said.append(
             "estimates: moving averages, where the theorem adds differences of values at two iterates "
             "(gamma_prime)"
         )
     if schedule != "theory":
-        sentences += record.practice
-    sentences += _endings(chosen, settled, convex)
+        said += record.practice
+    said += _endings(chosen, settled, budget, convex)
     if record.oracle == "blocks":
-        sentences += [*map(_together, shared), *_samples(settled, counts)]
-    return tuple(sentences)
+        said += [*map(_together, shared), *_samples(settled, counts)]
+    return tuple(said)
 
 
-def _endings(chosen: Candidate, settled: Origins, convex: bool) -> list[str]:
+def _endings(chosen: Candidate, settled: Origins, budget: Budget, convex: bool) -> list[str]:
     """The methods that may follow or replace the steps, if the budget is in seconds and ``polish`` is on."""
-    if not value(settled, "polish") or budget(settled).seconds is None:
+    if not value(settled, "polish") or budget.seconds is None:
         return []
-    sentences = []
+    said = []
     if finishable(chosen.record):
-        sentences.append(FINISH)
+        said.append(FINISH)
     elif chosen.setting.constrained:
-        sentences.append(RESTORATION)
+        said.append(RESTORATION)
     if convex:
-        sentences.append(INTERIOR)
-    return sentences
+        said.append(INTERIOR)
+    return said
 
 
 def _smooth_proxes(chosen: Candidate) -> list[str]:
@@ -135,14 +136,14 @@ def _samples(settled: Origins, counts: Mapping[str, int] | None) -> list[str]:
     """Samples that are dependent, unless every step takes all of them."""
     if counts is not None and counts["B1"] >= counts["n"] and counts["B2"] >= counts["rows"]:
         return []
-    sentences = []
+    said = []
     if value(settled, "sampling") == "epochs":
-        sentences.append(
+        said.append(
             "samples: each pass takes all of them once, where the theorem's are independent (sampling = iid)"
         )
     if value(settled, "inner_sampling") == "shared" and (counts is None or counts["n"] > 1):
-        sentences.append(
+        said.append(
             "inner samples: blocks share them, where the theorem's have their own (inner_sampling = "
             "per_block)"
         )
-    return sentences
+    return said

@@ -151,7 +151,9 @@ def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC)
         settled.setdefault(name, (default, origin))
 
 
-def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused, ...]]:
+def applicable(
+    given: Origins, record: Algorithm, budget: Budget
+) -> tuple[Origins, tuple[Unused, ...]]:
     """The options that apply to an algorithm, and the options that do not, each with the reason.
 
     Only the user's own defaults are left out; other options that do not apply are refused elsewhere.
@@ -165,7 +167,7 @@ def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused
         aside.append(
             Unused("schedule", kind, origin, f"No schedule of a theorem is written down for {record.title}.")
         )
-    if origin == USER and kind == "decay" and budget(given).seconds is not None:
+    if origin == USER and kind == "decay" and budget.seconds is not None:
         aside.append(
             Unused("schedule", kind, origin, "Its steps fall by parts of a budget of steps or oracle calls.")
         )
@@ -182,7 +184,12 @@ def refuse_half(given: Origins, record: Algorithm, problem: ir.Problem) -> None:
 
 
 def by_algorithm(
-    given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem, shared: bool = False
+    given: Origins,
+    record: Algorithm,
+    normal: NormalForm,
+    budget: Budget,
+    *,
+    shared: bool = False,
 ) -> Origins:
     """The options, with values that follow from the algorithm and the kind of schedule.
 
@@ -192,11 +199,11 @@ def by_algorithm(
     settle(settled, {"algorithm": record.name, "schedule": WORDS["schedule"][0]})
     schedule = value(settled, "schedule")
     theory, decay = schedule == "theory", schedule == "decay"
-    if decay and budget(settled).seconds is not None:
-        refuse(errors.no_steps_to_divide(value(settled, "budget")), source=problem.source)
+    if decay and budget.seconds is not None:
+        refuse(errors.no_steps_to_divide(value(settled, "budget")), source=normal.problem.source)
     step = value(given, "step") or default_step(normal, record, theory)
     if step not in record.steps:
-        refuse(errors.no_step(step, record), source=problem.source)
+        refuse(errors.no_step(step, record), source=normal.problem.source)
     # Theorems assume independent samples.
     if record.oracle == "blocks":
         settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})
@@ -283,9 +290,9 @@ def defaults(
     return hyper
 
 
-def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
+def annealed(settled: Origins, record: Algorithm, budget: Budget, *, nets: bool) -> bool:
     """Whether step sizes fall over the budget: Adam-type steps of nets, whose number is known."""
-    counted = budget(settled).seconds is None or bool(value(settled, "polish"))
+    counted = budget.seconds is None or bool(value(settled, "polish"))
     practical = value(settled, "schedule") == "practical" and value(settled, "step") == "adam"
     return nets and practical and record.oracle == "blocks" and counted
 
@@ -401,9 +408,9 @@ def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) ->
     return "adam"
 
 
-def budget(settled: Origins) -> Budget:
+def budget_of(given: Origins) -> Budget:
     """The budget of the run; ``SECONDS`` if none is given."""
-    budget_value = value(settled, "budget")
-    if budget_value is None:
+    asked = value(given, "budget")
+    if asked is None:
         return Budget(seconds=SECONDS)
-    return parse_budget(budget_value)
+    return parse_budget(asked)

@@ -152,13 +152,23 @@ def counted(
     return {"n": int(n), "B1": B1, "B2": B2, "rows": rows if rows == inf else int(rows)}
 
 
+def draws(normal: NormalForm, bound: Bound, batch: Batch) -> bool:
+    """Whether steps take only some of the blocks or rows, or draws of a distribution."""
+    numbers = counted(normal, bound, batch)
+    return numbers["B1"] < numbers["n"] or _only_some_rows(normal, numbers)
+
+
 def sampled(normal: NormalForm, bound: Bound, batch: Batch) -> bool:
     """Whether steps take only some of the rows of an expectation, or draws of a distribution."""
-    numbers = counted(normal, bound, batch)
-    return draws(normal) or numbers["B2"] < numbers["rows"]
+    return _only_some_rows(normal, counted(normal, bound, batch))
 
 
-def draws(normal: NormalForm) -> bool:
+def _only_some_rows(normal: NormalForm, numbers: Mapping[str, Any]) -> bool:
+    """Whether steps do so, for the numbers that ``counted`` gives."""
+    return endless(normal) or numbers["B2"] < numbers["rows"]
+
+
+def endless(normal: NormalForm) -> bool:
     """Whether an expectation is over a distribution, which no step and no pass sees as a whole."""
     means = (n for e in normal.reformed.roots for n in ir.walk(e) if isinstance(n, ir.Reduce))
     return any(isinstance(b.domain, ir.Distribution) for mean in means for b in mean.binders)

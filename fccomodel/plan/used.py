@@ -164,14 +164,6 @@ def _in_gradients(made: Made, name: str) -> bool:
     return name == "tau" and (dual or "linear coupling" in record.requires)
 
 
-def draws(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
-    """Whether steps draw some of the blocks or rows, or from distributions."""
-    if bound is None or sizes.sampled(normal, bound, batch):
-        return True
-    counts = sizes.counted(normal, bound, batch)
-    return counts["B1"] < counts["n"]
-
-
 def tracked(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
     """Whether steps draw some of the samples of an expectation under a nonlinear function, whose value
     is estimated then."""

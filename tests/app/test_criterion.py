@@ -578,6 +578,14 @@ def test_an_algorithm_with_steps_of_its_own_is_refused() -> None:
         problem.criterion(algorithm="moap")
 
 
+def test_an_algorithm_that_the_model_names_is_not_replaced() -> None:
+    problem = bound(PARTIAL + "options { algorithm = moap; }")[0]
+    with pytest.raises(FccoError, match="no criterion") as error:
+        problem.criterion()
+    assert error.value.diagnostics[0].code == "F0826"
+    assert problem.criterion(algorithm="sonex").algorithm == "sonex"
+
+
 def test_biased_methods_are_used_only_by_name() -> None:
     text = HEAD + "minimize E[p ~ D] log(E[n ~ D | n != p] exp(s(w; n.x) - s(w; p.x)));"
     problem = bound(text)[0]

@@ -19,7 +19,7 @@ from fccomodel import algorithms, pipeline
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
-from fccomodel.plan import used
+from fccomodel.plan import sizes, used
 from fccomodel.plan.settings import OPTIONS, SETTINGS
 
 HEAD = "dim d;\ndata D : table(x: real[d], y: real, g: {0, 1, 2, 3, 4});\nvar w[d];\n"
@@ -154,7 +154,7 @@ def parts(made: pipeline.Planned) -> used.Made:
     return used.Made(
         problem=made.problem, record=plan.algorithm_record, normal=plan.normal, step=plan.step, schedule=plan.pace,
         interior=plan.interior, hyper=plan.hyper, rated=True, tracked=used.tracked(plan.normal, made.bound, plan.batch),
-        draws=used.draws(plan.normal, made.bound, plan.batch), shared=True, polish=plan.polish,
+        draws=sizes.draws(plan.normal, made.bound, plan.batch), shared=True, polish=plan.polish,
     )  # fmt: skip
 
 

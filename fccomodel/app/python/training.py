@@ -26,7 +26,6 @@ from fccomodel.execution.training.recipe import Recipe, Validation, Watch
 from fccomodel.execution.training.right_rows import Items
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
-from fccomodel.pipeline.training import BIASED, FALLBACK_ALGORITHMS, having_criterion
 from fccomodel.program import errors
 from fccomodel.program.lower.given import applied_to
 
@@ -366,20 +365,10 @@ def criterion(
 
 def _planned(model: BoundModel, algorithm: str | None, **given: Any) -> pipeline.Planned:
     """The plan whose gradient an optimizer steps by; F0826 where the algorithm named has none."""
-    options = {"unverified": True, **given}
+    chosen = {"unverified": True, **given}
     if algorithm is not None:
-        planned = model.plan(algorithm=algorithm, **options)
-    else:
-        planned = model.plan(**options)
-    if algorithm is not None or _fits(planned):
-        if not compiled.suitable(planned.plan.algorithm_record):
-            refuse(errors.criterion_algorithm(planned.plan.title, having_criterion()))
-        return planned
-    for name in FALLBACK_ALGORITHMS:
-        planned = model.plan(algorithm=name, **options)
-        if _fits(planned):
-            break
-    return planned
+        chosen["algorithm"] = algorithm
+    return training.with_criterion(model.plan(**chosen))
 
 
 # ------------------------------------------------------------------------- solve with an optimizer
@@ -443,11 +432,6 @@ def _validation(planned: pipeline.Planned, validate: Any) -> Bound:
     encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
     binding = replace(planned.binding, data={**planned.binding.data, **validate})
     return pipeline.bind(planned.compiled, binding, seed=planned.seed, encoding=encoding)
-
-
-def _fits(planned: pipeline.Planned) -> bool:
-    """Whether a plan's algorithm is unbiased and has a criterion."""
-    return planned.plan.algorithm not in BIASED and compiled.suitable(planned.plan.algorithm_record)
 
 
 def _first(batch: Any) -> Any:

@@ -18,7 +18,7 @@ from fccomodel.data.drawn import DrawnColumn
 from fccomodel.data.sources import Drawing, Keyed, RawTable
 
 if TYPE_CHECKING:
-    from fccomodel.data.sources._drawn import RowSource
+    from fccomodel.data.sources.drawn_rows import RowSource
 
 
 def only_nets_read(problem: ir.Problem) -> dict[str, frozenset[str]]:

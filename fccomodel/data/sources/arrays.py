@@ -60,10 +60,10 @@ def from_mapping(
         refuse(errors.lengths(lengths))
     n = next(iter(lengths.values()))
     if request is not None and (own := _drawn_columns(arrays, request)):
-        from fccomodel.data.sources import _drawn
+        from fccomodel.data.sources import drawn_rows
 
         rest = as_table({name: from_array(a) for name, a in arrays.items() if name not in own}, origin, n)
-        return _drawn.of_arrays(own, origin, request).beside(rest)
+        return drawn_rows.of_arrays(own, origin, request).beside(rest)
     return as_table({name: from_array(array) for name, array in arrays.items()}, origin, n)
 
 

@@ -18,8 +18,8 @@ from fccomodel.core.pages import expect
 from fccomodel.data.sources import errors
 
 if TYPE_CHECKING:
-    from fccomodel.data.sources._drawn import RowSource
     from fccomodel.data.sources._spool import Spool
+    from fccomodel.data.sources.drawn_rows import RowSource
 
 #: A range of a mapped file is read at once if it has at most this many rows for each one needed.
 READ_AHEAD = 8

@@ -15,9 +15,9 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import errors as drawn_errors
-from fccomodel.data.sources import _drawn, arrays, errors
-from fccomodel.data.sources._drawn import ItemReader
+from fccomodel.data.sources import _random_numbers, arrays, drawn_rows, errors
 from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
+from fccomodel.data.sources.drawn_rows import ItemReader
 
 #: items that are read a second time, to see whether their parts change
 AGAIN = 8
@@ -50,7 +50,7 @@ def _open(value: Any, request: Request) -> RawTable:
         return _named(value.tensors, request, origin)
     if len(value) == 0:
         refuse(errors.no_items(request.name, origin))
-    with _drawn.watched_randomness():
+    with _random_numbers.watched():
         return _of_items(value, origin, request)
 
 
@@ -60,7 +60,7 @@ def _of_items(value: Any, origin: str, request: Request) -> RawTable:
     reader = ItemReader(value)
     if not isinstance(first, Mapping):
         reader = ItemReader(value, _names(first, request, origin))
-    drawn = _drawn.chosen(reader, list(reader.parts(first)), len(value), origin, request)
+    drawn = drawn_rows.chosen(reader, list(reader.parts(first)), len(value), origin, request)
     if drawn.keys is not None:
         return drawn.beside_keys()
     eager_columns = [name for name in reader.parts(first) if name not in drawn.names]
@@ -109,7 +109,7 @@ class _Columns:
         for row in range(len(self.items)):
             parts = self.reader.parts(self.items[row])
             for name in names:
-                value = _drawn.numeric_or_text(parts[name], str(name))
+                value = drawn_rows.numeric_or_text(parts[name], str(name))
                 if row == 0:
                     columns[name] = _empty(value, len(self.items))
                 columns[name] = self._put(columns[name], row, value)
@@ -123,7 +123,7 @@ class _Columns:
         for row in np.unique(np.linspace(0, len(self.items) - 1, AGAIN).astype(int)).tolist():
             parts = self.reader.parts(self.items[row])
             for name, column in found.items():
-                again = _drawn.numeric_or_text(parts[name], str(name))
+                again = drawn_rows.numeric_or_text(parts[name], str(name))
                 if np.array_equal(column[row], again):
                     continue
                 if column.ndim == 1:

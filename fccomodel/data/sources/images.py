@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.sources import _drawn, arrays, errors
+from fccomodel.data.sources import arrays, drawn_rows, errors
 from fccomodel.data.sources._paths import IMAGES
 from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, from_array
 
@@ -68,7 +68,7 @@ def _open(folder: Path, request: Request) -> RawTable:
         refuse(errors.no_images(folder, IMAGES))
     files = tuple(file for file, _ in labelled_files)
     reader, origin, n = PictureReader(files), str(folder), len(files)
-    chosen = _drawn.chosen(reader, [IMAGE], n, origin, request)
+    chosen = drawn_rows.chosen(reader, [IMAGE], n, origin, request)
     if chosen.keys is not None:
         return chosen.beside_keys()
     names = [label for _, label in labelled_files]
@@ -86,7 +86,7 @@ def _open(folder: Path, request: Request) -> RawTable:
         """A column; the images are decoded when somebody reads them."""
         if name != IMAGE:
             return columns[name]
-        source = _drawn.RowSource(reader=reader, what=origin)
+        source = drawn_rows.RowSource(reader=reader, what=origin)
         source.add(IMAGE, IMAGE, None, None)
         return from_array(source.values(np.arange(n), None)[IMAGE])
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from fccomodel.core import options
 from fccomodel.core.version import __version__
 from fccomodel.data.bound import Bound
 from fccomodel.execution.checkpoints import digest
-from fccomodel.program.emit import Program
 
 #: Names in a program that say how long it runs.
 BUDGET_NAMES = {"SECONDS", "ITERATIONS", "CALLS", "PLANNED", "WAY", "PASSES"}
@@ -23,13 +23,20 @@ LONGEST_WRITTEN = 8
 
 
 def identity(
-    program: Program, bound: Bound, *, model: str, algorithm: str, chosen: options.Origins
+    bound: Bound,
+    data: Mapping[str, Any],
+    *,
+    text: str = "",
+    model: str,
+    algorithm: str,
+    chosen: options.Origins,
 ) -> dict[str, Any]:
     """Version, model, parameters, options, data and the program without its budget, by name.
 
-    program  the program for one process
-    model    the hash of the model's text
-    chosen   the options of the run with their origins
+    data    the data that the run reads, by name
+    text    the program for one process, if one is emitted
+    model   the hash of the model's text
+    chosen  the options of the run with their origins
     """
     settings = {
         name: entry[0] for name, entry in chosen.items() if name in ALWAYS or entry[1] in options.GIVEN
@@ -37,8 +44,8 @@ def identity(
     known = {"fccomodel": __version__, "model": model, **parameters(bound)}
     known |= {f"option {name}": value for name, value in sorted(settings.items()) if name not in NEVER}
     known |= {"algorithm": algorithm}
-    known |= {f"data {name}": digest(value) for name, value in sorted(program.data.items())}
-    return {**known, "program": _program_hash(program.text)}
+    known |= {f"data {name}": digest(value) for name, value in sorted(data.items())}
+    return {**known, "program": _program_hash(text)}
 
 
 def parameters(bound: Bound) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def solved(
             torch.set_num_threads(threads)
             for value in program.data.values():
                 if drawn(value):
-                    value.source.close()
+                    value.source.fetching.close()
 
 
 def _of_memory(error: Exception) -> bool:

@@ -31,8 +31,30 @@ class _Batch:
 
 
 class Batches:
-    """The rows of every step by table, in an order that the seed fixes.
+    """The rows of every step by table, in an order that the seed fixes."""
 
+    def __init__(self, criterion: Criterion, seed: int):
+        self.streams = {name: Stream(criterion.sampler(seed, table=name)) for name in criterion.tables}
+
+    def next(self) -> dict[str, list[int]]:
+        """The rows of the next step, by table."""
+        return {name: next(stream) for name, stream in self.streams.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The place in the order of every table."""
+        return {name: stream.state_dict() for name, stream in self.streams.items()}
+
+    def load_state_dict(self, states: Mapping[str, Any]) -> None:
+        """Goes on from what ``state_dict`` gave; other tables begin anew."""
+        for name, stream in self.streams.items():
+            if name in states:
+                stream.load_state_dict(states[name])
+
+
+class Scores:
+    """The outputs of the nets for a batch, in the form in which the criterion takes them.
+
+    seed           of the draws of drawn rows
     device, dtype  of the nets that the batches' columns go into
     half           whether nets run in bfloat16, by autocast
     """
@@ -49,17 +71,11 @@ class Batches:
     ):
         self.bound, self.criterion, self.seed = bound, criterion, seed
         self.device, self.dtype, self.half = device, dtype, half
-        self.streams = {name: Stream(criterion.sampler(seed, table=name)) for name in criterion.tables}
         frozen = [name for name, net in bound.problem.nets.items() if net.frozen]
         self.frozen = {name: copied(bound.nets[name], device, dtype) for name in frozen}
 
-    def loss(self, modules: Modules, step: int) -> torch.Tensor:
-        """The loss of the next batch by the nets' scores; ``step`` numbers the draws of drawn rows."""
-        rows = {name: next(stream) for name, stream in self.streams.items()}
-        return self.criterion(rows, **self._scores(modules, rows, step))
-
-    def _scores(self, modules: Modules, rows: Mapping[str, Any], step: int) -> dict[str, Any]:
-        """Outputs of the nets for a batch, in the form in which the criterion takes them."""
+    def of(self, rows: Mapping[str, Any], modules: Modules, step: int) -> dict[str, Any]:
+        """The scores of some rows by net; ``step`` numbers the draws of drawn rows."""
         places = {name: self.criterion.places[name][torch.as_tensor(rows[name])].numpy() for name in rows}
         batch = _Batch(rows=places, step=step, modules=modules)
         scores: dict[str, Any] = {}
@@ -105,17 +121,6 @@ class Batches:
         if drawn(column):
             return torch.as_tensor(column[places].fetched(self.seed + step))
         return torch.from_numpy(np.ascontiguousarray(column[places]))
-
-    # ------------------------------------------------------------------------------------------ state
-    def state_dict(self) -> dict[str, Any]:
-        """The place in the order of every table."""
-        return {name: stream.state_dict() for name, stream in self.streams.items()}
-
-    def load_state_dict(self, states: Mapping[str, Any]) -> None:
-        """Goes on from what ``state_dict`` gave; other tables begin anew."""
-        for name, stream in self.streams.items():
-            if name in states:
-                stream.load_state_dict(states[name])
 
 
 def _table(binder: ir.Binder) -> str:

@@ -7,13 +7,10 @@ import time
 from typing import Any
 
 import numpy as np
-import torch
 
-from fccomodel.core.diagnostics import FccoError
-from fccomodel.data.bound import Bound
 from fccomodel.evaluation.values import Level
 from fccomodel.execution.training.criterion import Criterion
-from fccomodel.execution.training.looks import Looks, Modules, Point
+from fccomodel.execution.training.looks import BothLooks, Point
 from fccomodel.execution.training.recipe import Recipe
 
 #: the weight of violations among looks is at least this part of the penalty's ...
@@ -24,8 +21,10 @@ TIMES_MULTIPLIER = 2.0
 LEAST_GAIN = 1e-4
 
 
-#: The attributes of the looks, beside the best point, from which a later run goes on.
-CARRIED = ("history", "since_gain", "watched", "merit", "unseen")
+#: The attributes, beside the best point, from which a later run goes on ...
+CARRIED = ("history", "since_gain", "merit")
+#: ... and those of its looks.
+CARRIED_OF_LOOKS = ("watched", "unseen")
 
 
 class BestPoint:
@@ -34,23 +33,15 @@ class BestPoint:
     best        the best point so far, or None
     history     an entry for each look, as ``Solution.history`` has them
     since_gain  looks since the last gain
-    watched     the watched quantity at the last look, or None
     merit       the merit at the last look
-    unseen      why values at a point could not be computed, or ""
     """
 
-    def __init__(self, bound: Bound, recipe: Recipe, criterion: Criterion, seed: int):
-        self.recipe, self.criterion, self.validation = recipe, criterion, recipe.validation
-        self.looks = Looks(bound, seed)
-        self.validation_looks: Looks | None = None
-        if self.validation is not None:
-            self.validation_looks = Looks(self.validation.bound, seed, watch=self.validation.watch)
+    def __init__(self, looks: BothLooks, recipe: Recipe, criterion: Criterion):
+        self.looks, self.recipe, self.criterion, self.validation = looks, recipe, criterion, recipe.validation
         self.best: Point | None = None
         self.history: list[dict[str, Any]] = []
         self.since_gain = 0
-        self.watched: float | None = None
         self.merit = math.inf
-        self.unseen = ""
         self.began = time.perf_counter()
 
     def state(self) -> dict[str, Any]:
@@ -59,7 +50,8 @@ class BestPoint:
         if self.best is not None:
             point = self.best
             best = {"state": dict(point.state), "level": dict(vars(point.level)), "watched": point.watched}
-        return {"best": best, **{name: getattr(self, name) for name in CARRIED}}
+        own = {name: getattr(self, name) for name in CARRIED}
+        return {"best": best, **own, **{name: getattr(self.looks, name) for name in CARRIED_OF_LOOKS}}
 
     def take_over(self, state: dict[str, Any]) -> None:
         """Sets the looks to what ``state`` gave."""
@@ -68,37 +60,19 @@ class BestPoint:
             self.best = Point(state=best["state"], level=Level(**best["level"]), watched=best["watched"])
         for name in CARRIED:
             setattr(self, name, state[name])
-
-    @property
-    def kinds_of_looks(self) -> list[Looks]:
-        """Looks at the rows solved on, and at those of validation if there are any."""
-        return [looks for looks in (self.looks, self.validation_looks) if looks is not None]
+        for name in CARRIED_OF_LOOKS:
+            setattr(self.looks, name, state[name])
 
     @property
     def found(self) -> bool:
         """Whether some point has finite values."""
-        return self.best is not None and math.isfinite(self.looks.merit(self.best.level, 1.0))
-
-    def point(self, modules: Modules, variables: Any) -> Point:
-        """A look at nets and variables; a value that cannot be computed is not a number."""
-        try:
-            level = self.looks.at(modules, variables)
-            if self.validation_looks is not None:
-                self.watched = self.validation_looks.watched(modules, variables)
-        except FccoError as error:
-            self.unseen, level, self.watched = str(error), Level(objective=math.nan), None
-        state: dict[str, torch.Tensor] = {}
-        for name, net in modules.items():
-            state |= {f"net_{name}.{key}": value for key, value in net.state_dict().items()}
-        state |= {f"variable_{name}": value for name, value in variables.items()}
-        state = {name: value.detach().cpu().clone() for name, value in state.items()}
-        return Point(state=state, level=level, watched=self.watched)
+        return self.best is not None and math.isfinite(self.looks.solved_on.merit(self.best.level, 1.0))
 
     def compare(self, new: Point, steps: int) -> None:
         """Keeps the better of the best point and a new one after so many steps; counts looks without a
         gain."""
         weight = self._weight()
-        self.merit = self.looks.merit(new.level, weight)
+        self.merit = self.looks.solved_on.merit(new.level, weight)
         if self._better(new, weight):
             self.best, self.since_gain = new, 0
         elif math.isfinite(self.merit):
@@ -110,7 +84,7 @@ class BestPoint:
                 "iteration": steps,
                 "objective": self.best.level.objective,
                 "violation": self.best.level.violation,
-                "merit": self.looks.merit(self.best.level, weight),
+                "merit": self.looks.solved_on.merit(self.best.level, weight),
                 "oracles": float(steps * self.recipe.batch),
                 "seconds": time.perf_counter() - self.began,
                 **({} if new.watched is None else {"validation": new.watched}),
@@ -127,11 +101,12 @@ class BestPoint:
     @property
     def metric(self) -> float:
         """The number that a schedule is told of the last look; it falls if the point is better."""
-        if self.watched is None:
+        watched = self.looks.watched
+        if watched is None:
             return self.merit
         if self.validation is not None and self.validation.watch.maximize:
-            return -self.watched
-        return self.watched
+            return -watched
+        return watched
 
     def _better(self, new: Point, weight: float) -> bool:
         """Whether a point is better than the best: by the watched quantity, else by its merit."""
@@ -139,7 +114,8 @@ class BestPoint:
         if old is None:
             return True
         if self.validation is None or new.watched is None or old.watched is None:
-            return self.looks.merit(new.level, weight) < self.looks.merit(old.level, weight)
+            merit = self.looks.solved_on.merit
+            return merit(new.level, weight) < merit(old.level, weight)
         if not math.isfinite(new.watched):
             return False
         gain = new.watched - old.watched

@@ -37,27 +37,34 @@ def tracked(
     """
     shape = present.shape
     count, event = present.numel(), g.shape[present.dim() :]
-    here = present.reshape(-1) > 0
-    places = tuple(part.expand(shape).reshape(-1) for part in index)
     values = g.reshape(count, *event)
     others = [part.reshape(count, *event) for part in extra]
+    here = (present.reshape(-1) > 0).nonzero().squeeze(1)
+    all_here = len(here) == count
+    places = tuple(part.expand(shape).reshape(-1) for part in index)
     if places:
         old = u[places]
     else:
-        old = u.expand(count, *event).clone()
-    local, all_places = old.clone(), (torch.arange(count, device=u.device),)
-    moved = track(local, all_places, values, *others, h)
-    wide = here.reshape(-1, *[1] * len(event))
-    if places:
-        u[tuple(part[here] for part in places)] = local[here]
+        old = u.expand(count, *event)
+    if all_here:
+        local = old.clone()
     else:
-        u.copy_(torch.where(wide, local, old).reshape(u.shape))
-    if bool(here.any()):
-        unseen = moved[here].mean(0)
+        local, values, others = old[here], values[here], [part[here] for part in others]
+        places = tuple(part[here] for part in places)
+    moved = track(local, (torch.arange(len(here), device=u.device),), values, *others, h)
+    if places:
+        u[places] = local
+    elif len(here):
+        u.copy_(local.reshape(u.shape))
+    if all_here:
+        return moved.reshape(g.shape)
+    if len(here):
+        unseen = moved.mean(0)
     else:
         unseen = moved.new_ones(event)
-    old_or_new = torch.where(old.isnan(), unseen, old)
-    return torch.where(wide, moved, old_or_new).reshape(g.shape)
+    kept = torch.where(old.isnan(), unseen, old)
+    kept[here] = moved
+    return kept.reshape(g.shape)
 
 
 def keep(

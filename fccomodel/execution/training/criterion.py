@@ -178,10 +178,10 @@ class Criterion(torch.nn.Module):
 
     def _group(self, group: str) -> SimpleNamespace:
         """The buffers of a group, by their names there; copies in evaluation mode."""
-        values = {name: getattr(self, f"{group}_{name}") for name in self.groups.get(group, ())}
+        found = {name: getattr(self, f"{group}_{name}") for name in self.groups.get(group, ())}
         if not self.training:
-            values = {name: value.clone() for name, value in values.items()}
-        return SimpleNamespace(**values)
+            found = {name: value.clone() for name, value in found.items()}
+        return SimpleNamespace(**found)
 
     # -------------------------------------------------------------------------------------- one step
     def forward(
@@ -214,15 +214,15 @@ class Criterion(torch.nn.Module):
             batch = joint.gathered(ids, mine, before, self.table_of)
         else:
             batch = joint.alone(ids, mine, before)
-        functions_made = self._made(max(len(part) for part in batch.ids.values()))
+        made = self._made(max(len(part) for part in batch.ids.values()))
         device = next(iter(mine.values())).device
-        inputs = self._given(batch, functions_made.capacity, device)
-        value, adjoints, gradients = self._stepped(functions_made, inputs, device)
+        given = self._given(batch, made.capacity, device)
+        value, adjoints, gradients = self._stepped(made, given, device)
         return self._loss(value, self._own(adjoints, batch, mine), gradients, mine)
 
     def _given(self, batch: joint.Batch, capacity: int, device: torch.device) -> SimpleNamespace:
         """Rows, their weights and scores, filled up to the capacity of a program."""
-        inputs = SimpleNamespace()
+        given = SimpleNamespace()
         for name, part in batch.ids.items():
             padded = _padded(part, capacity, part[0])
             weights, strata, others = self.strata[name].weights(part)
@@ -233,11 +233,11 @@ class Criterion(torch.nn.Module):
                 "others": _padded(others.to(self.dtype), capacity, 1.0),
             }
             for kind, values in filled.items():
-                setattr(inputs, f"{kind}_{name}", values.to(device))
+                setattr(given, f"{kind}_{name}", values.to(device))
         for name, score in batch.scores.items():
-            setattr(inputs, name, self._filled(score, capacity))
-            setattr(inputs, f"{name}_prev", self._filled(batch.before[name], capacity))
-        return inputs
+            setattr(given, name, self._filled(score, capacity))
+            setattr(given, f"{name}_prev", self._filled(batch.before[name], capacity))
+        return given
 
     def _own(
         self, adjoints: Mapping[str, torch.Tensor], batch: joint.Batch, mine: Mapping[str, torch.Tensor]
@@ -260,33 +260,30 @@ class Criterion(torch.nn.Module):
             w = flat.detach()
         else:
             w = torch.zeros(0, dtype=self.dtype, device=device)
-        groups = [self._group(group) for group in ("u", "c", "y")]
-        noise, watched = (self._drawn(made, data, name) for name in ("draw", "draw_watched"))
+        groups = [self._group(group) for group in ("u", "c", "y", "v")]
+        noise = self._drawn(made, data)
         with torch.no_grad(), torch.autocast(device.type, enabled=False):
-            value, adjoints, gradients = made.functions["step"](
+            value, adjoints, gradients, watched = made.functions["step"](
                 data, w, w, *groups, noise, self.settings, given
             )
             if self.training:
-                watched_values = made.functions["watch"](data, w, self._group("v"), watched, given)
-                for label, values in watched_values.items():
-                    buffer = self.get_buffer(f"value_{label or 'objective'}")
-                    buffer.copy_(
-                        torch.as_tensor(values, dtype=self.dtype, device=device).expand(buffer.shape)
-                    )
+                for label, values in watched.items():
+                    kept = self.get_buffer(f"value_{label or 'objective'}")
+                    kept.copy_(torch.as_tensor(values, dtype=self.dtype, device=device).expand(kept.shape))
             if self.training and "" not in made.lowered.watched:
-                buffer = self.get_buffer("value_objective")
+                kept = self.get_buffer("value_objective")
                 sign = -1.0 if self.bound.problem.objective.sense == "maximize" else 1.0
                 now = torch.as_tensor(value, dtype=self.dtype, device=device) * sign
-                buffer.copy_(torch.where(buffer.isnan(), now, buffer + blocks.WATCHED * (now - buffer)))
+                kept.copy_(torch.where(kept.isnan(), now, kept + blocks.WATCHED * (now - kept)))
         self.steps += self.training
         return value, adjoints, gradients
 
-    def _drawn(self, made: Made, data: SimpleNamespace, name: str) -> Any:
+    def _drawn(self, made: Made, data: SimpleNamespace) -> Any:
         """The noise of one step."""
-        if not made.program.noise[name == "draw_watched"]:
+        if not made.program.noise:
             return ()
         here = SimpleNamespace(device=self.noise.device, dtype=self.dtype, waiting={})
-        return [part[0].to(data.device) for part in made.functions[name](here, self.noise, 1)]
+        return [part[0].to(data.device) for part in made.functions["draw"](here, self.noise, 1)]
 
     def _loss(
         self,
@@ -322,7 +319,7 @@ class Criterion(torch.nn.Module):
             rows = {self.tables[0]: rows}
         if set(rows) != set(self.tables):
             self._refuse(errors.criterion_tables(self.tables))
-        ids_by_name = {}
+        found = {}
         for name, part in rows.items():
             numbers = torch.as_tensor(part)
             if not numbers.numel():
@@ -340,8 +337,8 @@ class Criterion(torch.nn.Module):
                 self._refuse(errors.criterion_rows(name, row, self.bound.tables[name].n))
             if self.training:
                 self._not_labels(name, ids)
-            ids_by_name[name] = ids
-        return ids_by_name
+            found[name] = ids
+        return found
 
     def _not_labels(self, table: str, ids: torch.Tensor) -> None:
         """Raises F0826 if the numbers of the first batches repeat as labels do."""
@@ -355,7 +352,7 @@ class Criterion(torch.nn.Module):
         """The scores of a batch by the names that a step has for them."""
         if set(given) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(given), list(self.inputs)))
-        scores = {}
+        found = {}
         for net, asked in self.inputs.items():
             value = given[net]
             names = [_column(one, asked) for one in asked]
@@ -371,9 +368,9 @@ class Criterion(torch.nn.Module):
                 shape, expected = tuple(value[name].shape), (len(ids[one.table]), *one.event)
                 if shape != expected and shape != (*expected, 1):
                     self._refuse(errors.criterion_shape(net, shape, expected))
-                scores[one.name] = value[name].reshape(expected)
-        self._finite(scores, ids)
-        return scores
+                found[one.name] = value[name].reshape(expected)
+        self._finite(found, ids)
+        return found
 
     def _finite(self, scores: Mapping[str, torch.Tensor], ids: Mapping[str, torch.Tensor]) -> None:
         """Raises F0826 for scores that are not finite, before anything has moved."""
@@ -453,12 +450,12 @@ class Criterion(torch.nn.Module):
 
     def _project(self) -> None:
         """Variables beside the nets back into their sets."""
-        functions_made = self.made[self.batch]
-        if not functions_made.program.projects:
+        made = self.made[self.batch]
+        if not made.program.projects:
             return
         w = self._flat()
         assert w is not None
-        functions_made.functions["project"](w, 0.0)
+        made.functions["project"](w, 0.0)
         self._assign(w)
 
     @property
@@ -493,12 +490,12 @@ class Criterion(torch.nn.Module):
 
     def multipliers(self) -> dict[str, Any]:
         """The last multipliers by the constraint's label."""
-        values = {}
+        found = {}
         for label, penalty in self.plan.normal.penalties.items():
             name = getattr(penalty, "name", "")
             if name in self.groups.get("y", ()):
-                values[label] = _number(self.get_buffer(f"y_{name}").abs())
-        return values
+                found[label] = _number(self.get_buffer(f"y_{name}").abs())
+        return found
 
     def multipliers_by_label(self) -> dict[str, float]:
         """The last multipliers by the label of each constraint or member of a family, as ``miss[0]``.
@@ -549,8 +546,8 @@ class Criterion(torch.nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without its functions, which are made anew."""
-        state = {k: v for k, v in self.__dict__.items() if k not in ("made", "placed", "noise")}
-        return {**state, "made": {}, "placed": {}, "noise_state": self.noise.get_state()}
+        kept = {k: v for k, v in self.__dict__.items() if k not in ("made", "placed", "noise")}
+        return {**kept, "made": {}, "placed": {}, "noise_state": self.noise.get_state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         noise = state.pop("noise_state")
@@ -573,8 +570,7 @@ def settings(plan: Plan) -> BlockSettings:
 
 def _places(numbers: np.ndarray) -> torch.Tensor:
     """The place of each row number in the bound table, -1 where it has none."""
-    count = int(numbers.max(initial=-1)) + 1
-    places = torch.full((count,), -1, dtype=torch.int64)
+    places = torch.full((int(numbers.max(initial=-1)) + 1,), -1, dtype=torch.int64)
     places[torch.from_numpy(np.asarray(numbers, dtype=np.int64))] = torch.arange(len(numbers))
     return places
 

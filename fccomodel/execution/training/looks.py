@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.data.nets import IN_TRAIN_MODE
 from fccomodel.evaluation import memory, values
 from fccomodel.evaluation.values import Level
-from fccomodel.execution.training.recipe import VIOLATION, Watch
+from fccomodel.execution.training.recipe import VIOLATION, Validation, Watch
 
 #: rows of a table that a look has at least, where it takes a sample
 LEAST_ROWS = 512
@@ -138,6 +139,44 @@ class Looks:
                 violations += max(value, 0.0)
         merit = sign * level.objective + weight * violations
         return merit if math.isfinite(merit) else math.inf
+
+
+class BothLooks:
+    """Looks at the rows solved on, and at those of validation if there are any.
+
+    solved_on   looks at the rows solved on
+    validation  looks at the validation rows, or None
+    watched     the watched quantity at the last look, or None
+    unseen      why values at a point could not be computed, or ""
+    """
+
+    def __init__(self, bound: Bound, validation: Validation | None, seed: int):
+        self.solved_on = Looks(bound, seed)
+        self.validation: Looks | None = None
+        if validation is not None:
+            self.validation = Looks(validation.bound, seed, watch=validation.watch)
+        self.watched: float | None = None
+        self.unseen = ""
+
+    @property
+    def kinds(self) -> list[Looks]:
+        """Both kinds of looks, or the only one."""
+        return [looks for looks in (self.solved_on, self.validation) if looks is not None]
+
+    def point(self, modules: Modules, variables: Any) -> Point:
+        """A look at nets and variables; a value that cannot be computed is not a number."""
+        try:
+            level = self.solved_on.at(modules, variables)
+            if self.validation is not None:
+                self.watched = self.validation.watched(modules, variables)
+        except FccoError as error:
+            self.unseen, level, self.watched = str(error), Level(objective=math.nan), None
+        state: dict[str, torch.Tensor] = {}
+        for name, net in modules.items():
+            state |= {f"net_{name}.{key}": value for key, value in net.state_dict().items()}
+        state |= {f"variable_{name}": value for name, value in variables.items()}
+        state = {name: value.detach().cpu().clone() for name, value in state.items()}
+        return Point(state=state, level=level, watched=self.watched)
 
 
 def _flat(value: object) -> np.ndarray:

@@ -22,12 +22,12 @@ from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.execution.run import Progress
 from fccomodel.execution.training import errors
-from fccomodel.execution.training.batches import Batches
+from fccomodel.execution.training.batches import Batches, Scores
 from fccomodel.execution.training.best import BestPoint
 from fccomodel.execution.training.carried import Carried, Running
 from fccomodel.execution.training.criterion import Criterion, NotFinite
 from fccomodel.execution.training.keeping import TrainingKeeper
-from fccomodel.execution.training.looks import Point
+from fccomodel.execution.training.looks import BothLooks, Point
 from fccomodel.execution.training.moved import Moved
 from fccomodel.execution.training.recipe import Recipe, State
 from fccomodel.plan import Plan
@@ -141,8 +141,10 @@ class Loop:
         self.criterion = Criterion(bound, plan, batch=recipe.batch).to(place)
         self.moved = Moved(bound, plan, recipe, self.criterion, place, dtype)
         half = precision == options.HALF
-        self.batches = Batches(bound, self.criterion, seed, device=place, dtype=dtype, half=half)
-        self.best = BestPoint(bound, recipe, self.criterion, seed)
+        self.batches = Batches(self.criterion, seed)
+        self.scores = Scores(bound, self.criterion, seed, device=place, dtype=dtype, half=half)
+        self.looks = BothLooks(bound, recipe.validation, seed)
+        self.best = BestPoint(self.looks, recipe, self.criterion)
         self.running = Running(moved=self.moved, criterion=self.criterion, batches=self.batches)
         self.course, self.step_cost = _Course(), 0.0
         self.earlier: Point | None = None
@@ -236,8 +238,8 @@ class Loop:
         seconds = self.limits.until - time.perf_counter()
         steps = seconds / self.step_cost if limit is None else limit
         course.between = self._between_looks(steps)
-        if self.best.looks.share < 1.0:
-            share = f"{self.best.looks.share:.0%}"
+        if self.looks.solved_on.share < 1.0:
+            share = f"{self.looks.solved_on.share:.0%}"
             self.notes.append(f"looks between steps take {share} of the rows, drawn at random")
         if self.earlier is not None:
             self._seen(*self.moved.at(self.earlier))
@@ -251,11 +253,11 @@ class Loop:
         look.
         """
         if self.recipe.look_every is not None:
-            for looks in self.best.kinds_of_looks:
+            for looks in self.looks.kinds:
                 looks.afford(math.inf, *self.moved.weights())
             return self.recipe.look_every
         each = LOOKS_SHARE * self.step_cost * max(steps, 1.0) / LOOKS
-        kinds = self.best.kinds_of_looks
+        kinds = self.looks.kinds
         for looks in kinds:
             looks.afford(each / len(kinds), *self.moved.weights())
         cost = sum(looks.cost for looks in kinds)
@@ -279,7 +281,8 @@ class Loop:
     # -------------------------------------------------------------------------------------------- steps
     def _loss(self) -> torch.Tensor:
         """The loss of the next batch."""
-        return self.batches.loss(self.moved.modules, self.course.steps)
+        rows = self.batches.next()
+        return self.criterion(rows, **self.scores.of(rows, self.moved.modules, self.course.steps))
 
     def step(self) -> None:
         """Take one step of the optimizer."""
@@ -321,8 +324,8 @@ class Loop:
 
     def _seen(self, modules: Mapping[str, torch.nn.Module], variables: Any) -> None:
         """A look at nets and variables, and its price."""
-        point = self.best.point(modules, variables)
-        for looks in self.best.kinds_of_looks:
+        point = self.looks.point(modules, variables)
+        for looks in self.looks.kinds:
             self.course.worked += looks.cost
         self.best.compare(point, self.course.steps)
 
@@ -348,8 +351,8 @@ class Loop:
             seconds=time.perf_counter() - best.began,
             values=self.criterion.values(),
             best=None if best.best is None else best.best.level,
-            validation=best.watched,
-            look=lambda: best.looks.at(*moved.weights()),
+            validation=self.looks.watched,
+            look=lambda: self.looks.solved_on.at(*moved.weights()),
         )
 
     def _progress(self, now: float) -> Progress:
@@ -359,8 +362,8 @@ class Loop:
         if not math.isinf(self.limits.until):
             left = max(self.limits.until - now, 0.0)
         message = ""
-        if self.best.watched is not None:
-            message = f"validation {self.best.watched:.4g}"
+        if self.looks.watched is not None:
+            message = f"validation {self.looks.watched:.4g}"
         return Progress(
             stage=len(self.best.history),
             iteration=self.course.steps,
@@ -379,7 +382,7 @@ class Loop:
         """The record of the run; F0711 if no look was finite."""
         course, best = self.course, self.best.best
         if best is None or not self.best.found:
-            error = errors.not_finite_from_the_start(self.best.unseen or course.reason)
+            error = errors.not_finite_from_the_start(self.looks.unseen or course.reason)
             refuse(error, source=self.bound.problem.source)
         modules, variables = self.moved.at(best)
         multipliers = self.criterion.multipliers_by_label()

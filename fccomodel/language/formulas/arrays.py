@@ -16,9 +16,6 @@ from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, literals, names, places, shapes
 from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope
 
-#: Names of indices that the user does not name.
-INDEX_NAMES = ("i", "j", "k", "l", *(f"i{k}" for k in range(100)))
-
 
 # ------------------------------------------------------------------------------------------- making
 def array(ctx: Context, axes: Sequence[ir.Set], entry: Entry, span: Span, named: Sequence[str] = ()) -> Array:
@@ -34,15 +31,10 @@ def _dim(ctx: Context, axis: ir.Set) -> ir.Dim:
     """The size of an axis: a number, a dim, or the name of a set."""
     numbers = shapes.members(axis)
     if axis.name in ctx.sets or numbers is None:
-        if isinstance(axis, ir.ValueSet) and isinstance(axis.high, ir.Size) and _counts(axis):
+        if isinstance(axis, ir.ValueSet) and isinstance(axis.high, ir.Size) and places.counts_from_one(axis):
             return axis.high.dim
         return axis.name
     return len(numbers)
-
-
-def _counts(axis: ir.ValueSet) -> bool:
-    """Whether a range begins at 1 and has steps of 1."""
-    return isinstance(axis.low, ir.Const) and axis.low.value == 1 and axis.step is None
 
 
 def of_family(ctx: Context, scope: Scope, node: syntax.Expr) -> Array | None:
@@ -119,7 +111,7 @@ def elements(ctx: Context, like: ir.Expr, axes: Sequence[ir.Set], span: Span) ->
     taken = {*ctx.symbols, *ctx.open_axes, *names.written_binders(ctx)}
     own = [name for name in named if name not in ctx.open_axes]
     chosen = own[: len(axes)] if len(own) == len(named) else []
-    spare = iter(name for name in INDEX_NAMES if name not in taken and name not in chosen)
+    spare = names.spare_indices({*taken, *chosen})
     chosen += [next(spare) for _ in axes[len(chosen) :]]
     before = len(ctx.open_axes)
     ctx.open_axes += chosen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import nearest
@@ -31,6 +31,8 @@ from fccomodel.language.formulas.context import (
 
 #: Numbers that have a name, unless the model gives the name another meaning.
 CONSTANTS = {"pi": math.pi}
+#: Names of indices that the user does not name.
+INDEX_NAMES = (*"ijkl", *(f"i{k}" for k in range(100)))
 
 
 @expressions.evaluates(syntax.Name)
@@ -189,6 +191,11 @@ def _too_early(ctx: Context, name: str, span: Span) -> None:
         ctx.report(errors.names.uses_itself(name, span))
         return
     ctx.report(errors.names.too_early(name, ctx.line(place), span))
+
+
+def spare_indices(taken: Collection[str]) -> Iterator[str]:
+    """Names for indices that the user does not name, without those that are taken."""
+    return (name for name in INDEX_NAMES if name not in taken)
 
 
 def written_binders(ctx: Context) -> dict[str, syntax.Binder]:

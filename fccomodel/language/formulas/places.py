@@ -262,8 +262,12 @@ def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:
     numbers, size = shapes.members(domain), shapes.size(ctx, dim)
     if numbers is not None:
         return size is not None and numbers == tuple(float(k) for k in range(1, size + 1))
-    by_one = domain.step is None or is_one(domain.step)
-    return is_one(domain.low) and by_one and isinstance(domain.high, ir.Size) and domain.high.dim == dim
+    return counts_from_one(domain) and isinstance(domain.high, ir.Size) and domain.high.dim == dim
+
+
+def counts_from_one(domain: ir.ValueSet) -> bool:
+    """Whether a range begins at 1 and has steps of 1."""
+    return is_one(domain.low) and (domain.step is None or is_one(domain.step))
 
 
 def is_one(value: ir.Expr | None) -> bool:

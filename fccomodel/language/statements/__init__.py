@@ -3,7 +3,7 @@
 A file of this package holds a statement's syntax node and a record ``StatementKind`` that says how the
 statement is written, read, checked and printed. The splitter, the parser, the checks, the layout, both
 notations and the messages about syntax read these records. To add a statement, add its rule to the
-grammar and a file here.
+grammar, a file here and, if Python writes it as a call, a method to ``notation/model.py``.
 """
 
 from __future__ import annotations

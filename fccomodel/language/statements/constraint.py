@@ -13,6 +13,7 @@ from fccomodel.language.formulas import (
     expressions,
     families,
     literals,
+    names,
     places,
     reductions,
     shapes,
@@ -166,10 +167,9 @@ def _entries(
             axes = len(left.shape), len(right.shape)
             ctx.report(errors.shapes.operands(relation.ops[0], *ends, relation.span, axes))
             return [], ()
-    visible = {*ctx.symbols, *scope.locals}
-    names = (name for name in (*"ijkl", *(f"i{k}" for k in range(100))) if name not in visible)
+    indices = names.spare_indices({*ctx.symbols, *scope.locals})
     binders = []
-    for dim, name in zip(whole.shape, names, strict=False):
+    for dim, name in zip(whole.shape, indices, strict=False):
         members = places.members(ctx, places.axis_of(ctx, dim), relation.span)
         if members is None:
             return [], ()

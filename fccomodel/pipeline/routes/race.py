@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.core.options import GIVEN, Budget
-from fccomodel.pipeline.choosing import decide
-from fccomodel.pipeline.stages import report, run, with_origins
+from fccomodel.core.options import Budget, Origins
+from fccomodel.pipeline.stages import replan, report, run
 from fccomodel.plan.starts import Start
+from fccomodel.plan.used import RACE
 
 if TYPE_CHECKING:
     from fccomodel.execution.race import Race
     from fccomodel.execution.run import Progress, Solution
     from fccomodel.pipeline.records import Planned
     from fccomodel.report import KKTReport
-
-#: The origin of options that a race sets.
-RACE = "race"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,13 +68,10 @@ def _entrant(
     start: Solution | None = None,
 ) -> Planned:
     """The plan of one algorithm with a part of the budget, from the point where ``start`` ended."""
-    user_options = {key: entry for key, entry in planned.options.items() if entry[1] in GIVEN}
-    user_options |= {"algorithm": (name, RACE), "budget": (str(budget), RACE)}
+    changed: Origins = {"algorithm": (name, RACE), "budget": (str(budget), RACE)}
     if polish is not None:
-        user_options["polish"] = (polish, RACE)
-    decided = decide(planned.analysis, user_options)
+        changed["polish"] = (polish, RACE)
+    entrant = replan(planned, changed)
     if start is None:
-        begin = planned.plan.start
-    else:
-        begin = Start(values=start.kept.variables)
-    return replace(planned, plan=replace(decided, start=begin), options=with_origins(decided, user_options))
+        return entrant
+    return replace(entrant, plan=replace(entrant.plan, start=Start(values=start.kept.variables)))

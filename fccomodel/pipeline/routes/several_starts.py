@@ -7,17 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.options import Budget
 from fccomodel.evaluation.starts import is_drawn
 from fccomodel.execution.errors import NOTHING_FINITE
 from fccomodel.pipeline import errors, starts
-from fccomodel.pipeline.choosing import decide
 from fccomodel.pipeline.records import Planned
 from fccomodel.pipeline.routes.judging import TOLERANCE_FACTOR, better
 from fccomodel.pipeline.routes.records import Answer
-from fccomodel.pipeline.stages import with_origins
+from fccomodel.pipeline.stages import replan
 from fccomodel.report.errors import NOT_FINITE
 
 #: From a plan to its answer.
@@ -50,9 +48,9 @@ def best(planned: Planned, answering: Answering) -> Answer:
         refuse(errors.several_starts_beside("`ranks`"))
     runs, began = count(planned), time.perf_counter()
     part = _part_of_budget(planned, runs)
-    answer_of_start = answering(part)
-    objectives, number, failed = [answer_of_start.report.objective], 0, 0
-    while number + 1 < runs and not answer_of_start.solution.interrupted:
+    found = answering(part)
+    objectives, number, failed = [found.report.objective], 0, 0
+    while number + 1 < runs and not found.solution.interrupted:
         if _overdue(planned, time.perf_counter() - began, number + 1):
             break
         number += 1
@@ -64,12 +62,12 @@ def best(planned: Planned, answering: Answering) -> Answer:
             failed += 1  # the objective is not finite near this start
             continue
         objectives.append(other.report.objective)
-        if _preferred(other, answer_of_start):
-            answer_of_start = other
+        if _preferred(other, found):
+            found = other
         if other.solution.interrupted:
             break
-    stopped = f"{answer_of_start.solution.stopped}; {_said(objectives, failed, runs)}"
-    return replace(answer_of_start, solution=replace(answer_of_start.solution, stopped=stopped))
+    stopped = f"{found.solution.stopped}; {_said(objectives, failed, runs)}"
+    return replace(found, solution=replace(found.solution, stopped=stopped))
 
 
 def _preferred(new: Answer, old: Answer) -> bool:
@@ -98,14 +96,14 @@ def _said(objectives: list[float], failed: int, runs: int) -> str:
     """
     low, high = (f"{end(objectives):.{DIGITS}g}" for end in (min, max))
     between = f"all with objective {low}" if low == high else f"with objectives from {low} to {high}"
-    count = len(objectives)
+    made = len(objectives)
     missing = []
     if failed:
         missing.append(f"near {failed} more the objective is not finite")
-    if count + failed < runs:
+    if made + failed < runs:
         missing.append(f"{runs} were wanted, and the budget is used up")
     words = f" ({'; '.join(missing)})" if missing else ""
-    return f"the best of {count} starts{words}, {between}"
+    return f"the best of {made} starts{words}, {between}"
 
 
 def _part_of_budget(planned: Planned, runs: int) -> Planned:
@@ -116,8 +114,6 @@ def _part_of_budget(planned: Planned, runs: int) -> Planned:
         iterations=None if whole.iterations is None else max(1, whole.iterations // runs),
         oracles=None if whole.oracles is None else float(max(1, math.floor(whole.oracles / runs))),
     )
-    origin = planned.options["budget"][1]
-    user_options = {key: entry for key, entry in planned.options.items() if entry[1] in options.GIVEN}
-    decided = decide(planned.analysis, {**user_options, "budget": (str(budget), origin)}, planned.plan)
-    settings = {**with_origins(decided, user_options), "budget": planned.options["budget"]}
-    return replace(planned, plan=replace(decided, start=planned.plan.start), options=settings)
+    asked, origin = planned.options["budget"]
+    part = replan(planned, {"budget": (str(budget), origin)}, like=planned.plan)
+    return part.with_option("budget", asked)

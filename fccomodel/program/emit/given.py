@@ -14,30 +14,37 @@ from fccomodel.program.emit import sections
 from fccomodel.program.emit.carried import carried, source
 from fccomodel.program.emit.evaluation import regulariser
 from fccomodel.program.emit.gradient import Gradient
-from fccomodel.program.emit.page import as_tensor, function, printer_of
-from fccomodel.program.emit.printer import Prepared
+from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.program import helpers
 from fccomodel.program.emit.projection import Projection
 from fccomodel.program.emit.sampling import Samples
 from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
-from fccomodel.program.lower.given import GivenSteps, presence
+from fccomodel.program.lower.given import GivenSteps
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.given import given
 
-STEP_ARGUMENTS = "data, w, w_prev, u, c, y, batch, h, given"
-WATCH_ARGUMENTS = "data, w, v, batch, given"
+STEP_ARGUMENTS = "data, w, w_prev, u, c, y, v, batch, h, given"
 
 
 class GivenGradient(Gradient):
-    """``step``: the estimates move, then value, adjoints of the scores, gradient of the variables."""
+    """``step``: the estimates move, then value, adjoints of the scores, gradient of the variables.
+
+    The objective and the constraints as written move too, as running means: what they have in common with
+    the step is computed once.
+    """
 
     lowered: GivenSteps
 
     @property
+    def present(self) -> Mapping[int, Val]:
+        """Whether a batch has the blocks of an estimate or of a slope, by its id."""
+        return self.lowered.present
+
+    @property
     def text(self) -> str:
         """The function ``step`` of a training criterion."""
-        about = "Value, adjoints of the scores by name, gradient of the variables beside the nets."
+        about = "Value, adjoints of the scores by name, gradient of other variables, running values by label."
         return function("step", about, self.lines, STEP_ARGUMENTS)
 
     def statements(self) -> list[str]:
@@ -46,7 +53,8 @@ class GivenGradient(Gradient):
         printer.names.claim("given")
         pulled = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
         valued = all(not v.op.silent or v.op.name == "draw" for v in below([self.steps.root]).values())
-        printer.print([*pulled, *slopes, *([self.steps.root] if valued else [])])
+        watched = [value for _, value in self.lowered.watched.values()]
+        printer.print([*pulled, *slopes, *([self.steps.root] if valued else []), *watched])
         contributions = printer.contributions(pulls)
         assignments = [self.keep("y", slope, slope) for slope in slopes]
         if self.steps.state.dual:
@@ -73,14 +81,35 @@ class GivenGradient(Gradient):
             return ", ".join(f"{literal(n)}: {' + '.join(by_name[n])}" for n in names if n in by_name)
 
         adjoints = entries(asked.name for asked in self.lowered.scores)
-        return [f"return {value}, {{{adjoints}}}, {{{entries(self.lowered.layout)}}}"]
+        watched = ", ".join(
+            f"{literal(k)}: {self.printer.ref(v)}" for k, (_, v) in self.lowered.watched.items()
+        )
+        return [f"return {value}, {{{adjoints}}}, {{{entries(self.lowered.layout)}}}, {{{watched}}}"]
 
     def estimate(self, val: Val) -> str:
         """The call that moves an estimate, if the batch has rows of its block."""
+        if val.id in self.lowered.running:
+            return self.running(val)
         if not val.attrs["name"]:
             return super().estimate(val)
         value, *positions = val.args
         return _tracked(self.lowered, self.printer, val, value, positions, self.steps.before.get(val.id))
+
+    def running(self, val: Val) -> str:
+        """The call that moves a running mean."""
+        printer, (value, *positions) = self.printer, val.args
+        index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
+        present = printer.expanded(self.present[val.id], val.axes)
+        text = printer.expanded(value, val.axes, val.event)
+        if any(position.op is given for position in positions):
+            weight = "WATCHING_ROWS"
+        else:
+            weight = "WATCHING"
+        if val.attrs["log"]:
+            way = "mean_log"
+        else:
+            way = "mean"
+        return f"tracked({way}, v.{val.attrs['name']}, ({index}), {text}, {present}, {weight})"
 
     def keep(self, where: str, slope: Val, val: Val) -> str:
         """The statement that keeps a value of the blocks that the batch has."""
@@ -108,51 +137,15 @@ def _tracked(
     return f"tracked({way}, u.{val.attrs['name']}, ({index}), {text}, {present}, h{extra})"
 
 
-def _watch(lowered: GivenSteps, prepared: Prepared) -> str:
-    """``watch``: the objective and the constraints as written, their expectations by running means.
-
-    What depends on the data alone joins what the steps have ``prepared``.
-    """
-    state = lowered.watching
-
-    def estimate(val: Val) -> str:
-        """The statement that follows a running value."""
-        value, *positions = val.args
-        index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
-        present = printer.expanded(presence(state, val), val.axes)
-        text = printer.expanded(value, val.axes, val.event)
-        if any(position.op is given for position in positions):
-            weight = "WATCHING_ROWS"
-        else:
-            weight = "WATCHING"
-        return f"tracked({way(val)}, v.{val.attrs['name']}, ({index}), {text}, {present}, {weight})"
-
-    def way(val: Val) -> str:
-        """How the running value is averaged."""
-        if val.attrs["log"]:
-            return "mean_log"
-        return "mean"
-
-    printer = printer_of(lowered, state, prepared, estimator=estimate)
-    for name in ("given", "h"):
-        printer.names.claim(name)
-    printer.print([value for _, value in lowered.watched.values()])
-    values = ", ".join(f"{literal(k)}: {printer.ref(v)}" for k, (_, v) in lowered.watched.items())
-    samples = Samples(state.draws)
-    about = "The objective and the constraints as written, from running means."
-    lines = [*samples.unpacked, *printer.lines, f"return {{{values}}}"]
-    return function("watch", about, lines, WATCH_ARGUMENTS)
-
-
 @dataclass(frozen=True, kw_only=True)
 class GivenProgram:
     """The functions of a criterion as text, with the arrays that they read, as tensors.
 
-    text      defines ``step``, ``watch``, ``prepare``, ``start``, ``project``, ``regulariser`` and, where
-              the model has noise, ``draw``; it reads ``INITIAL``
+    text      defines ``step``, ``prepare``, ``start``, ``project``, ``regulariser`` and, where the model
+              has noise, ``draw``; it reads ``INITIAL``
     initial   the arrays ``INITIAL``: of projections, and of the point that variables start from
     projects  whether a variable beside the nets is in a set
-    noise     whether a step and ``watch`` take noise
+    noise     whether a step takes noise
     """
 
     text: str
@@ -160,15 +153,14 @@ class GivenProgram:
     numbers: Mapping[str, float]
     initial: Mapping[str, torch.Tensor]
     projects: bool
-    noise: tuple[bool, bool]
+    noise: bool
 
 
 def given_program(lowered: GivenSteps) -> GivenProgram:
     """The text of the functions of a criterion, and its data."""
-    samples, watched = Samples(lowered.state.draws), Samples(lowered.watching.draws)
+    samples = Samples([*lowered.state.draws, *lowered.watching.draws])
     smoothing = smoothing_of(lowered)
     gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)
-    watch = _watch(lowered, gradient.prepared)
     projection = Projection(lowered)
     estimator = lowered.plan.algorithm_record.estimator
     if estimator is not None:
@@ -181,7 +173,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     parts += [projection.text]
     if smoothing.text:
         parts += [smoothing.text]
-    parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
+    parts += [gradient.text, samples.text]
     parts.append(
         function(
             "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
@@ -199,5 +191,5 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
         numbers=lowered.state.numbers,
         initial=initial,
         projects=bool(projection.lines),
-        noise=(bool(lowered.state.draws), bool(lowered.watching.draws)),
+        noise=bool(samples.draws),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fccomodel.algorithms.runtime.loops.block_loop import BlockRun
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
@@ -39,10 +39,16 @@ class Gradient:
             estimator=self.estimate,
             smoother=smoothing.call,
             dual=dual,
+            present=self.present,
         )
         self.prepared = self.printer.prepared
         samples.introduce(self.printer)
         self.lines = [*samples.unpacked, *self.statements()]
+
+    @property
+    def present(self) -> Mapping[int, Val]:
+        """Whether a batch has the blocks of an estimate, by its id: nothing where a step draws its own."""
+        return {}
 
     @property
     def text(self) -> str:

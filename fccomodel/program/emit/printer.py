@@ -61,6 +61,7 @@ class Printer:
     texts      names of values, by id
     calls      calls of nets that are made together
     before     minibatch values at the previous iterate, by the id of the estimate that asks for them
+    present    whether a batch has a value's elements, by the id of the value whose statement asks for it
     estimator  writes the estimate of a minibatch value
     smoother   writes the call of an envelope's function
     dual       whether the blocks of an outer function keep their y
@@ -79,6 +80,7 @@ class Printer:
     lines: list[str] = field(default_factory=list)
     calls: Calls = field(default_factory=Calls)
     before: Mapping[int, Val] = field(default_factory=dict)
+    present: Mapping[int, Val] = field(default_factory=dict)
     estimator: Callable[[Val], str] | None = None
     smoother: Callable[[str, MoreauEnvelope, str, str], str] | None = None
     dual: bool = False
@@ -106,11 +108,11 @@ class Printer:
     def needed(self, roots: Iterable[Val]) -> list[Val]:
         """The roots and all values that they need, each after the values that it needs.
 
-        A value needs its arguments, its value at the previous iterate, and the arguments of all calls of a
-        net that are made with it.
+        A value needs its arguments, what its statement asks for beside them, and the arguments of all calls
+        of a net that are made with it.
         """
         asked = below(roots)
-        while extra := [self.before[i] for i in asked if i in self.before and self.before[i].id not in asked]:
+        while extra := [val for i in asked for val in self.asked_for(i) if val.id not in asked]:
             asked |= below(extra)
         ordered: dict[int, Val] = {}
         for key in sorted(asked):
@@ -126,17 +128,20 @@ class Printer:
                         if other.id in asked
                         for a in other.args
                     ]
-                    if val.id in self.before:
-                        before = [self.before[val.id]]
-                    else:
-                        before = []
                     stack.append((val, True))
-                    stack.extend((a, False) for a in reversed((*val.args, *before, *beside)))
+                    stack.extend((a, False) for a in reversed((*val.args, *self.asked_for(val.id), *beside)))
         return list(ordered.values())
+
+    def asked_for(self, i: int) -> list[Val]:
+        """The values that the statement of a value asks for beside its arguments, by its id."""
+        return [asked[i] for asked in (self.before, self.present) if i in asked]
 
     def count(self, needed: Iterable[Val], roots: Iterable[Val]) -> None:
         """Count the uses of each value; one that must have a name counts at least twice."""
         for val in needed:
+            if val.id in self.present:
+                named = self.present[val.id].id
+                self.uses[named] = self.uses.get(named, 0) + 2
             for arg in val.args:
                 uses = 2 if stretches(val, arg) else 1
                 self.uses[arg.id] = self.uses.get(arg.id, 0) + uses

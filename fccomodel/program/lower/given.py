@@ -70,6 +70,9 @@ class GivenState(State):
     partitions  by table: numbers of the sets and groups that each row belongs to
     related     by table: those of the groups inside which rows are paired (``j.q == i.q``)
     scores      outputs of nets that the step asks for, by net, table and column
+    axes        the axes made so far, by the binder's name, size and kind
+    known       those of another state with the same graph: they are taken again in the same order, so
+                that values which both states have are computed once
     """
 
     capacity: int
@@ -77,6 +80,19 @@ class GivenState(State):
     partitions: dict[str, list[np.ndarray]] = field(default_factory=dict)
     related: dict[str, list[np.ndarray]] = field(default_factory=dict)
     scores: dict[tuple[str, str, str], ScoreInput] = field(default_factory=dict)
+    axes: dict[tuple[str, int, str], list[Axis]] = field(default_factory=dict)
+    known: Mapping[tuple[str, int, str], list[Axis]] = field(default_factory=dict)
+
+    def axis(self, binder: ir.Binder, size: int, kind: str) -> Axis:
+        """A known axis for elements of a binder that this state has not taken yet, else a new one."""
+        made = self.axes.setdefault((binder.name, size, kind), [])
+        known = self.known.get((binder.name, size, kind), [])
+        if len(made) < len(known):
+            axis = known[len(made)]
+        else:
+            axis = super().axis(binder, size, kind)
+        made.append(axis)
+        return axis
 
     def partition(self, table: str, codes: np.ndarray) -> None:
         """Notes a partition of a table's rows, once."""
@@ -106,7 +122,7 @@ class GivenRows(Batches):
             return super().slot(sel, env, way)
         if way.whole:
             state.refuse(errors.all_rows_of_a_batch(binder))
-        axis = g.axis(state.unique(binder.name), state.capacity, "sample")
+        axis = state.axis(binder, state.capacity, "sample")
         ids = g.make(given, name=f"rows_{domain.table}", axes=(axis,), event=())
         members = self.slots.members(sel)
         slot = Slot(
@@ -303,12 +319,14 @@ class GivenSteps(LoweredSteps):
     watched   objective and constraints of the problem as written, from running means
     watching  the state of these
     present   by the id of an estimate: 1 where the batch has what it estimates, else 0
+    running   the ids of running means, the estimates of ``watched``
     """
 
     steps: BlockSteps
     watching: GivenState
     watched: Mapping[str, tuple[str, Val]]
     present: Mapping[int, Val]
+    running: frozenset[int]
 
     @property
     def state(self) -> GivenState:
@@ -329,8 +347,7 @@ class GivenSteps(LoweredSteps):
     @property
     def tables(self) -> list[str]:
         """The tables whose rows a batch has."""
-        names = (v.attrs["name"] for state in (self.state, self.watching) for v in state.graph.vals
-                 if v.op is given)  # fmt: skip
+        names = (v.attrs["name"] for v in self.state.graph.vals if v.op is given)
         return sorted({name.removeprefix("rows_") for name in names if name.startswith("rows_")})
 
 
@@ -353,15 +370,17 @@ def given_steps(problem: ir.Problem, bound: Bound, plan: Plan, capacity: int) ->
     state.logarithms.scan(plan.normal.objective)
     root = GivenLowering(state).expr(plan.normal.objective, {}, True)
     pulls = backward(state.graph, {root: state.graph.const(1.0)})
-    tracks = [v for v in state.graph.vals if v.op is track]
+    tracks = _tracks(state)
     before = {v.id: previous(state.graph, v.args[0]) for v in tracks if plan.remembers}
     if not state.scores:
         state.refuse(errors.criterion_without_net())
-    watching = GivenState(bound=bound, full=False, capacity=capacity, data=state.data, scores=state.scores)
-    watched = {label: (kind, value) for label, kind, value in _watched(problem, watching)}
     _check_weights(plan, state)
     present = {v.id: presence(state, v) for v in tracks}
     present |= {v.id: presence(state, v) for v in state.graph.vals if v.op.name == "envelope_slope"}
+    watching = _beside(state)
+    watched = {label: (kind, value) for label, kind, value in _watched(problem, watching)}
+    running = [v for v in _tracks(state) if v.id not in present]
+    present |= {v.id: presence(watching, v) for v in running}
     steps = BlockSteps(state=state, root=root, pulls=pulls, before=before)
     return GivenSteps(
         problem=problem,
@@ -372,7 +391,29 @@ def given_steps(problem: ir.Problem, bound: Bound, plan: Plan, capacity: int) ->
         watching=watching,
         watched=watched,
         present=present,
+        running=frozenset(v.id for v in running),
     )
+
+
+def _beside(state: GivenState) -> GivenState:
+    """The state of what is watched in the steps of another state: it shares all values that are alike."""
+    return GivenState(
+        bound=state.bound,
+        full=False,
+        capacity=state.capacity,
+        graph=state.graph,
+        data=state.data,
+        names=state.names,
+        spans=state.spans,
+        scores=state.scores,
+        known=state.axes,
+        running="v",
+    )
+
+
+def _tracks(state: GivenState) -> list[Val]:
+    """The estimates in the graph of a state."""
+    return [v for v in state.graph.vals if v.op is track]
 
 
 def _watched(problem: ir.Problem, state: GivenState) -> list[tuple[str, str, Val]]:

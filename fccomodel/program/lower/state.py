@@ -21,7 +21,7 @@ from fccomodel.program.graph import Graph
 from fccomodel.program.lower.records import Buffer, Slot
 from fccomodel.program.lower.thinning import Thinning
 from fccomodel.program.names import reserved
-from fccomodel.program.operations import Val
+from fccomodel.program.operations import Axis, Val
 from fccomodel.program.operations.sources import cell, take
 
 Env = Mapping[ir.Binder, Slot]
@@ -70,6 +70,7 @@ class State:
     again     whether to draw new samples for an expectation that has samples already
     names     the names in use, with a count for each
     freed     the free binders of nodes that are known
+    running   the letter of the names of estimates
     """
 
     bound: Bound
@@ -95,6 +96,7 @@ class State:
     again: bool = False
     names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(reserved(), 1))
     freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
+    running: str = "u"
 
     def __post_init__(self) -> None:
         self.logarithms = logarithms.of(self.bound)
@@ -160,6 +162,10 @@ class State:
     def shape(self, shape: ir.Shape) -> tuple[int, ...]:
         """A shape as numbers."""
         return tuple(elements.size(self.bound, n) for n in shape)
+
+    def axis(self, binder: ir.Binder, size: int, kind: str) -> Axis:
+        """A new axis for elements of a binder."""
+        return self.graph.axis(self.unique(binder.name), size, kind)
 
     def total(self, binder: ir.Binder) -> int:
         """The number of ids of a binder: the rows of its table, or the members of its set."""

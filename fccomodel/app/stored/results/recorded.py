@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,25 +26,30 @@ class Recorded(Answer):
         """The content of ``result.json``."""
         raise NotImplementedError
 
+    @cached_property
+    def _record(self) -> dict[str, Any]:
+        """The content of ``result.json``, put together once."""
+        return self.json
+
     @property
     def algorithm(self) -> str:
         """The identifier of the chosen algorithm."""
-        return self.json["algorithm"]
+        return self._record["algorithm"]
 
     @property
     def objective(self) -> float:
         """The objective as the model states it (a maximum is not negated)."""
-        return self.json["objective"]
+        return self._record["objective"]
 
     @property
     def constraints(self) -> dict[str, float]:
         """Left minus right side of each constraint, by label. A value of at most 0 is feasible."""
-        return {label: row["value"] for label, row in (self.json["constraints"] or {}).items()}
+        return {label: row["value"] for label, row in (self._record["constraints"] or {}).items()}
 
     @property
     def values(self) -> dict[str, Any]:
         """The values of the lets named in ``show``: numbers, lists, or dictionaries for families."""
-        return dict(self.json["values"])
+        return dict(self._record["values"])
 
     @property
     def status(self) -> str:
@@ -56,14 +62,14 @@ class Recorded(Answer):
         """
         from fccomodel.report import statuses  # which loads torch
 
-        record = self.json
+        record = self._record
         return statuses.word(record["verdict"], record["status"], _violation(record))
 
     def summary(self) -> str:
         """Three lines: what was solved, how good the answer is, and whether the constraints hold."""
         from fccomodel.report import statuses
 
-        record = self.json
+        record = self._record
         count = len(record["constraints"] or {})
         if not count:
             held = "no constraints"
@@ -96,14 +102,14 @@ class Recorded(Answer):
         """
         rows = [
             {"constraint": label, "value": row["value"], "multiplier": row["multiplier"]}
-            for label, row in (self.json["constraints"] or {}).items()
+            for label, row in (self._record["constraints"] or {}).items()
         ]
         return frames.frame(rows, "A table of the constraints", ("constraint", "value", "multiplier"))
 
     def cite(self) -> str:
         """BibTeX entries of the algorithm's paper, of the interior-point method if it was used, and
         of this library."""
-        return citing.cite(self.json)
+        return citing.cite(self._record)
 
 
 def _violation(record: Mapping[str, Any]) -> float:

@@ -72,7 +72,7 @@ class Slots:
         """
         rows = self.members(sel)
         nests = self.state.thinning.nests
-        axis = self.state.graph.axis(self.state.unique(sel.binder.name), len(rows), kind)
+        axis = self.state.axis(sel.binder, len(rows), kind)
         may_be_thinned = self.state.full and averaged and bool(nests)
         key = self.rows_key(sel, rows, may_be_thinned)
         pos = self.state.graph.make(arange if kind == "all" else chunk, axis=axis, key=key)
@@ -92,7 +92,7 @@ class Slots:
     def listed(self, sel: Selection, key: str) -> Slot:
         """A binder at the rows in a stored array, in their order."""
         rows = self.state.data[key]
-        axis = self.state.graph.axis(self.state.unique(sel.binder.name), len(rows), "all")
+        axis = self.state.axis(sel.binder, len(rows), "all")
         ids = self.state.take(key, self.state.graph.make(arange, axis=axis), ())
         return self.of_ids(sel, ids, rows)
 

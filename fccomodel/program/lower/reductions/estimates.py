@@ -33,7 +33,7 @@ class Estimates:
             text = self.state.bound.problem.text(node)
             if log:
                 text = f"log of {text}"
-            name = f"u{len(buffers) + 1}"
+            name = f"{self.state.running}{len(buffers) + 1}"
             shape = tuple(s.n for s in slots) + value.event
             buffers[key] = Buffer(name=name, shape=shape, text=text, node=node, binders=binders, log=log)
         positions = [s.pos for s in slots if s.pos is not None]

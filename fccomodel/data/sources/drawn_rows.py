@@ -7,32 +7,23 @@ fetch blocks of rows with the transform for looks, and see the same values each 
 
 from __future__ import annotations
 
-import random
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
-from fccomodel.core import process
-from fccomodel.core.diagnostics import FccoError, refuse
-from fccomodel.core.lazy import torch
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data import errors as drawn_errors
-from fccomodel.data.sources import errors
+from fccomodel.data.sources import _random_numbers, errors
+from fccomodel.data.sources._fetching import Fetching
 from fccomodel.data.sources.arrays import to_numpy
 from fccomodel.data.sources.base import RawTable, Request
 
 #: rows that are read twice at binding, to see whether they change
 PROBED = 24
-#: bytes of the batches that are kept after a step has read them: it asks for some again
-KEPT_BYTES = 1 << 26
-#: rows of a look from which on workers share them
-SHARED_ROWS = 32
-#: requests that each worker is ahead
-AHEAD = 2
 #: bytes of columns, as float64, up to which a data set that does not change is read into memory
 HELD_BYTES = 1 << 26
 #: largest brightness of a pixel in an image file
@@ -94,10 +85,6 @@ class Part:
     dtype: np.dtype = np.dtype(np.float32)
 
 
-#: Row numbers that are asked for, with the seed of a step, or None of a look.
-Asked = tuple[np.ndarray, int | None]
-
-
 @dataclass(eq=False, kw_only=True)
 class RowSource:
     """Where the lazy columns of one table come from.
@@ -116,24 +103,25 @@ class RowSource:
     random: bool = False
     parts: dict[str, Part] = field(default_factory=dict)
     seconds: float = 0.0
-    kept: OrderedDict[Any, dict[str, Any]] = field(default_factory=OrderedDict)
-    waiting: list[Any] = field(default_factory=list)
-    loaders: dict[str, Any] = field(default_factory=dict)
-    coming: Any = None
+
+    @cached_property
+    def fetching(self) -> Fetching:
+        """Who fetches its rows."""
+        return Fetching(self)
 
     # -------------------------------------------------------------------------------------- one row
     def values(self, numbers: np.ndarray, seed: int | None) -> dict[str, np.ndarray]:
         """The rows with these numbers, by column; ``seed`` of a step's draw, None for a look."""
         if seed is not None:
-            with seeded(seed):
+            with _random_numbers.seeded(seed):
                 rows = self._stacked(numbers, self.reader.read(numbers), steps=True)
             return rows
         if not self.random:
             return self._stacked(numbers, self.reader.read(numbers), steps=False)
         single = []
-        with seeded(0):
+        with _random_numbers.seeded(0):
             for number in numbers.tolist():  # a look sees the same draw of a row each time
-                _seed(number)
+                _random_numbers.seed(number)
                 one = np.array([number])
                 single.append(self._stacked(one, self.reader.read(one), steps=False))
         return {name: np.concatenate([row[name] for row in single]) for name in self.parts}
@@ -168,64 +156,6 @@ class RowSource:
             refuse(errors.shape_of_item(name, number, row.shape, part.event))
         return row
 
-    # ---------------------------------------------------------------------------------- many of them
-    def fetch(self, column: str, numbers: np.ndarray, seed: int | None) -> Any:
-        """The rows of a column, a tensor; those that workers have fetched, or fetched here."""
-        if seed is None:
-            return self._looked_at(column, numbers)
-        key = (seed, numbers.tobytes())
-        if key not in self.kept and key in self.waiting:
-            while key not in self.kept:
-                self._keep(self.waiting.pop(0), _found(next(self.coming)))
-        if key not in self.kept:
-            self._keep(key, _tensors(self.values(numbers, seed)))
-        return self.kept[key][column]
-
-    def _looked_at(self, column: str, numbers: np.ndarray) -> Any:
-        """The rows of a look; workers share them where they are many."""
-        if not self.workers or len(numbers) < SHARED_ROWS:
-            return _tensors(self.values(numbers, None))[column]
-        requests = [(part, None) for part in np.array_split(numbers, self.workers)]
-        parts = [_found(one)[column] for one in self._by_workers("looks", requests)]
-        return torch.cat(parts)
-
-    def _keep(self, key: Any, rows: dict[str, Any]) -> None:
-        """Rows of a request, kept as long as there is room."""
-        self.kept[key] = rows
-        size = sum(value.nbytes for value in rows.values())
-        while len(self.kept) > 1 and len(self.kept) * size > KEPT_BYTES:
-            self.kept.popitem(last=False)
-
-    def ahead(self, requests: Sequence[Asked]) -> None:
-        """The requests of the next steps, in their order, for workers to begin with."""
-        if not self.workers:
-            return
-        known = dict.fromkeys((seed, numbers.tobytes()) for numbers, seed in requests)
-        by_key = {(seed, numbers.tobytes()): (numbers, seed) for numbers, seed in requests}
-        self.waiting = [key for key in known if key not in self.kept]
-        self.coming = self._by_workers("steps", [by_key[key] for key in self.waiting])
-
-    def _by_workers(self, use: str, requests: Sequence[Asked]) -> Iterator[Any]:
-        """The answers of workers, in the order of the requests."""
-        from torch.utils.data import DataLoader
-
-        if use not in self.loaders:
-            feed = Feed()
-            with process.own_randomness():
-                loader: Any = DataLoader(
-                    Answers(self),  # type: ignore[arg-type]
-                    sampler=feed,
-                    batch_size=None,
-                    num_workers=self.workers,
-                    prefetch_factor=AHEAD,
-                    persistent_workers=True,
-                )
-            self.loaders[use] = feed, loader
-        feed, loader = self.loaders[use]
-        feed.requests = list(requests)
-        with process.own_randomness():
-            return iter(loader)
-
     def path(self, name: str) -> str | None:
         """The .npy file that a column is mapped from, or None if it is not."""
         if not isinstance(self.reader, ArrayReader):
@@ -236,16 +166,9 @@ class RowSource:
             return None
         return str(array.filename)
 
-    def close(self) -> None:
-        """Send the workers home; they are called again when they are needed."""
-        self.coming, self.waiting = None, []
-        self.loaders.clear()
-        self.kept.clear()
-
     def __getstate__(self) -> dict[str, Any]:
         """Without workers and what they have fetched."""
-        empty: dict[str, Any] = {"kept": OrderedDict(), "waiting": [], "loaders": {}, "coming": None}
-        return {**self.__dict__, **empty}
+        return {name: value for name, value in self.__dict__.items() if name != "fetching"}
 
     def __deepcopy__(self, memo: Any) -> RowSource:
         """A data set is not copied."""
@@ -257,10 +180,10 @@ class RowSource:
 
         Raises F0539 if steps and looks see rows of different shapes.
         """
-        with seeded(0):
+        with _random_numbers.seeded(0):
             value = self.reader.read(np.array([0]))[column][0]
             row = numeric(value if looks is None else looks(value), name)
-        with seeded(0):
+        with _random_numbers.seeded(0):
             value = self.reader.read(np.array([0]))[column][0]
             step = numeric(value if steps is None else steps(value), name)
         if step.shape != row.shape:
@@ -270,7 +193,7 @@ class RowSource:
     def probe(self, total: int) -> None:
         """Read a few rows twice: whether they change, and what a row costs."""
         numbers = np.unique(np.linspace(0, total - 1, PROBED).astype(np.int64))
-        with watched_randomness() as drew:
+        with _random_numbers.watched() as drew:
             first = self._stacked(numbers, self.reader.read(numbers), steps=False)
             second = self._stacked(numbers, self.reader.read(numbers), steps=False)
         changed = any(not np.array_equal(first[name], second[name]) for name in self.parts)
@@ -374,101 +297,3 @@ def numeric(value: Any, name: str) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         refuse(errors.row_not_numeric(name, type(value).__name__))
     return array
-
-
-# ---------------------------------------------------------------------------------------- randomness
-def _alone() -> AbstractContextManager[Any]:
-    """No other thread changes random states meanwhile; a worker has only one thread."""
-    from torch.utils.data import get_worker_info
-
-    if get_worker_info() is not None:
-        return nullcontext()
-    return process.ALONE
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """The random numbers of torch, NumPy and Python begin at a seed; before and after they are others'."""
-    with _alone():
-        before = _states()
-        _seed(seed)
-        try:
-            yield
-        finally:
-            _put_back(before)
-
-
-@contextmanager
-def watched_randomness() -> Iterator[Callable[[], bool]]:
-    """A function that says whether somebody drew random numbers inside; they are put back."""
-    drew = [False]
-    with _alone():
-        before = _states()
-        try:
-            yield lambda: drew[0]
-        finally:
-            after = _states()
-            same = before[0] == after[0] and torch.equal(before[2], after[2])
-            drew[0] = not same or not _same_numpy(before[1], after[1])
-            _put_back(before)
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed % (1 << 32))
-    torch.default_generator.manual_seed(seed)
-
-
-def _states() -> tuple[Any, Any, Any]:
-    return random.getstate(), np.random.get_state(), torch.default_generator.get_state()
-
-
-def _same_numpy(a: Any, b: Any) -> bool:
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-
-
-def _put_back(states: tuple[Any, Any, Any]) -> None:
-    random.setstate(states[0])
-    np.random.set_state(states[1])
-    torch.default_generator.set_state(states[2])
-
-
-# ------------------------------------------------------------------------------------------- workers
-class Feed:
-    """The requests that workers answer, in order: the sampler of their DataLoader."""
-
-    def __init__(self) -> None:
-        self.requests: list[Asked] = []
-
-    def __iter__(self) -> Iterator[Asked]:
-        return iter(self.requests)
-
-    def __len__(self) -> int:
-        return len(self.requests)
-
-
-class Answers:
-    """A data set of requests, which a worker reads: the rows, or the errors of reading them."""
-
-    def __init__(self, source: RowSource):
-        self.source = source
-
-    def __getitem__(self, request: Asked) -> dict[str, Any] | list[Any]:
-        try:
-            return _tensors(self.source.values(*request))
-        except FccoError as error:
-            return list(error.diagnostics)
-
-
-def _found(answer: dict[str, Any] | list[Any]) -> dict[str, Any]:
-    """The rows of an answer; raises the errors of a worker."""
-    if isinstance(answer, list):
-        raise FccoError(answer)
-    return answer
-
-
-def _tensors(rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Arrays as tensors; those that cannot be written to are copied."""
-    return {
-        name: torch.from_numpy(np.require(value, requirements=["W", "C"])) for name, value in rows.items()
-    }
