@@ -151,9 +151,7 @@ def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC)
         settled.setdefault(name, (default, origin))
 
 
-def applicable(
-    given: Origins, record: Algorithm, budget: Budget
-) -> tuple[Origins, tuple[Unused, ...]]:
+def applicable(given: Origins, record: Algorithm, budget: Budget) -> tuple[Origins, tuple[Unused, ...]]:
     """The options that apply to an algorithm, and the options that do not, each with the reason.
 
     Only the user's own defaults are left out; other options that do not apply are refused elsewhere.

@@ -54,14 +54,14 @@ class Evaluation:
             return function("blocks", "No function is smoothed with a centre.", ["return {}"])
         lines, inside = self.block_lines(self.lowered.exact.blocks)
         about = (
-            "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
+            "For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."
         )
         return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
 
     def all_blocks(self, blocks: list[Block]) -> str:
         """``blocks`` with the functions inside expectations."""
         lines, inside = self.block_lines(blocks)
-        about = "``blocks``, and the same of functions inside expectations, row by row."
+        about = "``blocks`` with the functions inside expectations, which have one entry a row."
         result = f"{{{', '.join(['**blocks(data, w)', *inside])}}}" if inside else "blocks(data, w)"
         return function("all_blocks", about, [*lines, f"return {result}"])
 
@@ -105,8 +105,8 @@ class Evaluation:
         printer.print([whole.root])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(whole.root)})"]
         about = (
-            "The objective with envelopes and penalties for its non-smooth parts, on all rows, "
-            "without prox terms."
+            "The objective on all rows without the terms of ``regulariser``. Envelopes replace functions "
+            "with kinks, and penalties replace constraints."
         )
         head = "# ---- the smoothed problem on all rows, for the finish\n"
         if whole.affordable:
@@ -163,5 +163,10 @@ def regulariser(lowered: LoweredSteps, differentiable: bool = False) -> list[str
             terms.append(f"float({call})")
     return [
         *helpers.values(),
-        function("regulariser", "The terms with a prox.", [f"return {' + '.join(terms) or '0.0'}"], "w"),
+        function(
+            "regulariser",
+            "The value of the terms that ``project`` handles by their proximal maps.",
+            [f"return {' + '.join(terms) or '0.0'}"],
+            "w",
+        ),
     ]

@@ -176,7 +176,10 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     parts += [gradient.text, samples.text]
     parts.append(
         function(
-            "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
+            "prepare",
+            "Compute once what depends on the data alone.",
+            [*gradient.prepared.lines, "return data"],
+            "data",
         )
     )
     parts.append(sections.start(lowered))

@@ -54,7 +54,7 @@ class Gradient:
     def text(self) -> str:
         """The function ``gradient`` with its head."""
         name = docstring(shorten(self.lowered.problem.name, 40))
-        about = f"G for {name}: estimates updated, then the chain rule through them."
+        about = f"The stochastic gradient G of {name}: update the estimates u, then apply the chain rule."
         head = f"# ---- f and g: the stochastic gradient, from the scores up\n{self.sizes}"
         return head + function("gradient", about, self.lines, "data, w, w_prev, u, c, batch, h")
 

@@ -50,6 +50,10 @@ class Prepared:
         )
 
 
+#: a negated name as an argument, in parentheses that it does not need: ``exp((-x))``
+NEGATIVE_ARGUMENT = re.compile(r"(\w\()\((-[\w.]+)\)([,)])")
+
+
 @dataclass(eq=False)
 class Printer:
     """The statements of one function.
@@ -70,6 +74,7 @@ class Printer:
                backward pass, except means of them, whose gradient comes with the value
     preparing  whether the text is about the data alone, outside the function
     shared     whether each rank takes a share of the rows of tables
+    last_comment  the comment that was printed last
     """
 
     layout: Mapping[str, tuple[int, int, Event]]
@@ -90,6 +95,7 @@ class Printer:
     depths: dict[int, int] = field(default_factory=dict)
     preparing: bool = False
     shared: bool = False
+    last_comment: str = ""
 
     # ------------------------------------------------------------------------------------- printing
     def print(self, roots: Iterable[Val]) -> None:
@@ -179,7 +185,15 @@ class Printer:
         self.texts[val.id] = name
 
     def put(self, line: str, comment: str | None = None) -> None:
-        """A statement, the model's own line beside it, or above it where both are long."""
+        """Print a statement, with the model's own line beside it, or above it if both are long.
+
+        A comment that the statement before has is not repeated.
+        """
+        line = NEGATIVE_ARGUMENT.sub(r"\1\2\3", line)
+        if comment and self.last_comment == comment:
+            comment = None
+        elif comment:
+            self.last_comment = comment
         if comment and len(line) + len(comment) > 106:
             self.lines.append(f"# {comment}")
             comment = None
@@ -275,7 +289,7 @@ class Printer:
             if len(text) <= LONGEST:
                 return (text if simple(text) else f"({text})") + lined
             self.texts[val.id] = self.name(val)
-            self.lines.append(f"{self.texts[val.id]} = {bare(text)}")
+            self.put(f"{self.texts[val.id]} = {bare(text)}")
         return self.texts[val.id] + lined
 
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:

@@ -40,8 +40,8 @@ class Projection:
     def text(self) -> str:
         """The function ``project``."""
         about = (
-            "Proximal maps of regularisers, projections on simple sets, in place; one step or one "
-            "per coordinate."
+            "Apply the proximal maps of regularisers and the projections on simple sets to w, in place. "
+            "``step``: one step size, or one per coordinate."
         )
         return function("project", about, self.lines or ["return"], "w, step")
 

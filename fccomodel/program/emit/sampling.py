@@ -147,7 +147,7 @@ class Samples:
         lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
         lines += [f"{name} = {text}" for name, text in self.looked.texts.values()]
         lines += self.ahead
-        about = "Positions and uniform numbers for T steps, each with a leading dim of T."
+        about = "The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."
         text = function("draw", about, [*lines, f"return [{', '.join(self.handed)}]"], "data, rng, T")
         return f"# ---- sampling: the minibatches of T steps at once, on the device\n{text}"
 

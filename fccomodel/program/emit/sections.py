@@ -37,6 +37,9 @@ LOOKING_AT_CONSTRAINTS = 0.15
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and
 #: estimates; no net is called 0
 START = "net_0"
+PARAMETERS_HEAD = (
+    "# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too\n"
+)
 
 
 def header(lowered: Lowered) -> str:
@@ -117,7 +120,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
         **starts.settings(lowered),
     }
     lines = [f"    {name}: {type(value).__name__} = {literal(value)}" for name, value in values.items()]
-    about = '    """What steps go by, to begin with."""'
+    about = '    """The settings of the first step."""'
     return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
 
 
@@ -208,7 +211,7 @@ def data(lowered: Lowered) -> str:
         passing, mapping = (PASSING, MAPPED)
     else:
         passing, mapping = ("", "")
-    declared = f"PARAMETERS = {literal(dict(numbers))}  # of the model, by name\n" if numbers else ""
+    declared = f"{PARAMETERS_HEAD}PARAMETERS = {literal(dict(numbers))}\n" if numbers else ""
     text = AS_NAMESPACE.format(
         count=len(lowered.data), declared=declared, passing=passing, params=mapping + params
     )
@@ -288,7 +291,7 @@ def start(lowered: LoweredSteps) -> str:
             f"w[{a}:{b}] = torch.randn({b - a}, generator=rng, device=device, dtype=dtype) * "
             f"{(b - a) ** -0.5:.3g}"
         )
-    about = "The first iterate: zero, inside the simple sets; nets start from their own initialisation."
+    about = "The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."
     if apart:
         about += " Rows that could change places start at random: steps never part equal ones."
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")

@@ -66,7 +66,7 @@ class Composition:
         head += [
             f"#   u[{c.start}:{c.stop}] = {comment(problem.text(c.node), 100)}" for c in self.steps.components
         ]
-        phi = "phi(u) by envelopes, with what has neither expectation nor prox."
+        phi = "phi(u), with envelopes of its kinks, plus the terms with neither expectation nor prox."
         functions = [
             function("inner", "F(w; xi): the mean over a minibatch.", self.inner, "data, w, batch, h"),
             function("inner_full", "F(w), exactly.", self.full, "data, w, h"),

@@ -137,7 +137,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     annealed: bool = True
     eta: float = 0.004
@@ -375,11 +375,12 @@ class HookedNet:
 
 # ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
-PARAMETERS = {'centre': 0.05}  # of the model, by name
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'centre': 0.05}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -392,19 +393,19 @@ def as_namespace(tensors, device, dtype):
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.x_p = data.D_x.index_select(0, data.P)
     return data
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     return data
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     first, last, _ = LAYOUT['w']
     w[first:last] = INITIAL['net_s'].to(device=device, dtype=dtype)
@@ -430,7 +431,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     def epochs(name, n, size):
         # without replacement within each pass over the n elements; what is left of a pass waits for
         # the next call
@@ -581,7 +582,8 @@ def next_stage(h: BlockSettings, gained, worst):
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     return
 
 
@@ -589,7 +591,8 @@ def project(w, step):
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre (kinks at -0.05, 0.05)."""
+    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre (kinks at
+    -0.05, 0.05)."""
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
@@ -609,7 +612,7 @@ def envelope_y1(t, c, h):
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: p all 174, n 128 of 1623, z 128 of 1797
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for auc_net: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of auc_net: update the estimates u, then apply the chain rule."""
     z, N_n = batch
     x_n = data.D_x.index_select(0, N_n)
     x_z = data.D_x.index_select(0, z)
@@ -640,7 +643,7 @@ def evaluate(data, w):
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = net_in_parts(net_s, w, data.D_x)
     g1 = scores_2.mean()
     return {'y1': ((), g1, slope_y1, 1)}
@@ -648,23 +651,23 @@ def blocks(data, w):
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     scores = net_in_slices(net_s, w, data.D_x)
     s_p = scores[data.P]  # line 13: s(w; p.x)
     s_n = scores[data.N]  # line 13: s(w; n.x)
     t1 = envelope_y1(scores.mean(), c.y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
-    # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     t2 = (-(s_p[:, None] - s_n).sigmoid().mean(1).mean()) + t1
     return torch.as_tensor(t2)
 
 
 def regulariser(w):
-    """The terms with a prox."""
+    """The value of the terms that ``project`` handles by their proximal maps."""
     return 0.0
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
     return blocks(data, w)
 
 

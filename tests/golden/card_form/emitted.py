@@ -150,7 +150,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -173,7 +173,7 @@ INITIAL = {}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -185,7 +185,7 @@ def as_namespace(tensors, device, dtype):
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.x_i = data.D_x.index_select(0, data.P)
     data.all_k = torch.arange(2, device=data.device)
     data.t3 = 0.05 * data.K_values
@@ -193,7 +193,7 @@ def prepare(data):
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     data.t3 = 0.05 * data.K_values
     data.y_z_2 = data.D_y.index_select(0, data.D)
     data.all_k_2 = torch.arange(2, device=data.device)
@@ -203,7 +203,7 @@ def prepare_full(data):
 
 # ---- variables: one flat vector w, and what steps keep beside it
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
@@ -225,7 +225,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     return []
 
 
@@ -331,7 +331,8 @@ def next_stage(h: BlockSettings, gained, worst):
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # 0.001 * sumsq(w)
     w.copy_(prox_squared_l2(w, step, mu=0.001))
 
@@ -359,7 +360,7 @@ def envelope_y1(t, c, h):
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: i all 212, j all 357, k all 2, z all 569
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for card_form: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of card_form: update the estimates u, then apply the chain rule."""
     scores = data.D_x @ w
     s_j = scores[data.N]  # line 12: dot(w, j.x)
     s_i = data.x_i @ w  # line 12: dot(w, i.x)
@@ -383,7 +384,7 @@ def evaluate(data, w):
     scores = data.D_x @ w
     s_i = scores[data.P]  # line 12: dot(w, i.x)
     s_j = scores[data.N]  # line 12: dot(w, j.x)
-    t1 = mean_of_pieces((-s_i), (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_i, (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     # line 16: mean_i f(E_j g(w; i, j)) + 0.001 * sumsq(w)
     t2 = (1 + t1).log().mean() + (0.001 * w.square().sum(-1))
     # line 14: sqhinge(1 - z.y * dot(w, z.x)) - 0.05 * k
@@ -392,7 +393,7 @@ def evaluate(data, w):
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w
     s_z_2 = scores_2[data.D]
     t5 = (1 - (data.y_z_2 * s_z_2)).relu().square().mean() - data.t3
@@ -401,15 +402,16 @@ def blocks(data, w):
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     scores = data.D_x @ w
     s_i = scores[data.P]  # line 12: dot(w, i.x)
     s_j = scores[data.N]  # line 12: dot(w, j.x)
-    t1 = mean_of_pieces((-s_i), (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_i, (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.all_k]
     # line 18: missed: E[h_k(w)] <= 0
     t2 = envelope_y1((1 - (data.D_y * scores)).relu().square().mean() - data.t3, c_y1, h)
-    t4 = (1 + t1).log().mean() + (2 * t2.mean())  # line 18: missed: E[h_k(w)] <= 0
+    t4 = (1 + t1).log().mean() + (2 * t2.mean())
     return torch.as_tensor(t4)
 
 
@@ -419,12 +421,12 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
+    """The value of the terms that ``project`` handles by their proximal maps."""
     return float(value_squared_l2(w, mu=0.001))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
     return blocks(data, w)
 
 

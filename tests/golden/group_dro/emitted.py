@@ -179,7 +179,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -199,11 +199,12 @@ class Settings(BlockSettings):
 
 # ---- data: 10 arrays, from DATA_FILE
 INITIAL = {}
-PARAMETERS = {'alpha': 0.3, 'mu': 0.01}  # of the model, by name
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'alpha': 0.3, 'mu': 0.01}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -216,7 +217,7 @@ def as_namespace(tensors, device, dtype):
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.y_z = data.D_y.index_select(0, data.z_by_rows)
     data.t1 = -data.y_z
     data.all_k = torch.arange(10, device=data.device)
@@ -226,7 +227,7 @@ def prepare(data):
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     data.y_z = data.D_y.index_select(0, data.z_by_rows)
     data.t1 = -data.y_z
     data.y_z_2 = data.D_y.index_select(0, data.z_by_2_rows)
@@ -241,7 +242,7 @@ def prepare_full(data):
 #   w[0:65] = w[65]
 #   w[65:66] = cvar_1
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
@@ -262,7 +263,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     return []
 
 
@@ -368,7 +369,8 @@ def next_stage(h: BlockSettings, gained, worst):
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # mu * sumsq(w)
     w[0:65] = prox_squared_l2(w[0:65], step if isinstance(step, float) else step[0:65], mu=PARAMETERS['mu'])
 
@@ -377,7 +379,8 @@ def project(w, step):
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
+    """The y that attains the envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y *
+    dot(w...."""
     lam = h.lam_y1
     x = t + lam * c
     return (x / lam).clamp(0, 1)
@@ -394,7 +397,7 @@ def envelope_y1(t, c, h):
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: k all 10, z all 1797
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for group_dro: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of group_dro: update the estimates u, then apply the chain rule."""
     scores = data.D_x @ w[0:65]
     s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
     t2 = data.t1 * s_z  # line 12: -z.y * dot(w, z.x)
@@ -420,13 +423,12 @@ def evaluate(data, w):
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
     g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
     t2 = reduce_cvar(g1, 0, data.alpha)  # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
-    # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
     t3 = t2 + (data.mu * w_2.square().sum(-1))
     return torch.as_tensor(t3), {}
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w[0:65]
     s_z_2 = scores_2[data.z_by_2_rows]
     g2 = by_segment(torch.nn.functional.softplus((data.t2 * s_z_2), threshold=40), 0, data.z_by_2_cell, data.z_by_2_size, (10,), 'mean')
@@ -436,7 +438,8 @@ def blocks(data, w):
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     cvar_1 = w[65]
     scores = data.D_x @ w[0:65]
     s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
@@ -455,12 +458,12 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
+    """The value of the terms that ``project`` handles by their proximal maps."""
     return float(value_squared_l2(w[0:65], mu=PARAMETERS['mu']))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
     return blocks(data, w)
 
 

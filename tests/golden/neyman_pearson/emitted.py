@@ -113,7 +113,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -133,11 +133,12 @@ class Settings(BlockSettings):
 
 # ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
-PARAMETERS = {'mu': 0.005, 'tau': 0.05}  # of the model, by name
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'mu': 0.005, 'tau': 0.05}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -150,19 +151,19 @@ def as_namespace(tensors, device, dtype):
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.x_z_2 = data.D_x.index_select(0, data.D_z_2)
     return data
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     return data
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
@@ -184,7 +185,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     return []
 
 
@@ -290,7 +291,8 @@ def next_stage(h: BlockSettings, gained, worst):
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # mu * sumsq(w)
     w.copy_(prox_squared_l2(w, step, mu=PARAMETERS['mu']))
 
@@ -299,7 +301,8 @@ def project(w, step):
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of the penalty for misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau."""
+    """The y that attains the envelope of the penalty for misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <=
+    tau."""
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
@@ -318,7 +321,7 @@ def envelope_y1(t, c, h):
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: z all 357, z_2 all 212
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for neyman_pearson: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of neyman_pearson: update the estimates u, then apply the chain rule."""
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
@@ -339,27 +342,27 @@ def evaluate(data, w):
     t1 = torch.nn.functional.softplus(s_z, threshold=40).mean() + (data.mu * w.square().sum(-1))
     s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
     # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t2 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
+    t2 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
     return torch.as_tensor(t1), {'misses': ('le', torch.as_tensor(t2))}
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w
     s_z_2_2 = scores_2[data.D_z_2]
-    t3 = torch.nn.functional.softplus((-s_z_2_2), threshold=40).mean() - data.tau
+    t3 = torch.nn.functional.softplus(-s_z_2_2, threshold=40).mean() - data.tau
     return {'y1': ((), t3, slope_y1, 1)}
 
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
-    s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
-    t1 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
+    s_z_2 = scores[data.D_z_2]
+    t1 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
     t2 = envelope_y1(t1, c.y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     t3 = torch.nn.functional.softplus(s_z, threshold=40).mean() + t2
     return torch.as_tensor(t3)
 
@@ -370,12 +373,12 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
+    """The value of the terms that ``project`` handles by their proximal maps."""
     return float(value_squared_l2(w, mu=PARAMETERS['mu']))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
     return blocks(data, w)
 
 
@@ -384,7 +387,7 @@ def constraint_values(data, w):
     scores = data.D_x @ w
     s_z = scores[data.D_z_2]  # line 10: dot(w, x)
     # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t1 = torch.nn.functional.softplus((-s_z), threshold=40).mean() - data.tau
+    t1 = torch.nn.functional.softplus(-s_z, threshold=40).mean() - data.tau
     return {'misses': ('le', torch.as_tensor(t1))}
 
 

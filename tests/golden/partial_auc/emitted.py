@@ -195,7 +195,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -215,11 +215,12 @@ class Settings(BlockSettings):
 
 # ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
-PARAMETERS = {'a': 0.5, 'mu': 0.001}  # of the model, by name
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'a': 0.5, 'mu': 0.001}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -232,7 +233,7 @@ def as_namespace(tensors, device, dtype):
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.x_p = data.D_x.index_select(0, data.P)
     data.t3 = 1 / data.a
     data.t4 = data.t3 / 174
@@ -240,7 +241,7 @@ def prepare(data):
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     data.t3 = 1 / data.a
     return data
 
@@ -249,7 +250,7 @@ def prepare_full(data):
 #   w[0:64] = w[64]
 #   w[64:65] = cvar_1
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
@@ -272,7 +273,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     def epochs(name, n, size):
         # without replacement within each pass over the n elements; what is left of a pass waits for
         # the next call
@@ -404,7 +405,8 @@ def next_stage(h: BlockSettings, gained, worst):
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # mu * sumsq(w)
     w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=PARAMETERS['mu'])
 
@@ -413,7 +415,8 @@ def project(w, step):
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
+    """The y that attains the envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w,
+    p.x)))."""
     lam = h.lam_y1
     x = t + lam * c
     return (x / lam).clamp(0, 1)
@@ -430,7 +433,7 @@ def envelope_y1(t, c, h):
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: p all 174, n 512 of 1623
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for partial_auc: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of partial_auc: update the estimates u, then apply the chain rule."""
     N_n, = batch
     x_n = data.D_x.index_select(0, N_n)
     w_both = torch.stack([w[0:64], w_prev[0:64]])
@@ -460,31 +463,31 @@ def evaluate(data, w):
     scores = data.D_x @ w_2
     s_p = scores[data.P]  # line 13: dot(w, p.x)
     s_n = scores[data.N]  # line 13: dot(w, n.x)
-    t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_p, (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t2 = reduce_cvar(t1, 0, data.a)  # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
     t3 = t2 + (data.mu * w_2.square().sum(-1))
     return torch.as_tensor(t3), {}
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w[0:64]
     s_p_2 = scores_2[data.P]
     s_n_2 = scores_2[data.N]
-    t4 = mean_of_pieces((-s_p_2), (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t4 = mean_of_pieces(-s_p_2, (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t5 = t4 - w[64]
     return {'y1': ((data.P,), t5, slope_y1, 0)}
 
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     cvar_1 = w[64]
     scores = data.D_x @ w[0:64]
     s_p = scores[data.P]  # line 13: dot(w, p.x)
     s_n = scores[data.N]  # line 13: dot(w, n.x)
-    t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_p, (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.P]
     # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
     t2 = envelope_y1(t1 - cvar_1, c_y1, h)
@@ -498,12 +501,12 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
+    """The value of the terms that ``project`` handles by their proximal maps."""
     return float(value_squared_l2(w[0:64], mu=PARAMETERS['mu']))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
     return blocks(data, w)
 
 

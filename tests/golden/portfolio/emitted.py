@@ -112,7 +112,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.0
     rho: float = 10.0
@@ -132,11 +132,12 @@ class Settings(BlockSettings):
 
 # ---- data: 1 arrays, from DATA_FILE
 INITIAL = {}
-PARAMETERS = {'target': 0.05}  # of the model, by name
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'target': 0.05}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -149,18 +150,18 @@ def as_namespace(tensors, device, dtype):
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     return data
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     return data
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
@@ -182,7 +183,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     return []
 
 
@@ -287,7 +288,8 @@ def next_stage(h: BlockSettings, gained, worst):
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # x in simplex(A)
     w[0:8] = project_simplex(w[0:8]).reshape(-1)
 
@@ -315,7 +317,7 @@ def envelope_y1(t, c, h):
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: z all 1000, z_2 all 1000
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for portfolio: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of portfolio: update the estimates u, then apply the chain rule."""
     scores = data.R_r @ w
     y1 = slope_y1(data.target - scores.mean(), c.y1, h)
     t1 = ((-y1) / 1000).expand((1000,))
@@ -335,7 +337,7 @@ def evaluate(data, w):
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.R_r @ w
     t2 = data.target - scores_2.mean()
     return {'y1': ((), t2, slope_y1, 1)}
@@ -343,21 +345,21 @@ def blocks(data, w):
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     scores = data.R_r @ w
     t1 = envelope_y1(data.target - scores.mean(), c.y1, h)  # line 12: income: E[z ~ R] dot(z.r, x) >= target
-    # line 12: income: E[z ~ R] dot(z.r, x) >= target
     t2 = (scores.square().mean() + (-scores.mean().square())) + t1
     return torch.as_tensor(t2)
 
 
 def regulariser(w):
-    """The terms with a prox."""
+    """The value of the terms that ``project`` handles by their proximal maps."""
     return 0.0
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
     return blocks(data, w)
 
 
