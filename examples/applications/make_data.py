@@ -1,4 +1,4 @@
-"""Make the files in data/: loans, clinical trials, a shop's sales, weathers, hours of a year.
+"""Make the files in data/: loans, clinical trials, a shop's sales, weathers, hours of a year, spare parts.
 Synthetic, from one seed each."""
 
 from pathlib import Path
@@ -119,6 +119,15 @@ def patients() -> None:
     )
 
 
+def parts() -> None:
+    """Half a year's weekly demand for a spare part, drawn 60 times: a level that wanders, and a season."""
+    random = np.random.default_rng(7)
+    weeks = np.arange(26)
+    level = 40 * np.exp(np.cumsum(random.normal(0, 0.05, (60, 26)), axis=1))
+    demand = random.poisson(level * (1 + 0.4 * np.sin(2 * np.pi * weeks / 26)))
+    write("parts", {f"week{week + 1}": demand[:, week] for week in weeks})
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     loans()
@@ -128,3 +137,4 @@ if __name__ == "__main__":
     weather()
     hours()
     patients()
+    parts()

@@ -83,7 +83,7 @@ class Printer:
                 return Tex(rf"{tex.name(node.net)}\left({inputs}\right)")
             case ir.LetRef():
                 self.lets.setdefault(node.let.name, node.let)
-                return _subscripted(tex.name(node.let.name), [self(arg) for arg in node.args])
+                return _member(node.let, [self(arg) for arg in node.args])
             case ir.Exists():
                 return Tex(rf"\exists\, {self.over([node.binder], None)} : {self(node.condition)}", 0)
             case ir.Reduce():
@@ -221,7 +221,7 @@ def quantities(printer: Printer) -> list[Row]:
     done = 0
     while done < len(printer.lets):
         let = list(printer.lets.values())[done]
-        named = _subscripted(tex.name(let.name), [tex.name(b.name) for b in let.binders])
+        named = _member(let, [tex.name(b.name) for b in let.binders])
         rows.append(f"{named} = {printer(let.body)}")
         done += 1
     while done < len(printer.lets) + len(printer.subsets):
@@ -292,6 +292,14 @@ def _is_sum(text: str) -> bool:
         if character in "+-" and not depth:
             return True
     return False
+
+
+def _member(let: ir.Let, indices: list[Tex]) -> Tex:
+    """A quantity with its indices; the step ``x[3]`` of a recursion has its number as the first."""
+    name, _, step = let.name.partition("[")
+    if step:
+        indices = [Tex(step.removesuffix("]")), *indices]
+    return _subscripted(tex.name(name), indices)
 
 
 def _subscripted(base: Tex, indices: Sequence[str]) -> Tex:

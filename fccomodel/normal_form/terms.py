@@ -183,6 +183,17 @@ def _has_reduce(node: ir.Expr) -> bool:
 
 
 def nonlinear_below(node: ir.Expr) -> bool:
+    """Whether some expectation in the expression stands under a function that is not affine.
+
+    Each node remembers it, so that sums nested in one another are looked at once.
+    """
+    memo = "_nonlinear_below"
+    if memo not in vars(node):
+        vars(node)[memo] = _nonlinear_below(node)
+    return vars(node)[memo]
+
+
+def _nonlinear_below(node: ir.Expr) -> bool:
     """Whether some expectation in the expression stands under a function that is not affine."""
     holes: list[ir.Reduce] = []
     f = _cut(node, holes, {})

@@ -79,10 +79,22 @@ def bind(
         rows=rows,
         inputs=net_inputs.at_some_rows if compiled.problem.nets else None,
     )
+    bound = _with_steps(compiled, bound)
     claims.check(bound)
     sizes.check(bound)
     domains.check(bound)
     return bound
+
+
+def _with_steps(compiled: Compiled, bound: Bound) -> Bound:
+    """The problem with its recursions written out to the lengths that the data say."""
+    counting = compiled.problem.counting
+    if not counting:
+        return bound
+    from fccomodel.language.check import check
+
+    lengths = {dim: bound.dims[dim] for dim in counting}
+    return replace(bound, problem=check(compiled.model, compiled.source, lengths))
 
 
 @quoted

@@ -99,6 +99,13 @@ case(
     "minimize E[z ~ D] (if z.time > 1 then log(z.time) * dot(w, z.x)^2 else z.y * dot(w, z.x)) "
     '+ E[z ~ D] (z.g == "north") * exp(0.1 * dot(w, z.x)) + sumsq(w)^2;',
 )
+case(
+    "recursion",
+    "let x[z in D, t in 1 .. 4] = if t == 1 then dot(w, z.x) else max(x[z, t - 1], t * w[1]) "
+    "- 0.1 * z.time * x[z, t - 1]; let p[k in 1 .. 3, i in d] = if k == 3 then w[i] "
+    "else tanh(sum[j in d] p[k + 1, j] * j) + p[k + 1, i]; "
+    "minimize E[z ~ D] sum[t in 1 .. 4] x[z, t]^2 + E[z ~ D] dot(p[1, ..], z.x)^2;",
+)
 case("maximised", "maximize E[p ~ P, n ~ N] sigmoid(dot(w, p.x) - dot(w, n.x)) - 0.01 * sumsq(w)^2;")
 
 # ----------------------------------------------------------------------------- compositions, nested

@@ -108,6 +108,8 @@ def _table_of(binder: ir.Binder) -> str:
 def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:
     """The quantity of a let. Raises F0814 if it is not of one row."""
     rows = [b for b in let.binders if isinstance(b.domain, ir.RowSet)]
+    if problem.counting:
+        refuse(errors.not_of_a_row(let.name, "the data say how many steps a recursion has", is_let=True))
     if len(rows) != 1:
         refuse(errors.not_of_a_row(let.name, f"it is a quantity of {len(rows) or 'no'} rows", is_let=True))
     others = tuple(b for b in let.binders if b is not rows[0])

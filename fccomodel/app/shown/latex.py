@@ -32,7 +32,8 @@ def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
     algorithm covers the model.
     """
     if which == "problem":
-        return f"% {stated.name}, as written\n{statements.latex(stated)}"
+        steps = ", with a few steps of its recursions" if stated.counting else ""
+        return f"% {stated.name}, as written{steps}\n{statements.latex(stated)}"
     if explained is None:
         normal = None
     else:

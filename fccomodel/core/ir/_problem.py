@@ -143,7 +143,11 @@ class Constraint:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A checked model; ``sizes`` are the dims whose size is known before any data."""
+    """A checked model.
+
+    sizes     the dims whose size is known before any data
+    counting  the dims that say how many steps a recursion has: a few are written out until data are bound
+    """
 
     name: str
     source: Source
@@ -151,6 +155,7 @@ class Problem:
     constraints: tuple[Constraint, ...] = ()
     dims: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
+    counting: frozenset[str] = frozenset()
     sets: Mapping[str, Set] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from fccomodel.core import ir, process
@@ -13,12 +14,17 @@ from fccomodel.language.formulas.context import Context
 
 #: Levels of a formula with its lets and definitions written out; later stages recurse down them.
 MAX_LEVELS = 220
+#: Levels of a formula of a model with recursions, whose steps stand inside one another.
+MAX_LEVELS_OF_STEPS = 800
 
 
-def check(model: syntax.Model, source: Source) -> ir.Problem:
-    """The typed problem that a model states; raises FccoError with every error found."""
+def check(model: syntax.Model, source: Source, sizes: Mapping[str, int] | None = None) -> ir.Problem:
+    """The typed problem that a model states; raises FccoError with every error found.
+
+    sizes  the sizes of some dims, as the data say them
+    """
     expanded, source = include.expand(model.statements, source)
-    ctx = Context(source=source)
+    ctx = Context(source=source, known_sizes=sizes or {})
     try:
         with process.frames():
             problem = _check(ctx, expanded)
@@ -37,7 +43,8 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
 
 
 def _check_depth(ctx: Context, problem: ir.Problem) -> None:
-    """Report each formula that has more than ``MAX_LEVELS`` levels with its lets and definitions."""
+    """Report each formula that has too many levels with its lets and definitions."""
+    limit = MAX_LEVELS_OF_STEPS if ctx.recursions else MAX_LEVELS
     levels: dict[int, int] = {}
     for formula in problem.roots:
         for node in ir.walk(formula):
@@ -46,8 +53,8 @@ def _check_depth(ctx: Context, problem: ir.Problem) -> None:
             else:
                 inner = node.children
             levels[id(node)] = 1 + max((levels[id(child)] for child in inner), default=0)
-        if levels[id(formula)] > MAX_LEVELS:
-            ctx.report(errors.problem.formula_too_deep(levels[id(formula)], MAX_LEVELS, formula.span))
+        if levels[id(formula)] > limit:
+            ctx.report(errors.problem.formula_too_deep(levels[id(formula)], limit, formula.span))
 
 
 def _check(ctx: Context, parsed: tuple[syntax.Statement, ...]) -> ir.Problem | None:
@@ -80,6 +87,7 @@ def _check(ctx: Context, parsed: tuple[syntax.Statement, ...]) -> ir.Problem | N
         objective=ctx.objective,
         constraints=tuple(ctx.constraints),
         dims=tuple(ctx.dims),
+        counting=frozenset(ctx.counting),
         sets=ctx.sets,
         tables=ctx.tables,
         arrays=ctx.arrays,

@@ -99,12 +99,13 @@ def too_early(name: str, line: str, span: Span) -> Diagnostic:
 
 
 def uses_itself(name: str, span: Span) -> Diagnostic:
-    """There is no recursion."""
+    """Only a ``let`` family is made of its own members."""
     return TOO_EARLY.error(
         f"`{name}` uses itself",
         span=span,
-        reason="A name is visible after its own statement; there is no recursion.",
-        fix="Write the value without the name.",
+        reason="A name is visible after its own statement.",
+        fix="Write the value without the name; a recursion is a family, "
+        "`let x[t in 1 .. 10] = if t == 1 then ... else ... x[t - 1] ...;`.",
     )
 
 

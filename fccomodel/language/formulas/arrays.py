@@ -165,7 +165,7 @@ def entrywise(
 # ------------------------------------------------------------------------------------------ lengths
 def numbers_to(ctx: Context, high: ir.Expr, span: Span) -> ir.Set | None:
     """The set 1, 2, ..., high, in one form for equal numbers; None after an error."""
-    linear = _linear(high)
+    linear = factors(high)
     if linear is None:
         end = high
     else:
@@ -182,7 +182,7 @@ def numbers_to(ctx: Context, high: ir.Expr, span: Span) -> ir.Set | None:
     return ir.ValueSet(name=name, low=one, high=end)
 
 
-def _linear(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
+def factors(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
     """The factor of each size in a formula, and the constant under None; None if it is not linear."""
     match value:
         case ir.Const():
@@ -190,16 +190,16 @@ def _linear(value: ir.Expr) -> dict[ir.Dim | None, float] | None:
         case ir.Size():
             return {value.dim: 1.0}
         case ir.Apply(op="neg", args=(only,)):
-            return _scaled(_linear(only), -1.0)
+            return _scaled(factors(only), -1.0)
         case ir.Apply(op="add" | "sub", args=(left, right)):
-            first, second = _linear(left), _linear(right)
+            first, second = factors(left), factors(right)
             if value.op == "sub":
                 second = _scaled(second, -1.0)
             if first is None or second is None:
                 return None
             return {key: first.get(key, 0.0) + second.get(key, 0.0) for key in {**first, **second}}
         case ir.Apply(op="mul", args=(ir.Const(value=factor), other)):
-            return _scaled(_linear(other), factor)
+            return _scaled(factors(other), factor)
     return None
 
 
@@ -320,7 +320,7 @@ def _on_axis(ctx: Context, value: ir.Expr, axis: ir.Set, formulas: places.Formul
 
 def total(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     """A sum, in its shortest form."""
-    linear = _linear(ir.Apply(op="add", args=(left, right), span=span))
+    linear = factors(ir.Apply(op="add", args=(left, right), span=span))
     if linear is not None:
         return _canonical(linear, span)
     if isinstance(right, ir.Const) and right.value == 0:

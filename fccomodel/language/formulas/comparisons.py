@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
@@ -35,6 +38,34 @@ def connect(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) ->
     if not all(conditions):
         return None
     return ir.Apply(op=op, args=(left, right), span=span)
+
+
+#: The comparisons of numbers.
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "le": operator.le,
+    "lt": operator.lt,
+    "ge": operator.ge,
+    "gt": operator.gt,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
+
+
+def settled(condition: ir.Expr | None) -> bool | None:
+    """Whether a condition holds if the numbers of the text settle it, else None."""
+    match condition:
+        case ir.Apply(op=op, args=(ir.Const(value=left), ir.Const(value=right))) if op in COMPARISONS:
+            return COMPARISONS[op](left, right)
+        case ir.Apply(op="not", args=(inner,)):
+            known = settled(inner)
+            return None if known is None else not known
+        case ir.Apply(op="and" | "or" as op, args=args):
+            sides = [settled(side) for side in args]
+            decisive = op == "or"
+            if decisive in sides:
+                return decisive
+            return None if None in sides else not decisive
+    return None
 
 
 @expressions.evaluates(syntax.Compare)

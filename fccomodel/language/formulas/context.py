@@ -191,6 +191,42 @@ class IndexSymbol(Symbol):
     binder: syntax.Binder
 
 
+# --------------------------------------------------------------------------------------- recursions
+@dataclass(kw_only=True)
+class Recursion:
+    """A family whose members are made of earlier ones, and its steps so far.
+
+    name     the name of the family
+    binders  the binders of the family
+    place    the place among them of the index that counts the steps
+    numbers  the numbers that this index goes through, in the order of the steps
+    steps    the quantity of each number, or its family over the other indices
+    """
+
+    name: str
+    binders: tuple[ir.Binder, ...]
+    place: int
+    numbers: tuple[float, ...]
+    steps: dict[float, ir.Let] = field(default_factory=dict)
+
+    @property
+    def counter(self) -> ir.Binder:
+        """The index that counts the steps."""
+        return self.binders[self.place]
+
+    @property
+    def others(self) -> tuple[ir.Binder, ...]:
+        """The other indices."""
+        return self.binders[: self.place] + self.binders[self.place + 1 :]
+
+    @property
+    def next_number(self) -> float | None:
+        """The number of the step that is being made, or None if all are known."""
+        if len(self.steps) == len(self.numbers):
+            return None
+        return self.numbers[len(self.steps)]
+
+
 # ------------------------------------------------------------------------------------------ context
 #: Nodes of a model with its definitions written out.
 MAX_NODES = 100_000
@@ -216,6 +252,10 @@ class Context:
     ranges           interval arithmetic, once something needed it
     nodes            the number of formulas typed so far
     open_axes        the names of the indices of arrays by formula whose entries are being made
+    recursions       the families that are made of their own earlier members
+    known_sizes      the sizes of some dims, once the data have said them
+    counting         the dims without a size that say how many steps a recursion has
+    assumed          the sizes that stand for these dims in the steps of a recursion
     overgrown        whether the model was reported as too large
     first_objective  the first objective statement
     labels           the labels of the objective and the constraints so far
@@ -241,6 +281,10 @@ class Context:
     ranges: Ranges | None = None
     nodes: int = 0
     open_axes: list[str] = field(default_factory=list)
+    recursions: dict[str, Recursion] = field(default_factory=dict)
+    known_sizes: Mapping[str, int] = field(default_factory=dict)
+    counting: set[str] = field(default_factory=set)
+    assumed: dict[str, int] = field(default_factory=dict)
     overgrown: bool = False
     first_objective: syntax.Statement | None = None
     labels: dict[str, Span] = field(default_factory=dict)

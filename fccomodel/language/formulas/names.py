@@ -64,6 +64,8 @@ def _value(ctx: Context, scope: Scope, node: syntax.Name, symbol: Symbol) -> ir.
         case BrokenSymbol():
             return None
         case DimSymbol():
+            if name in ctx.assumed:
+                return ir.Const(value=float(ctx.assumed[name]), span=span)
             return ir.Size(dim=name, span=span)
         case ConstSymbol():
             return ir.Const(value=symbol.value, span=span)

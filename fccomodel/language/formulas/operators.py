@@ -77,9 +77,13 @@ def choice(ctx: Context, scope: Scope, node: syntax.Choice) -> ir.Expr | None:
     """``if c then a else b``: ``[c] a + [not c] b``, where ``[c]`` is 1 or 0.
 
     A branch that is not defined everywhere, such as ``log(z.x)``, is a sum over one element under the
-    condition, so that it is evaluated only where the condition holds.
+    condition, so that it is evaluated only where the condition holds. If the text alone settles the
+    condition, the value is that of one branch.
     """
     condition = comparisons.condition(ctx, scope, node.condition, "what follows `if`")
+    known = comparisons.settled(condition)
+    if known is not None:
+        return arrays.operand(ctx, scope, node.yes if known else node.no)
     yes, no = (arrays.operand(ctx, scope, branch) for branch in (node.yes, node.no))
     if condition is None or yes is None or no is None or not domains.condition_is_fixed(ctx, condition):
         return None

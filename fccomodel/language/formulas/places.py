@@ -10,7 +10,7 @@ from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, literals, shapes
-from fccomodel.language.formulas.context import Context, Scope, TableSymbol
+from fccomodel.language.formulas.context import Context, Recursion, Scope, TableSymbol
 
 
 def entry_at(
@@ -45,6 +45,11 @@ def _written(base: ir.Expr, places: list) -> ir.Expr | None:
 
 def member_at(ctx: Context, let: ir.Let, indices: tuple[ir.Expr, ...], span: Span) -> ir.Expr | None:
     """The member of a family at indices as they stand in brackets; one may be the label of a row."""
+    recursion = ctx.recursions.get(let.name)
+    if recursion is not None:
+        if not _is_known(ctx, recursion, indices, span):
+            return None
+        let, indices = _of_step(recursion, let, indices)
     formulas = Formulas()
     places = expressions.complete(
         [
@@ -61,6 +66,32 @@ def member_at(ctx: Context, let: ir.Let, indices: tuple[ir.Expr, ...], span: Spa
         for place, binder in zip(places, let.binders, strict=True)
     ]
     return formulas.at(ir.LetRef(let=let, args=tuple(args), shape=let.body.shape, span=span))
+
+
+def _is_known(ctx: Context, recursion: Recursion, indices: tuple[ir.Expr, ...], span: Span) -> bool:
+    """Whether a member of a recursion is known in the step that is being made. Reports an error if not."""
+    now, index = recursion.next_number, indices[recursion.place]
+    if now is None:
+        return True
+    written, counter = ctx.quote(span), recursion.counter.name
+    if not isinstance(index, ir.Const):
+        ctx.report(errors.recursions.any_step(recursion.name, written, counter))
+        return False
+    if index.value not in recursion.steps:
+        ctx.report(errors.recursions.no_such_step(recursion.name, written, counter, index.value, now))
+        return False
+    return True
+
+
+def _of_step(
+    recursion: Recursion, let: ir.Let, indices: tuple[ir.Expr, ...]
+) -> tuple[ir.Let, tuple[ir.Expr, ...]]:
+    """The quantity of one step with the other indices if the index that counts is a number."""
+    place = recursion.place
+    index = indices[place]
+    if not isinstance(index, ir.Const) or index.value not in recursion.steps:
+        return let, indices
+    return recursion.steps[index.value], indices[:place] + indices[place + 1 :]
 
 
 def axis_of(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:

@@ -219,6 +219,8 @@ class Notation:
         """Give a name to a declaration, a set, a formula or a family; returns the symbol of the name."""
         at = places.here()
         self._check_name(name, at)
+        if inspect.isfunction(value):
+            value = _of_itself(value, name, at)
         value, family, parts = _read_family(value, name, at)
         statement: syntax.Statement
         symbol: Any
@@ -299,6 +301,8 @@ class Notation:
     def let(self, *, doc: str = "", **named: Any) -> Any:
         """``let``: quantities under names, families by comprehensions: ``m.let(risk=(E(...) for k in G))``.
 
+        A recursion is a function of its own members:
+        ``m.let(x=lambda x: (if_else(t == 1, m.a, m.b * x[t - 1]) for t in m.T))``.
         Returns the quantity, or a tuple of several. ``doc`` is the comment above the statements.
         """
         return self._each(named, lambda name, value: self._declare(name, value, doc))
@@ -515,6 +519,15 @@ def _read_family(value: Any, name: str, at: Span) -> tuple[Any, syntax.Indexing 
     else:
         family = None
     return read.value, family, (*read.parts, read.value)
+
+
+def _of_itself(function: Callable[[Any], Any], name: str, at: Span) -> Any:
+    """The value of a recursion: a function of the family that it makes."""
+    if len(inspect.signature(function).parameters) != 1:
+        reason = "A recursion is a function of the members that it makes."
+        fix = f"write `m.let({name}=lambda {name}: (... for t in m.T))`"
+        fail(errors.argument(f"m.let({name}=...)", reason, fix), at)
+    return function(Term(syntax.Name(id=name, span=NOWHERE)))
 
 
 def _one_or_all(symbols: Iterable[Any]) -> Any:

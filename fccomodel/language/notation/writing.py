@@ -50,6 +50,8 @@ def _statements(writer: PythonWriter, entries: Sequence[Entry]) -> Iterator[str]
 
 
 def _locals(statement: syntax.Statement) -> set[str]:
-    """The names that only a statement knows: its elements and its parameters."""
-    binders = {node.name for node in rewriting.walk(statement) if isinstance(node, syntax.Binder)}
-    return binders | set(getattr(statement, "params", ()))
+    """The names that only a statement knows: its elements, its parameters, and the name of a recursion."""
+    nodes = list(rewriting.walk(statement))
+    binders = {node.name for node in nodes if isinstance(node, syntax.Binder)}
+    own = {getattr(statement, "name", "")} & {node.id for node in nodes if isinstance(node, syntax.Name)}
+    return binders | own | set(getattr(statement, "params", ()))

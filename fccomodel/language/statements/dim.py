@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fccomodel.core.source import Span
 from fccomodel.language import syntax
 from fccomodel.language.formulas import declarations
-from fccomodel.language.formulas.context import Context, DimSymbol
+from fccomodel.language.formulas.context import ConstSymbol, Context, DimSymbol, Symbol
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
@@ -30,7 +30,11 @@ def _read(c: list, at: Span) -> syntax.Statement:
 
 def _check(ctx: Context, node: DimDecl) -> None:
     for name in node.names:
-        if ctx.declare(DimSymbol(name=name, what="a dim", span=declarations.name_span(ctx, node, name))):
+        span = declarations.name_span(ctx, node, name)
+        symbol: Symbol = DimSymbol(name=name, what="a dim", span=span)
+        if name in ctx.known_sizes:
+            symbol = ConstSymbol(name=name, what="a dim", span=span, value=float(ctx.known_sizes[name]))
+        if ctx.declare(symbol):
             ctx.dims.append(name)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import arrays, declarations, expressions, families, reductions
-from fccomodel.language.formulas.context import Array, Context, LetSymbol
+from fccomodel.language.formulas import arrays, declarations, expressions, families, recursions, reductions
+from fccomodel.language.formulas.context import Array, Context, LetSymbol, Scope
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import Binding, PythonWriter
 from fccomodel.language.statements import StatementKind
@@ -43,6 +43,10 @@ def _check(ctx: Context, node: LetDecl) -> None:
             declarations.broken(ctx, node, node.name)
             return
         scope, binders = head.scope, head.binders
+    used = recursions.uses_itself(node.name, node.value)
+    if used is not None and node.name not in scope.locals:
+        _check_recursion(ctx, node, (scope, binders), used.span)
+        return
     body = arrays.operand(ctx, scope, node.value)
     if isinstance(body, Array):
         with arrays.elements(ctx, body, body.axes, node.span) as at:
@@ -54,9 +58,30 @@ def _check(ctx: Context, node: LetDecl) -> None:
     if not families.settled(ctx, body, binders, f"`let {node.name}`", family=True):
         declarations.broken(ctx, node, node.name)
         return
-    quantity = ir.Let(name=node.name, binders=binders, body=body, span=span)
-    if ctx.declare(LetSymbol(name=node.name, what="a `let`", span=span, let=quantity)):
-        ctx.lets[node.name] = quantity
+    _declare(ctx, ir.Let(name=node.name, binders=binders, body=body, span=span))
+
+
+def _check_recursion(
+    ctx: Context, node: LetDecl, head: tuple[Scope, tuple[ir.Binder, ...]], used: Span
+) -> None:
+    """Declare a family that is made of its own earlier members."""
+    quantity: ir.Let | None = None
+    if node.family is None:
+        ctx.report(errors.recursions.without_family(node.name, used))
+    else:
+        span = declarations.name_span(ctx, node, node.name)
+        quantity = recursions.family(ctx, node.name, node.value, head, span)
+    if quantity is None:
+        declarations.broken(ctx, node, node.name)
+    else:
+        _declare(ctx, quantity)
+
+
+def _declare(ctx: Context, quantity: ir.Let) -> None:
+    """Give a quantity its name."""
+    name, span = quantity.name, quantity.span
+    if ctx.declare(LetSymbol(name=name, what="a `let`", span=span, let=quantity)):
+        ctx.lets[name] = quantity
 
 
 def _write(writer: Writer, node: LetDecl) -> None:
@@ -66,7 +91,14 @@ def _write(writer: Writer, node: LetDecl) -> None:
 
 
 def _python(writer: PythonWriter, node: LetDecl, doc: str) -> str:
-    value = writer.family(node.family, lambda: writer.symbolic(node.value, Binding.COMPARED))
+    if recursions.uses_itself(node.name, node.value) is None:
+        own: list[str] = []
+    else:
+        own = [node.name]
+    with writer.locals(own):
+        value = writer.family(node.family, lambda: writer.symbolic(node.value, Binding.COMPARED))
+    if own:
+        value = f"lambda {node.name}: {value}"
     return writer.named("let", node.name, value, doc)
 
 

@@ -251,15 +251,17 @@ def notes(
     say: Callable[[ir.Expr], str],
 ) -> Iterator[str]:
     """Sentences on the kinks whose subgradients were not chosen, and on the rows whose subgradients
-    were."""
-    for node, why in left:
+    were.
+
+    Kinks at one place of the text, as in the steps of a recursion, share a sentence.
+    """
+    for text, why in dict.fromkeys((say(node), why) for node, why in left):
         if why:
             where = f" ({why})"
         else:
             where = ""
         yield (
-            f"{say(node)}{where}: one subgradient is taken where it has a kink; the stationarity is an "
-            "upper bound"
+            f"{text}{where}: one subgradient is taken where it has a kink; the stationarity is an upper bound"
         )
     for node in dict.fromkeys(refused):
         yield (

@@ -32,6 +32,7 @@ def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     unused = () if plan is None else plan.unused
     if analysis.bound is None:
         texts = [f"{option}." for option in unused]
+        texts += _assumed_lengths(analysis)
     else:
         texts = _cautions(analysis.bound, unused)
     roots = [analysis.objective, *analysis.constraints.values()]
@@ -47,6 +48,17 @@ def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     texts += _large(analysis)
     texts += _memory(analysis, plan)
     return list(dict.fromkeys(texts))
+
+
+def _assumed_lengths(analysis: Analysis) -> list[str]:
+    """A note on recursions whose number of steps comes with the data."""
+    dims = sorted(analysis.problem.counting)
+    if not dims:
+        return []
+    return [
+        f"the data say how many steps a recursion has ({', '.join(dims)}): what is said here is of a few, "
+        "and is found again when data are bound"
+    ]
 
 
 def _is_assumption(fact: Fact) -> bool:

@@ -235,7 +235,7 @@ class Bench:
                 job=job, objective=objective, violation=level(inside, point, seed=job.seed).violation, **used
             )
         report = kkt.report(inside, point, multipliers=solution.multipliers, seed=job.seed)
-        wanted = lets(self.compiled.problem, self.task.show)
+        wanted = lets(inside.problem, self.task.show)
         test: dict[str, Any] | None = None
         if self.test is not None:
             there = level(self.test, point, seed=job.seed)
@@ -244,7 +244,7 @@ class Bench:
                 "violation": there.violation,
                 "constraints": dict(there.constraints),
             }
-            test["values"] = values(self.test, point, wanted, seed=job.seed)
+            test["values"] = values(self.test, point, lets(self.test.problem, self.task.show), seed=job.seed)
         return Run(
             job=job,
             objective=report.objective,

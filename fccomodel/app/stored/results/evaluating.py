@@ -94,7 +94,7 @@ def evaluate(
     from fccomodel.evaluation.values import lets, values
     from fccomodel.report.new_rows import subsample
 
-    wanted = lets(stored.compiled.problem, show)
+    lets(stored.compiled.problem, show)
     binding = replace(
         stored.binding,
         data={**stored.binding.data, **(data or {})},
@@ -122,7 +122,7 @@ def evaluate(
         bound, stored.variables, multipliers=stored.solvers_multipliers, seed=seed, judging=True
     )
     sure = subsample.sure(bound, stored.variables, seed=seed, afford=pipeline.HELD_OUT_SECONDS)
-    shown = values(bound, stored.variables, wanted, seed=seed)
+    shown = values(bound, stored.variables, lets(bound.problem, show), seed=seed)
     return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=shown)
 
 
