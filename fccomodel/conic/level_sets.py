@@ -94,7 +94,9 @@ class Peeled(NamedTuple):
     slope: float = 1.0
 
     def inside(self, walk: Walk, env: Env) -> Peeled:
-        """The condition without one more function; NotConic if the outermost one is not monotone."""
+        """The same condition for the argument of the outermost function. Raises NotConic if that is not
+        monotone.
+        """
         node, level, turned, factor = _inside(walk, self.node, env, self.level)
         return Peeled(node, level, self.sign * turned, self.slope * factor)
 

@@ -57,7 +57,7 @@ class DrawnColumn:
 
     @property
     def device(self) -> Any:
-        """Where rows are fetched."""
+        """The device on which rows are fetched."""
         return torch.device("cpu")
 
     @property

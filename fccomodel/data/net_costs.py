@@ -152,7 +152,7 @@ def _fetches(bound: Bound, name: str) -> float:
 
 
 def _of_rows(bound: Bound, name: str, rows: int, module: torch.nn.Module) -> float:
-    """Multiply-adds of a net for so many rows, with its other work as in ``pass_cost``."""
+    """Multiply-adds of a net for this many rows, with its other work as in ``pass_cost``."""
     weights = (*module.parameters(), *module.buffers())
     if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in weights) <= THRIFTY_PASS:
         return 0.0

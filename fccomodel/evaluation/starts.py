@@ -1,4 +1,4 @@
-"""Where the model says that runs begin: the numbers of ``var c[K, d] start normal(0, 1);``."""
+"""The start that a model declares, such as the numbers of ``var c[K, d] start normal(0, 1);``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Programs of several ranks, which torchrun starts: how they meet, keep one state, share out runs, and
-end if one is lost."""
+"""Programs of several ranks under torchrun: how the ranks meet, keep one state, share runs, and end
+if one of them is lost.
+"""
 
 from __future__ import annotations
 

@@ -374,7 +374,7 @@ def bounds_of(name: str, bounds: tuple[syntax.Bound, ...] | None) -> tuple[synta
 
 
 def distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
-    """Options, none of which is given twice; raises ``Refusal``."""
+    """The options, after a check that none occurs twice. Raises ``Refusal``."""
     seen: set[str] = set()
     for item in items:
         if item.name in seen:

@@ -219,7 +219,7 @@ def with_origins(decided: Plan, chosen: options.Origins) -> options.Origins:
 
 
 def automatic(decided: Plan) -> options.Origins:
-    """The values of the options that every solver has, if nobody gave one."""
+    """The automatic values of the options that every solver has."""
     values = {
         "seed": 0,
         "device": "auto",

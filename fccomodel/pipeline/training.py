@@ -175,10 +175,7 @@ def _run(
 
 
 def _keeper(planned: Planned, recipe: Recipe) -> TrainingKeeper | None:
-    """What writes the checkpoints of the run, and has the one to go on from; None without a folder.
-
-    Raises F0817 if a checkpoint belongs to another run.
-    """
+    """The keeper that writes and restores the run's checkpoints; None without a folder."""
     from fccomodel.execution.checkpoints import digest
     from fccomodel.execution.checkpoints.identity import identity
     from fccomodel.execution.training.keeping import TrainingKeeper

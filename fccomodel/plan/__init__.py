@@ -248,7 +248,7 @@ class Plan:
 
     @property
     def of_nets(self) -> list[str]:
-        """The sentences on nets that are not proved to be smooth, of which no theorem is claimed."""
+        """Sentences on nets that are not proved to be smooth, so that no theorem is claimed."""
         return [sentences for sentences in self.practice if NETS in sentences]
 
     @property

@@ -87,7 +87,7 @@ class Candidate:
         return {name: finding for name, finding in self.broken.items() if self._practice(name, finding)}
 
     def _practice(self, name: str, finding: Finding) -> str:
-        """What the algorithm does if an assumption does not hold; empty if it does nothing."""
+        """What the algorithm does if an assumption does not hold, or an empty string."""
         return finding.practice or self.record.beyond.get(name, "")
 
     @property

@@ -175,8 +175,9 @@ def endless(normal: NormalForm) -> bool:
 
 
 def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
-    """For binders of samples, the number of blocks of a step that draw their own: blocks that the
-    samples' condition names."""
+    """The number of a step's blocks that draw samples of their own, by binder: blocks that the samples'
+    condition names.
+    """
     if bound is None:
         return {}
     blocks: dict[ir.Binder, int] = {}

@@ -196,7 +196,7 @@ def _steady_of_exponentials(rows: ir.Expr, theta: float, see: Analyser) -> float
 
 
 def _temperature(node: ir.Reduce, see: Analyser) -> float:
-    """The least value of the option ``theta`` of a reduction, which is 1 if nobody gives it."""
+    """The least value of the option ``theta`` of a reduction; 1 if it is not given."""
     if "theta" not in node.options:
         return 1.0
     return see(node.options["theta"]).interval.value.lo

@@ -357,7 +357,7 @@ class Analyser:
     def _bilinear(
         self, node: ir.Apply, op: str, args: tuple[Facts, ...], sizes: tuple[float, ...], entries: float
     ) -> Facts:
-        """The facts of a product of which one or both factors vary; ``sizes`` count their entries."""
+        """The facts of a product with at least one varying factor; ``sizes`` count the factors' entries."""
         left, right = args
         if left.constant:
             return arithmetic.scale(node, left, right, entries, op, arithmetic.spread_to(sizes[1]))

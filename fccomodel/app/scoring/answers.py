@@ -1,4 +1,4 @@
-"""What an answer can do for new rows, at hand or read back from its folder."""
+"""The methods of an answer for new rows, whether it is in memory or read from its folder."""
 
 from __future__ import annotations
 

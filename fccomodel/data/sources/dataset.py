@@ -135,7 +135,7 @@ class _Columns:
         return tuple(notes)
 
     def _put(self, column: np.ndarray, row: int, value: np.ndarray) -> np.ndarray:
-        """A value written straight into its column, which becomes one of floats where one is."""
+        """Write a value into its column; a column of integers becomes one of floats for a float."""
         if value.shape != column.shape[1:]:
             refuse(errors.shape_of_item(self.request.name, row, value.shape, column.shape[1:]))
         if column.dtype.kind in "biu" and value.dtype.kind == "f":

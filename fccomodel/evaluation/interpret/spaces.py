@@ -157,13 +157,8 @@ class ProductBlock:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dense(Product):
-    """A product of which only some combinations are elements: most of the rows, for each cell of an axis.
-
-    cell         axis of the cells; each cell has a run of rows
-    last_axis    axis of the rows
-    start, size  position of the first row of each cell's run, and the run's length (columns)
-    skip         offset of the row that each run leaves out; negative if none (a column)
-    place        the position of each row in the order of the runs (a row)
+    """A product with a mask of the combinations that are elements. It has most of the rows, for each cell
+    of an axis.
     """
 
     cell: int
@@ -282,10 +277,7 @@ class Listing:
 
     @property
     def dense(self) -> Dense | None:
-        """This space as a product, or None.
-
-        It needs one axis of cells, whose runs have at least half of all combinations.
-        """
+        """This space as a product with a mask, or None if it has none."""
         if self.tests or len(self.cells) != 1 or set(self.prefix) != set(self.cells):
             return None
         runs = self.runs

@@ -137,7 +137,7 @@ def without_empty(bound: Bound) -> Bound:
 
 
 def _empty_note(labels: Sequence[str]) -> str:
-    """What users are told of families without members."""
+    """The note for users on families without members."""
     names = ", ".join(f"`{label}`" for label in labels)
     if len(labels) > 1:
         return f"{names} have no members on these data, and ask for nothing"

@@ -53,10 +53,7 @@ class Equipped:
     said: str = ""
 
     def later(self, module: ModuleType, program: Any, device: str, dtype: Any, seconds: float) -> Callable:
-        """The solver's ``leaping`` for a run of so many ``seconds``, which chooses a backend.
-
-        It goes by counted work alone, so that the same command always takes the same backend.
-        """
+        """The solver with a ``leaping`` that chooses a backend during a run of this many ``seconds``."""
         from fccomodel.execution.backends.steps.several import Several
 
         def leaping(solver: Any, step: float, share: float | None) -> tuple[Any, float, float]:

@@ -52,7 +52,7 @@ class Keeper(runtime.Keeper):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """This message and notes on damaged checkpoints, for the report."""
+        """Notes for the report: this message, and one for each damaged checkpoint."""
         return tuple(filter(None, (self.message and f"{self.message} from a checkpoint", self.said)))
 
     def of(self, module: Any, data: Mapping[str, Any], device: str, told: Callable[[Any], None]) -> None:

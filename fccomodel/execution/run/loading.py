@@ -52,7 +52,7 @@ def _code(text: str) -> list[types.CodeType]:
 
 @lru_cache(maxsize=4096)
 def _compiled(part: str, line: int) -> types.CodeType:
-    """The code of a part that begins after so many lines."""
+    """The compiled code of a part, whose first line has the number ``line`` + 1 in the program."""
     return compile("\n" * line + part, "solver.py", "exec", dont_inherit=True)
 
 

@@ -89,7 +89,7 @@ class Items:
                 self.entries.setdefault(place, []).append(entry.detach().cpu().numpy())
 
     def _same(self, numbers: np.ndarray, given: Any) -> bool | None:
-        """Whether most inputs are those of the bound rows with these numbers; None if nobody knows."""
+        """Whether most inputs equal those of the bound rows with these numbers; None if unknown."""
         values = self.table.columns.get(self.columns[0])
         if len(self.columns) > 1 or values is None or drawn(values) or not isinstance(given, torch.Tensor):
             return None

@@ -82,7 +82,9 @@ class NamedSet(Set):
 
 
 class Net(Part):
-    """A torch module: ``s(w, z.x)`` is its value for the parameters w; a frozen one is ``t(z.x)``."""
+    """A torch module: ``s(w, z.x)`` is its value for the parameters w. A frozen net is called as
+    ``t(z.x)``.
+    """
 
     __slots__ = ("_frozen",)
 

@@ -1,12 +1,4 @@
-"""From a plan to an answer with its report: the routes, in the order in which they are tried.
-
-Each route is a file. It takes a request and gives an answer, or None if it does not apply or finds
-none. What follows an answer (a better point beside it, more draws) takes the answer and gives one.
-Answers are compared by ``judging.better``.
-
-Everything is decided by counted work and by what the report finds, so that the same seed takes the
-same way. The clock only ends what has no time left.
-"""
+"""The routes from a plan to an answer with its report, in the order in which they are tried."""
 
 from __future__ import annotations
 

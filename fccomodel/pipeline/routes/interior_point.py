@@ -34,7 +34,7 @@ def before_steps(request: Request) -> Answer | None:
 
 
 def _sooner(request: Request, form: conic.Conic) -> bool:
-    """Whether the method takes less than the passes, and nobody asked for the algorithm."""
+    """Whether the method takes less time than the passes, and the user did not ask for the algorithm."""
     planned = request.planned
     if form.parts is None or "algorithm" in planned.given or planned.checkpoints is not None:
         return False

@@ -261,7 +261,9 @@ def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
 
 
 def samples_smooth(setting: Setting) -> Finding:
-    """In the mean square, of one sample: a mean over a density may be smooth where no sample is."""
+    """Whether inner functions are smooth in the mean square, sample by sample. A mean over a density may be
+    smooth although no sample is.
+    """
     return _of(setting, lambda setting, block, g: _smooth_as(setting, g, g.sample))
 
 

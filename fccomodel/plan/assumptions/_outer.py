@@ -27,8 +27,9 @@ NONE_OUTER = "every outer function is affine"
 
 
 def smooth(setting: Setting) -> Finding:
-    """Of compositions inside a tracked expectation too, whose outer functions are other algorithms' to
-    smooth."""
+    """Whether outer functions are smooth. This includes compositions inside a tracked expectation, whose
+    outer functions only other algorithms smooth.
+    """
     made = {id(s.original): s.stated for s in setting.normal.smoothed if not s.inner}
     for g in (g for b in setting.blocks for g in b.inner if not g.mean.smooth):
         for kink in (made[id(node)] for node in ir.walk(g.expr) if id(node) in made):

@@ -161,7 +161,7 @@ def prox_regulariser(setting: Setting) -> Finding:
 
 
 def unregularised(setting: Setting) -> Finding:
-    """Whether no regulariser has kinks; a smooth one is a part of F."""
+    """Whether no regulariser has kinks. A smooth regulariser is a part of F."""
     for p in setting.normal.prox:
         if not regularisers.all()[p.name].smooth:
             return lacks(f"{p.text} has kinks, and its prox is taken", p.text)

@@ -228,7 +228,7 @@ class Printer:
         self.texts[val.id] = name
 
     def given(self, here: list[Val]) -> list[str]:
-        """The names of what a slice takes that depends on the variables."""
+        """The names of the inputs of a slice that depend on the variables."""
         own = {v.id for v in here}
         outer = {arg.id: arg for v in here for arg in v.args if arg.varying and arg.id not in own}
         for arg in outer.values():

@@ -104,7 +104,7 @@ class Samples:
 
     @property
     def handed(self) -> list[str]:
-        """The names of what a step takes."""
+        """The names of the samples that a step receives."""
         left = [
             name for name, val in zip(self.names, self.draws, strict=True) if val.id not in self.looked.inside
         ]

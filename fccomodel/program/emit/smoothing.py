@@ -69,8 +69,9 @@ class Smoothing:
 
 
 def kinks(envelope: MoreauEnvelope) -> str:
-    """Where the function has kinks, in words: its formulas have these numbers. "" if they are at 0, or if
-    the function is not piecewise."""
+    """The places of the function's kinks, in words, because its formulas contain these numbers. Empty if
+    they are at 0, or if the function is not piecewise.
+    """
     if not isinstance(envelope.function, Piecewise):
         return ""
     points = envelope.function.graph.points

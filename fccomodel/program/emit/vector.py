@@ -55,7 +55,7 @@ class Composition:
         return [*samples.unpacked, *printer.lines, f"return torch.as_tensor({printer.ref(part)})"]
 
     def printer(self, state: State) -> Printer:
-        """A printer for one of the functions, all of which autograd goes through."""
+        """A printer for one of the functions, all of which autograd differentiates."""
         return printer_of(self.lowered, state, self.prepared, autograd=True, smoother=self.smoothing.call)
 
     @property

@@ -216,8 +216,9 @@ class GivenRows(Batches):
         )
 
     def without(self, sel: Selection, left_out: Slot, slot: Slot) -> Val:
-        """What weights change by where a row is left out: the others of its stratum, n of N rows in the
-        batch, stand for N - 1 rows and are n - 1."""
+        """How a weight changes if a row is left out. Of the N rows of its stratum, n are in the batch; the
+        others are n - 1 and represent N - 1 rows.
+        """
         g, domain = self.state.graph, sel.binder.domain
         assert isinstance(domain, ir.RowSet)
 

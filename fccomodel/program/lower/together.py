@@ -133,7 +133,7 @@ class Together:
         return val.id
 
     def root(self, val: Val) -> Val | None:
-        """The value of which a value is the square, if the steps have it."""
+        """The value whose square this is, if the steps have it."""
         if val.op is entrywise:
             return self.atoms.get((roots().get(val.attrs["atom"]), val.args))
         return None

@@ -30,8 +30,9 @@ def merged(val: Val, over: Axes) -> Axes:
 
 
 class Reduce(Op):
-    """A reduction of one of the language's kinds over axes, of what a mask, the last argument, lets
-    through."""
+    """A reduction of one of the language's kinds over axes. The last argument is a mask of the entries
+    used.
+    """
 
     name, arguments = "reduce", ("elements", "options...")
     attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}

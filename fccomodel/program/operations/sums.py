@@ -88,7 +88,7 @@ class Sum(Over):
 
 
 class Shares(Over):
-    """The share of each exp(x) in their sum over an axis, of x of which some is finite."""
+    """The share of each exp(x) in their sum over an axis, where some x is finite."""
 
     name = "shares"
     constant = "it is a derivative itself"
@@ -161,8 +161,11 @@ class Raised(Op):
 
 
 class LogMeanRaised(Over):
-    """log mean exp over an axis of what masks let through, over the number of all; ``alike``: the
-    first two of them are values that are equal there."""
+    """log mean exp over an axis: the sum is over the entries that masks let through, the mean over all
+    entries.
+
+    With ``alike``, the first two masks are two values, and entries are used where these are equal.
+    """
 
     name, arguments, attributes = (
         "log_mean_raised",

@@ -62,7 +62,7 @@ class HessianProduct:
         self.seconds = meter.count(lambda: self(first))[1]
 
     def affordable(self, count: int) -> bool:
-        """Whether the work left pays so many products."""
+        """Whether the remaining work allows this many products."""
         return count * self.seconds <= self.meter.left
 
     def most(self, share: float) -> int:

@@ -151,7 +151,7 @@ class Known:
 
 
 class _Refused(Exception):
-    """Nothing is certified; the message says why."""
+    """No gap can be certified; the message says why."""
 
 
 def certify(

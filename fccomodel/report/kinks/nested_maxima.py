@@ -146,7 +146,7 @@ def _typical(atom: atoms.ScalarAtom) -> Pieces:
 def _pieces(
     evaluator: Evaluator, node: ir.Apply, atom: atoms.ScalarAtom, env: Env, sign: float, most: int
 ) -> Named | None:
-    """The affine functions of an argument's terms. A constant one is one term."""
+    """The affine functions of an argument's terms. A constant term counts as one."""
     if any(ir.free_binders(arg) for arg in node.args[1:]):
         return None
     if absorbed(node):

@@ -80,7 +80,7 @@ class Part:
         return z, float((chosen * total).sum())
 
     def all(self) -> Iterator[Part]:
-        """This part and all parts inside it."""
+        """This part, and all parts inside it."""
         yield self
         for parts in self.inside.values():
             for part in parts:

@@ -219,7 +219,7 @@ def _leaf(phi: np.ndarray, earlier: Record | None) -> torch.Tensor:
 
 
 def most(kink: Kink, terms: int) -> int:
-    """The most instances of a kink with so many terms that are weighed if not all are."""
+    """The largest number of instances that are weighed, for a kink with this many terms."""
     limit = MOST_NESTED if kink.nested else MOST_TERMS
     return min(max(1, MOST_TERMS // terms), limit)
 

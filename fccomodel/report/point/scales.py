@@ -55,8 +55,11 @@ class Scales:
 
     @property
     def of_gains(self) -> float:
-        """What gains by violations are compared with: the size, or a small objective if that is larger.
-        A steep slope, which makes the objective's scale large, does not excuse them."""
+        """The scale for gains by violations: the size, or the objective's scale if that is small but
+        larger.
+
+        A steep slope, which makes the objective's scale large, does not excuse such gains.
+        """
         return max(self.size, min(self.objective, SMALL_OBJECTIVE))
 
 

@@ -27,7 +27,7 @@ MOST_LABELS = 4
 
 
 def cancelling(system: System, lost: float) -> Iterator[str]:
-    """A note if terms cancel so much that rounding shows, with the column of the largest numbers."""
+    """A note if terms cancel so much that rounding shows. It names the column with the largest numbers."""
     if lost <= GRADES[0][0] * abs(system.objective) or lost <= NO_GAP:
         return
     columns = {

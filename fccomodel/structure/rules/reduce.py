@@ -152,7 +152,9 @@ def _powers(kind: Reduction, body: Facts) -> tuple[float, Interval] | None:
 
 
 def _settled(kind: Reduction, body: Facts) -> dict[str, Any]:
-    """``random`` and ``compact`` of a draft: an average of draws is no draw, a constant one is a number."""
+    """The facts ``random`` and ``compact`` of a draft: an average over draws is not random, and an average
+    of constants is a number.
+    """
     if not kind.settles:
         return {}
     number = kind.linear and body.random and body.constant and body.size.value.finite

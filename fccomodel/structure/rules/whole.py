@@ -205,7 +205,7 @@ def _constant_first(args: tuple[Facts, ...]) -> tuple[Facts, Facts]:
 
 
 def _logarithms(args: tuple[Facts, ...]) -> tuple[Facts, ...] | None:
-    """The facts of all logarithms, or None if one is missing."""
+    """The facts of all logarithms, or None if one of them is unknown."""
     logs = []
     for arg in args:
         log_facts = logarithm(arg)

@@ -77,7 +77,7 @@ def inner(node: Node) -> bool:
 
 
 def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
-    """x between bounds, either of which may be missing."""
+    """x between two bounds; either may be missing."""
     x, *bounds = node.args
     low, high = [*bounds, None, None][:2]
     low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)

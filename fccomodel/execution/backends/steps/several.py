@@ -335,7 +335,9 @@ def apart(arrays: Sequence[torch.Tensor], fixed: int) -> list[torch.Tensor]:
 
 
 def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torch.Tensor:
-    """``together`` without branches: the mean gradient of the batches met so far; the last one is used."""
+    """``together`` without branches: the mean gradient of the batches so far, of which only the last is
+    used.
+    """
     state.sum = torch.where(flags.first > 0, G, state.sum + G)
     return state.sum / flags.together
 
@@ -384,7 +386,7 @@ def as_float(x: Any) -> Any:
 
 
 def extreme(of: Callable, clamped: str) -> Callable:
-    """``min`` or ``max``, also of two arguments of which one is an array of one entry."""
+    """``min`` or ``max``, also for two arguments if one of them is an array of one entry."""
 
     def found(*args: Any, **given: Any) -> Any:
         """The smaller or larger argument."""
