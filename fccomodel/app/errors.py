@@ -226,14 +226,14 @@ def no_parameter(name: str, given: str, params: Sequence[str]) -> Diagnostic:
 
 
 def which_columns(name: str, params: Sequence[str], found: Sequence[str]) -> Diagnostic:
-    """A definition is taken at columns that are known."""
+    """It must be clear from which columns a definition is computed."""
     arguments = ", ".join(f"{p}='COLUMN'" for p in params)
     if found:
         several = f"the model may mean {' or '.join(found)}"
     else:
-        several = "the model takes it of no columns of one row"
+        several = "the model never applies it to columns of one row"
     return ROWS.error(
-        f"The columns that `{name}` is to be taken of are not clear: {several}",
+        f"It is not clear from which columns to compute `{name}`: {several}",
         fix=f"Name them, or the table: value('{name}', rows, columns=dict({arguments}), table='TABLE').",
     )
 

@@ -142,8 +142,8 @@ def not_an_index(problem: ir.Problem, index: ir.Expr) -> Diagnostic:
 
 
 def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
-    """A mean is over some elements; ``where`` says which outer elements leave none. A formula as an
-    index is one element's."""
+    """A mean needs at least one element; ``where`` says which outer elements leave none. An index by a
+    formula needs an element at that place."""
     if not binder.name.isidentifier():
         return EMPTY_GROUP.error(
             f"`{binder.name}` is no index of `{binder.domain.name}`" + (f" where {where}" if where else ""),
@@ -155,7 +155,7 @@ def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
         f"no element of `{binder.domain.name}` is left for `{binder.name}`"
         + (f" where {where}" if where else ""),
         span=binder.span,
-        reason="A mean, a largest or a least of no elements has no value.",
+        reason="A mean, a maximum or a minimum over no elements has no value.",
         fix="Bind data that has them, "
         + (
             "or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out."

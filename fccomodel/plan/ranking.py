@@ -114,9 +114,9 @@ class Ranking:
         ):
             slower = self.row.place(other.record.name)
             if slower == inf:
-                return f"{suits}, but not measured on problems of its class"
+                return f"{suits}, but not measured on similar models"
             if slower >= self.row.place(chosen.record.name):
-                return f"{suits}, but measured slower than {title} on problems of its class"
+                return f"{suits}, but measured slower than {title} on similar models"
         if other.order > chosen.order:
             weaker = GUARANTEES.index(other.guarantee) > GUARANTEES.index(chosen.guarantee)
             return f"{suits}; {title} has the {'stronger guarantee' if weaker else 'better rate'}"

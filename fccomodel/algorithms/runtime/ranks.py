@@ -335,7 +335,7 @@ def agreed(ending):
                     work.timed = work.timed or not stopped
                     if stopped:
                         return "interrupted"
-                    return "the time is used up"
+                    return "the time limit was reached"
             return counted(count, calls)
 
         return ended

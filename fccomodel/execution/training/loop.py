@@ -301,7 +301,7 @@ class Loop:
         elif limit is not None and done >= limit:
             course.reason = "the budget is used up"
         elif now >= self.limits.until:
-            course.reason, course.timed = "the time is used up", True
+            course.reason, course.timed = "the time limit was reached", True
         if recipe.callback is not None and done % recipe.every == 0:
             self._called(recipe.callback)
         if course.steps >= course.next_look and not course.reason:

@@ -369,7 +369,7 @@ def why_over(now, full, passes):
         measures = "stationarity, violation and the last change of the multipliers"
         return f"converged: {measures} are below {full.tol:g}"
     if full.count.timed:
-        return "the time is used up"
+        return "the time limit was reached"
     if passes is not None and full.count.passes >= passes:
         return "the budget is used up"
     if full.endless():

@@ -117,7 +117,7 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
             return "the budget is used up"
         if seconds is not None and time.perf_counter() - began > seconds:
             work.timed = True
-            return "the time is used up"
+            return "the time limit was reached"
         return ""
 
     return ended
@@ -152,7 +152,7 @@ def why_left(stop, work):
     if stop is not None and stop():
         return "interrupted"
     work.timed = True
-    return "the time is used up"
+    return "the time limit was reached"
 
 
 def steps_within(iterations, oracles, each):
