@@ -170,6 +170,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
     parts += [source(f) for f in carried(projection.called.values())]
+    parts += ["\n".join(sections.sizes(lowered)), sections.parameters(lowered)]
     parts += [projection.text]
     if smoothing.text:
         parts += [smoothing.text]
@@ -187,6 +188,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     initial = dict(projection.arrays)
     if (first := starts.first(lowered)) is not None:
         initial[sections.START] = torch.from_numpy(first)
+    parts = [part for part in parts if part]
     text = "\n\n\n".join([*map(source, helpers(parts)), *parts])
     return GivenProgram(
         text=f"import math\n\nimport torch\n\n\n{text}\n",

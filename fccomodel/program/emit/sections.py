@@ -94,12 +94,10 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
         **({"WAY": None, "PASSES": None, "TOL": options["tol"][0]} if plan.polish else {}),
         "THREADS": plan.threads,
         "SIGN": -1 if lowered.problem.objective.sense == "maximize" else 1,
-        "LAYOUT": dict(lowered.layout),
         "DATA_FILE": "data.pt",
         "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
-    fixed += "\nDIMENSION = sum(last - first for first, last, _ in LAYOUT.values())  # entries of w"
     by_autograd = {*kinds.values()} - {layers.LayeredNet, flatnet.FrozenNet} or moved(lowered)
     taped = by_autograd or isinstance(lowered.steps, VectorSteps)
     head = "# ---- constants of a run, unless its command line says otherwise"
@@ -204,16 +202,16 @@ def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
 
 def data(lowered: Lowered) -> str:
     """The function that puts the arrays on a device."""
-    numbers = sorted(lowered.steps.state.numbers.items())
-    params = "\n    vars(data).update(PARAMETERS)" if numbers else ""
+    declared = parameters(lowered)
+    params = "\n    vars(data).update(PARAMETERS)" if declared else ""
     mapped_keys = staying(lowered)
     if mapped_keys:
         passing, mapping = (PASSING, MAPPED)
     else:
         passing, mapping = ("", "")
-    declared = f"{PARAMETERS_HEAD}PARAMETERS = {literal(dict(numbers))}\n" if numbers else ""
+    head = f"{declared}\n" if declared else ""
     text = AS_NAMESPACE.format(
-        count=len(lowered.data), declared=declared, passing=passing, params=mapping + params
+        count=len(lowered.data), declared=head, passing=passing, params=mapping + params
     )
     if not mapped_keys:
         return text
@@ -225,6 +223,23 @@ def data(lowered: Lowered) -> str:
             *fetching.text(lowered),
         ]
     )
+
+
+def parameters(lowered: LoweredSteps) -> str:
+    """The numbers of the model's parameters by name, or an empty string if it has none."""
+    numbers = sorted(lowered.steps.state.numbers.items())
+    if not numbers:
+        return ""
+    return f"{PARAMETERS_HEAD}PARAMETERS = {literal(dict(numbers))}"
+
+
+def sizes(lowered: LoweredSteps) -> list[str]:
+    """Statements that give each variable its entries of w, and w its length."""
+    return [
+        "# the entries of each variable in w, from first to last, and its shape",
+        f"LAYOUT = {literal(dict(lowered.layout))}",
+        "DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())",
+    ]
 
 
 def staying(lowered: Lowered) -> list[str]:
@@ -259,17 +274,19 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
 
 def variables(lowered: Lowered) -> str:
     """The place of each variable in w, the first iterate, and what steps keep for each block."""
-    places = lowered.layout.items()
-    layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in places]
-    if len(layout) == 1:
-        layout = []  # LAYOUT says it
     if isinstance(lowered.steps, BlockSteps):
         estimates = [buffers(lowered)]
     else:
         estimates = []
     parts = [start(lowered), *paired(lowered), *moments(lowered), *estimates, centres(lowered)]
     return "\n".join(
-        ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]
+        [
+            "# ---- variables: one flat vector w, and what steps keep beside it",
+            *sizes(lowered),
+            "",
+            "",
+            "\n\n\n".join(parts),
+        ]
     )
 
 

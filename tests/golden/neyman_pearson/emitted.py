@@ -98,10 +98,8 @@ PASSES = None
 TOL = 1e-06
 THREADS = 1
 SIGN = 1
-LAYOUT = {'w': (0, 31, (31,))}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
-DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())  # entries of w
 no_grad = torch.inference_mode
 
 
@@ -162,6 +160,11 @@ def prepare_full(data):
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
+# the entries of each variable in w, from first to last, and its shape
+LAYOUT = {'w': (0, 31, (31,))}
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())
+
+
 def start(rng, device, dtype):
     """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)

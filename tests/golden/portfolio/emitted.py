@@ -97,10 +97,8 @@ PASSES = None
 TOL = 1e-06
 THREADS = 1
 SIGN = 1
-LAYOUT = {'x': (0, 8, (8,))}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
-DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())  # entries of w
 no_grad = torch.inference_mode
 
 
@@ -160,6 +158,11 @@ def prepare_full(data):
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
+# the entries of each variable in w, from first to last, and its shape
+LAYOUT = {'x': (0, 8, (8,))}
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())
+
+
 def start(rng, device, dtype):
     """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
     w = torch.zeros(DIMENSION, device=device, dtype=dtype)
