@@ -86,6 +86,8 @@ def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
         return errors.text.point_without_digits(number, at)
     if text == "%":
         return errors.text.percent(often, at)
+    if text == "?":
+        return errors.text.question_mark(often, at)
     if text[0] in _INSTEAD:
         return errors.text.sign_of_another_language(text, _INSTEAD[text[0]], often, at)
     if len(text) == 1 and text.isprintable():

@@ -125,7 +125,9 @@ def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagn
     kinds = frozenset(expected)
     form = statements.form(str(words[0]))
     if k == len(words):
-        return errors.syntax.ends_early(words[-1].end_pos or 0, _reason(words[-1], kinds), form)
+        if words[-1].type in _AWAITS_VALUE:
+            form = ""
+        return errors.syntax.ends_early(words[-1], words[-1].end_pos or 0, _reason(words[-1], kinds), form)
     slip = Slip(words=words, k=k, expected=kinds)
     for mistake in MISTAKES:
         diagnostic = mistake.explained(slip)
@@ -327,10 +329,18 @@ def _may_multiply(s: Slip) -> bool:
     return "MUL" in s.expected and not _labels(s)
 
 
+def _base_alone(s: Slip, let: Token, name: Token, *_: Token) -> Diagnostic:
+    """``let f[1] = u;`` before the other members of a recursion."""
+    return errors.syntax.base_alone(name, s.word, s.at)
+
+
 def _number_or_name(s: Slip, number: Token, name: Token) -> Diagnostic | None:
     """``2u``."""
     if not _may_multiply(s) or number.end_pos != name.start_pos:
         return None
+    digits = name.replace("_", "")
+    if digits.isdigit():
+        return errors.text.underscore_in_number(f"{number}{digits}", lexer.span(number, name))
     return errors.text.number_or_name(number, name, lexer.span(number, name))
 
 
@@ -370,6 +380,7 @@ MISTAKES = (
     Mistake("RED [] LPAR ... COMMA", _two_bodies, "minimize cvar[z ~ D](0.1, u);"),
     Mistake("any COLON NUMBER", _range_type, "data D : table(k: 1 .. 3);"),
     Mistake("LET any LPAR", _function_by_let, "let f(z) = u;"),
+    Mistake("LET name LSQB NUMBER", _base_alone, "let f[1] = u;"),
     Mistake("RED [] name|NUMBER|LPAR", _body_in_brackets, "minimize E[u] v;"),
     Mistake("NUMBER NAME", _number_or_name, "minimize 2u;"),
     Mistake("any NAME", _heading, "minimize u such that u <= 1;"),
@@ -419,6 +430,8 @@ _SPELL = {
     "FIELD": "a field such as `.x`",
     "SENSE": "`minimize`",
 }
+#: Types of words after which a value must stand.
+_AWAITS_VALUE = frozenset({"ADD", "MUL", "POW", "CMP", "AND", "OR", "NOT", "COMMA"})
 #: Types that are expected together where a value is.
 _VALUE = frozenset({"NAME", "NUMBER", "LPAR"})
 #: Types that are expected together where an operator is.

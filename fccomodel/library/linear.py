@@ -68,7 +68,24 @@ def is_number(node: ir.Expr) -> bool:
     """Whether a node is a scalar of numbers, parameters and sizes only, which are known before any draw."""
     if node.shape:
         return False
-    return all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node))
+    memo = "_of_numbers"
+    if memo not in vars(node):
+        vars(node)[memo] = _of_numbers(node)
+    return vars(node)[memo]
+
+
+def _of_numbers(node: ir.Expr) -> bool:
+    """Whether an expression has numbers, parameters and sizes alone; it stops at the first other node."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if not isinstance(part, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item):
+            return False
+        if id(part) not in seen:
+            seen.add(id(part))
+            stack.extend(part.children)
+    return True
 
 
 def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term]:

@@ -68,12 +68,20 @@ def no_variables(span: Span) -> Diagnostic:
 
 
 # -------------------------------------------------------------------------------------- constraints
-def infeasible(relation: Quote, lies: Interval, *, equality: bool) -> Diagnostic:
-    """Some point can satisfy a constraint; ``lies`` is the interval of its left minus its right side."""
+def infeasible(relation: Quote, lies: Interval, op: str) -> Diagnostic:
+    """Some point can satisfy a constraint ``left op right``.
+
+    lies  the interval of left minus right; for ``>=`` of right minus left
+    """
+    difference, wanted = "left minus its right side", "<= 0"
+    if op == "==":
+        wanted = "0"
+    elif op == ">=":
+        difference = "right minus its left side"
     return INFEASIBLE.error(
         f"{relation} can never hold",
         span=relation.span,
-        reason=f"Its left minus its right side lies in {lies}, and must be {'0' if equality else '<= 0'}.",
+        reason=f"Its {difference} lies in {lies}, and must be {wanted}.",
         fix="Turn the comparison round, or correct the bound.",
     )
 

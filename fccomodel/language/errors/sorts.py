@@ -49,6 +49,16 @@ def row_as_number(value: Quote, place: str, row: str, columns: Iterable[str]) ->
     )
 
 
+def condition_in_brackets(condition: Quote, span: Span) -> Diagnostic:
+    """Square brackets make arrays; a condition is a number by itself."""
+    return CONDITION_AS_NUMBER.error(
+        f"`[{condition.text}]` would be an array",
+        span=span,
+        reason="A condition on data is 1 or 0 as a number by itself. Square brackets make arrays.",
+        fix=f"Write ({condition.text}).",
+    )
+
+
 def label_as_number(value: Quote, place: str) -> Diagnostic:
     """Labels can be compared, but they are not numbers."""
     return LABELS_AND_NUMBERS.error(

@@ -20,10 +20,28 @@ _WORDS = "Statement words, `in`, `and`, `E`, `sum` and the like can name nothing
 
 
 # ------------------------------------------------------------------------------------ any statement
-def ends_early(end: int, reason: str, form: str) -> Diagnostic:
-    """A statement is complete; ``form`` is how one of its kind is written."""
+def ends_early(last: str, end: int, reason: str, form: str) -> Diagnostic:
+    """A statement is complete.
+
+    last  its last word
+    form  how one of its kind is written, or an empty text inside a formula
+    """
+    if form:
+        fix = _like(form)
+    else:
+        fix = f"complete the formula after `{short(last)}`, or take `{short(last)}` away"
     return UNEXPECTED.error(
-        "the statement ends too early", span=Span(start=end, end=end + 1), reason=reason, fix=_like(form)
+        "the statement ends too early", span=Span(start=end, end=end + 1), reason=reason, fix=fix
+    )
+
+
+def base_alone(name: str, first: str, span: Span) -> Diagnostic:
+    """The base of a recursion stands in the formula of its family."""
+    return UNEXPECTED.error(
+        f"`{name}[{first}]` cannot be declared alone",
+        span=span,
+        reason=f"One `let` declares all members of `{name}`, the first among them.",
+        fix=f"write `let {name}[t in {first} .. 10] = if t == {first} then ... else ... {name}[t - 1] ...;`",
     )
 
 

@@ -98,6 +98,12 @@ def percent(often: str, span: Span) -> Diagnostic:
     return _meaningless("`%`", often, span, why, "write `#` to begin a comment")
 
 
+def question_mark(often: str, span: Span) -> Diagnostic:
+    """A choice is written in words."""
+    why = "A choice is written in words, in round brackets."
+    return _meaningless("`?`", often, span, why, "write `(if z.y == 1 then u else v)`")
+
+
 def sign_of_another_language(sign: str, instead: str, often: str, span: Span) -> Diagnostic:
     """A typographic sign, or a sign of another language, is written as the sign of this language."""
     if sign.isascii():
@@ -150,6 +156,16 @@ def point_without_digits(number: str, span: Span) -> Diagnostic:
 def large_number(span: Span) -> Diagnostic:
     """A number is a float64."""
     return NUMBER.error("this number is too large", span=span, reason="Numbers are float64: at most 1.8e308.")
+
+
+def underscore_in_number(number: str, span: Span) -> Diagnostic:
+    """The digits of a number stand side by side; ``number`` is the number without other signs."""
+    return NUMBER.error(
+        "a number has no `_` between its digits",
+        span=span,
+        reason="Names have `_`; numbers are digits, as in 1000 or 1e3.",
+        fix=f"write `{number}`",
+    )
 
 
 def number_or_name(number: str, name: str, span: Span) -> Diagnostic:

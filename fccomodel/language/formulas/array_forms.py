@@ -94,6 +94,9 @@ def vector(ctx: Context, scope: Scope, node: syntax.Vector) -> ir.Expr | None:
     if values is None:
         return None
     axes = arrays.axes_of(ctx, values[0])
+    if len(values) == 1 and not axes and shapes.sort(ctx, values[0]) == "truth":
+        ctx.report(errors.sorts.condition_in_brackets(ctx.quote(values[0]), node.span))
+        return None
     for value in values:
         if not value.shape and expressions.as_number(ctx, value, "an entry of an array") is None:
             return None

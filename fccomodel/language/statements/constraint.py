@@ -220,7 +220,7 @@ def _possible(ctx: Context, constraint: ir.Constraint, relation: syntax.Compare)
     enclosure, equality = signs.interval(ctx, constraint.body), constraint.kind == "eq"
     infeasible = enclosure.positive or (equality and enclosure.negative)
     if infeasible:
-        ctx.report(errors.problem.infeasible(ctx.quote(relation), enclosure, equality=equality))
+        ctx.report(errors.problem.infeasible(ctx.quote(relation), enclosure, constraint.written[1]))
     return not infeasible
 
 
