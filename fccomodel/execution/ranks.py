@@ -22,7 +22,7 @@ from fccomodel.execution.checkpoints import Checkpoint, keeper
 
 #: What torch says if another process, or the way to it, is gone.
 LOST = ("peer", "gloo", "nccl", "timed out", "timeout", "connection", "socket")
-#: The key of the store that the first rank to say why a run ends takes.
+#: The key in the store by which the first rank claims to say why the run ends.
 SAID = "fccomodel/said"
 #: How long ranks wait for rank 0, which may work alone for long.
 LONGEST_WAIT = timedelta(days=30)

@@ -1,4 +1,4 @@
-"""A solve by steps of somebody's optimizer: the training loop, and the report on its best point."""
+"""Solve a model by the steps of the user's optimizer: run the training loop, and report on its best point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Means of exponentials of pairs under several masks, which share these. The emitter copies it."""
+"""log mean exp of pairs under several masks, with exponentials that are computed once for all masks. The
+emitter copies it.
+"""
 
 from __future__ import annotations
 
@@ -35,29 +37,32 @@ def raised(x, dim, *skips):
     finite, no exponentials are computed.
     """
     top = x.detach().amax(dim, keepdim=True)
-    return x, top, Raised.apply(x, top, dim, *skips) if bool(top.isfinite().all()) else None, skips
+    powers = None
+    if bool(top.isfinite().all()):
+        powers = Raised.apply(x, top, dim, *skips)
+    return x, top, powers, skips
 
 
 def equals(alike, x):
     """1 where the two are equal, else 0, as numbers like x."""
     one, other = alike
-    whole = x.dtype == torch.float64 and not one.is_floating_point() and bool((one.abs() < 1 << 53).all())
-    if whole or one.dtype == x.dtype:  # exact, and compared without a truth value of each pair
+    integers = x.dtype == torch.float64 and not one.is_floating_point()
+    exact = one.dtype == x.dtype or (integers and bool((one.abs() < 1 << 53).all()))
+    if exact:  # numbers can be compared without a truth value for each pair
         return torch.eq(one.to(x.dtype), other.to(x.dtype), out=torch.empty_like(x, requires_grad=False))
     return (one == other).to(x.dtype).expand_as(x)
 
 
 def let_through(x, dim, mask, alike, skips):
     """A mask of the entries of x over which a mean is taken."""
-    whole = torch.ones_like(x, dtype=torch.bool)
+    through = torch.ones_like(x, dtype=torch.bool)
     for places in skips:
-        whole.scatter_(dim, places.expand_as(x.narrow(dim, 0, 1)), False)
-    for part in (mask, None if alike is None else alike[0] == alike[1]):
-        if part is None:
-            whole = whole
-        else:
-            whole = whole & part
-    return whole
+        through.scatter_(dim, places.expand_as(x.narrow(dim, 0, 1)), False)
+    if mask is not None:
+        through = through & mask
+    if alike is not None:
+        through = through & (alike[0] == alike[1])
+    return through
 
 
 def log_mean_raised(values, dim, mask=None, alike=None):
@@ -69,7 +74,8 @@ def log_mean_raised(values, dim, mask=None, alike=None):
     """
     x, top, powers, skips = values
     if powers is None:
-        return log_mean_exp(x.masked_fill(~let_through(x, dim, mask, alike, skips), -math.inf), dim)
+        out = ~let_through(x, dim, mask, alike, skips)
+        return log_mean_exp(x.masked_fill(out, -math.inf), dim)
     least = torch.finfo(x.dtype).tiny ** 0.5
     if alike is None:
         weights = None
@@ -88,7 +94,6 @@ def log_mean_raised(values, dim, mask=None, alike=None):
     rows = (total < least).nonzero(as_tuple=True)
     if len(rows[0]):
         out = ~let_through(x.detach(), dim, mask, alike, skips).movedim(dim, -1)[rows]
-        result = result.index_put(
-            rows, log_mean_exp(x.movedim(dim, -1)[rows].masked_fill(out, -math.inf), -1)
-        )
+        own = x.movedim(dim, -1)[rows].masked_fill(out, -math.inf)
+        result = result.index_put(rows, log_mean_exp(own, -1))
     return result
