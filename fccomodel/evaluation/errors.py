@@ -24,8 +24,7 @@ EMPTY_GROUP = Code("F0705", "empty group")
 
 # ------------------------------------------------------------------------------------------ domains
 def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str]) -> Diagnostic:
-    """Arguments are what is asked of them; ``cells`` says what the binders stand for where this one is
-    not."""
+    """Each argument must lie in its domain; ``cells`` gives the elements for which this one does not."""
     argument, title = use.args[broken.argument], use.titles[broken.argument]
     if broken.entry:
         entry = f"[{', '.join(str(k + 1) for k in broken.entry)}]"
@@ -56,7 +55,7 @@ def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str])
 
 
 def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:
-    """What is asked of all arguments together holds."""
+    """A condition on all arguments together must hold."""
     last, fix = use.args[-1], _correct(problem, use.args) or "Correct it."
     if use.kind == "set":
         return empty_set(use.owner, last.span, reason, fix)
@@ -64,7 +63,7 @@ def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:
 
 
 def _correct(problem: ir.Problem, arguments: Sequence[ir.Expr]) -> str:
-    """What to correct: the params and the data that some arguments are made of."""
+    """Advice on what to correct: the params and the data on which some arguments depend."""
     nodes = [node for argument in arguments for node in ir.walk(argument)]
     named = [n.name for n in nodes if isinstance(n, ir.Param)]
     params = list(dict.fromkeys(name for name in named if name in problem.params))
@@ -109,7 +108,7 @@ def no_let(name: str, lets: Sequence[str]) -> Diagnostic:
 
 # --------------------------------------------------------------------------------- sets and indices
 def no_elements(domain: ir.Set) -> Diagnostic:
-    """What is listed is a finite set."""
+    """Only a finite set can be listed."""
     reason = "Only tables, sets of values and sets of labels are finite."
     return EVALUATION.error(f"`{domain.name}` has no list of elements", reason=reason)
 

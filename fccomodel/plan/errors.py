@@ -112,7 +112,7 @@ def unknown_option(name: str, given: Any, known: Sequence[str], params: Collecti
 
 
 def half_without_nets(record: Algorithm, trained: bool) -> Diagnostic:
-    """Only nets run in bfloat16, in steps that take some rows."""
+    """bfloat16 is only for nets, in steps by minibatches."""
     if trained:
         why = f"Steps of {record.title} take all rows at once, in float32 or float64."
     else:
