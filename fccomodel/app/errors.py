@@ -19,7 +19,7 @@ ESTIMATOR = Code("F0816", "estimator")
 
 
 def defect(error: Exception, debug: str) -> Diagnostic:
-    """A defect of the compiler. The environment variable ``debug`` shows more."""
+    """A defect of the compiler; the environment variable ``debug`` shows more."""
     if error.__traceback__:
         frame = traceback.extract_tb(error.__traceback__)[-1]
     else:

@@ -152,7 +152,7 @@ def no_program(entrants: Sequence[str]) -> Diagnostic:
 
 
 def memory_foreseen(needed: float, left: float, largest: float, of: str, span: Span) -> Diagnostic:
-    """A run must fit into the available memory. ``of`` has the bytes foreseen, in all and for the
+    """A run must fit into the available memory; ``of`` has the bytes foreseen, in all and for the
     ``largest`` array.
     """
     return TOO_LARGE.error(
