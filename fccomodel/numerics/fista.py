@@ -56,7 +56,8 @@ def least_squares(
     z = ahead = start
     momentum = 1.0
     best, record, since = z, np.inf, 0
-    nothing = NOTHING * float(np.linalg.norm(residual(np.zeros(len(z)))))
+    residual_at_0 = residual(np.zeros(len(z)))
+    nothing = NOTHING * float(np.linalg.norm(residual_at_0))
     for iteration in range(iterations):
         rest = residual(ahead)
         new = project(ahead - pulled(rest) / lipschitz)
@@ -76,5 +77,6 @@ def least_squares(
             ahead, momentum = z, 1.0
             continue
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead, z, momentum = new + (momentum - 1) / following * (new - z), new, following
+        ahead = new + (momentum - 1) / following * (new - z)
+        z, momentum = new, following
     return Found(project(best), False)

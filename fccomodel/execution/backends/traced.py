@@ -48,10 +48,12 @@ class Graphs:
     def step(self, phase: int, pooled: bool) -> Recorded:
         """The recording of one step of a phase."""
         if (phase, pooled) not in self.steps:
-            one = replace(self.several, batches=self.several.batches[:1]).beginning(self.phases[phase])
+            of_one_batch = replace(self.several, batches=self.several.batches[:1])
+            one = of_one_batch.beginning(self.phases[phase])
             copies = apart(one.example(), self.fixed)
             self.steps[phase, pooled] = trace = recorded(lambda *arrays: one(*arrays, pooled=pooled), copies)
-            trace.in_place(range(self.fixed, self.fixed + len(one.moving(one.state, one.state.w))))
+            moving = one.moving(one.state, one.state.w)
+            trace.in_place(range(self.fixed, self.fixed + len(moving)))
         return self.steps[phase, pooled]
 
     def graph(self, phase: int, pooled: bool) -> tuple[Callable[..., Any], int]:

@@ -112,7 +112,8 @@ def write(
         record = {"format": FORMAT, "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **manifest}
         record["shapes"] = {name: [str(x.dtype), list(x.shape)] for name, x in arrays.items()}
         record["files"] = {name: files.digest(new / name) for name in (STATE, TENSORS)}
-        (new / MANIFEST).write_text(json.dumps(files.seal(record), indent=1) + "\n", encoding="utf-8")
+        sealed = json.dumps(files.seal(record), indent=1)
+        (new / MANIFEST).write_text(f"{sealed}\n", encoding="utf-8")
         for path in new.iterdir():
             flush(path)
         os.replace(new, at.folder / f"{number:06d}")

@@ -32,7 +32,8 @@ class Keeper(runtime.Keeper):
         state = None
         if self.found is not None:
             past, state = self.found.manifest, dict(self.found.state)
-        super().__init__(at.folder, at.every, state, float(past["seconds"]), int(past["step"]))
+        seconds, step = float(past["seconds"]), int(past["step"])
+        super().__init__(at.folder, at.every, state, seconds, step)
         self.tensors: dict[str, torch.Tensor] = {}
         self.device: Any = "cpu"
         self.settings: Callable[[], Any] = SimpleNamespace

@@ -237,7 +237,8 @@ def arrow(program: ConeProgram) -> Arrow | None:
     equal = np.repeat([kind == "zero" for kind in kinds], sizes)
     A = program.A.tocsr()
     A.eliminate_zeros()
-    P = (program.P + sparse.triu(program.P, 1).T).tocsr()
+    below_diagonal = sparse.triu(program.P, 1).T
+    P = (program.P + below_diagonal).tocsr()
     for few in _own_columns(A[~equal], P):
         by_kind = _sorted(program, A, P, equal, few)
         if by_kind is None:
@@ -323,7 +324,8 @@ def _components(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> 
     """For each column of ``few``, the number of its component; rows and entries of P connect columns."""
     places = np.flatnonzero(few)
     in_form = P[places][:, places].tocoo()
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    entries_of_rows = np.diff(A.indptr)
+    rows = np.repeat(np.arange(A.shape[0]), entries_of_rows)
     same_row = np.flatnonzero(rows[1:] == rows[:-1])  # an entry and the next one
     one = np.append(in_form.row, A.indices[same_row])
     other = np.append(in_form.col, A.indices[same_row + 1])
@@ -349,7 +351,8 @@ def _parts(program: Sorted) -> Arrow | None:
     columns, sides = _scales(program.A, program.E, program.P)
     program, unit = _in_units(program, columns, sides)
     A, P = program.A, program.P
-    own = _own(_components(_pattern(A)[:, places], P, program.few), places)
+    components = _components(_pattern(A)[:, places], P, program.few)
+    own = _own(components, places)
     p = len(shared)
     is_entry = own >= 0
     place_in_z = np.empty(A.shape[1], dtype=int)  # of each column of the program
@@ -481,7 +484,8 @@ def _rows(
     T = sparse.csr_matrix((values_of_T, (rows_of_T, columns_of_T)), (m, n + count * size))
     inner = np.flatnonzero(group >= 0)
     multiples = np.zeros((len(directions.place), len(inner)))
-    multiples[directions.turn[inner], np.arange(len(inner))] = directions.g[inner]
+    turns, columns = directions.turn[inner], np.arange(len(inner))
+    multiples[turns, columns] = directions.g[inner]
     if len(inner) == m:
         local_rows: slice | np.ndarray = slice(None)
     else:
@@ -511,7 +515,8 @@ def _scales(
         scaled_form = abs(_scaled(P, columns, columns))
         some = np.diff(scaled_rows.indptr) > 0
         if some.any():
-            largest_of_row = np.maximum.reduceat(scaled_rows.data, scaled_rows.indptr[:-1][some])
+            first_entries = scaled_rows.indptr[:-1][some]
+            largest_of_row = np.maximum.reduceat(scaled_rows.data, first_entries)
             sides[some] /= np.sqrt(largest_of_row)
         largest_of_column = np.zeros(A.shape[1])
         np.maximum.at(largest_of_column, scaled_rows.indices, scaled_rows.data)

@@ -110,7 +110,11 @@ class Loops:
 
     def written(self, buffer: Buffer) -> None:
         """Compute the operations that wait for an array, before it changes."""
-        for node in [n for n, e in self.waiting.items() if any(leaf.buffer is buffer for leaf in e.leaves())]:
+        readers = []
+        for node, entry in self.waiting.items():
+            if any(leaf.buffer is buffer for leaf in entry.leaves()):
+                readers.append(node)
+        for node in readers:
             self.view(node)
 
     # ---------------------------------------------------------------------------------------- loops
@@ -180,9 +184,10 @@ class Loops:
         else:
             many = [found]
         shift = source.start - base.storage_offset()
-        views = [
-            View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many
-        ]
+        views = []
+        for x in many:
+            start = x.storage_offset() + shift
+            views.append(View(source.buffer, tuple(x.shape), tuple(x.stride()), start))
         if several:
             self.values[node] = views
         else:

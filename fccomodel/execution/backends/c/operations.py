@@ -86,7 +86,8 @@ def multiplied(loops: Loops, node: Node) -> None:
     name, like = named(node), node.meta["val"]
     plus = node.args[0] if name.startswith("add") else None
     a, b = map(loops.view, node.args[-2:])
-    if any(x.dtype not in (torch.float32, torch.float64) for x in (a, b)) or node.kwargs:
+    floats = (torch.float32, torch.float64)
+    if node.kwargs or a.dtype not in floats or b.dtype not in floats:
         raise Unfit(f"no loops for {node.target} of such arrays")
     if name in ("bmm", "baddbmm"):
         batch = a.shape[0]
@@ -182,7 +183,8 @@ def padded(loops: Loops, node: Node) -> None:
 
 def added(loops: Loops, node: Node) -> None:
     """``cumsum``: running sums along one dim."""
-    x, dim, like = loops.view(node.args[0]), int(node.args[1]), node.meta["val"]
+    x, dim = loops.view(node.args[0]), int(node.args[1])
+    like = node.meta["val"]
     if x.dtype != like.dtype or not x.shape:
         raise Unfit("no loops for running counts")
     out = loops.own(like.shape, like.dtype)

@@ -23,11 +23,8 @@ def rows(loops: Loops, node: Node) -> None:
     x, dim, index = loops.view(node.args[0]), int(node.args[1]), loops.view(node.args[2])
     out = loops.own(node.meta["val"].shape, node.meta["val"].dtype)
     dim %= len(x.shape)
-    picked = replace(
-        index,
-        shape=out.shape,
-        strides=tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape))),
-    )
+    strides = tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape)))
+    picked = replace(index, shape=out.shape, strides=strides)
     n, step = x.shape[dim], x.strides[dim]
     strides = tuple(0 if k == dim else stride for k, stride in enumerate(x.strides))
     rest = replace(x, shape=out.shape, strides=strides)
@@ -52,7 +49,8 @@ def places(loops: Loops, node: Node) -> tuple[View, list[tuple[View, int, int]],
     if any(f.dtype != torch.int64 for f in index_views):
         raise Unfit("no loops for places by truths")
     shape = tuple(torch.broadcast_shapes(*(f.shape for f in index_views)))
-    return x, [(f.spread(shape), x.shape[k], x.strides[k]) for k, f in enumerate(index_views)], shape
+    places = [(view.spread(shape), x.shape[k], x.strides[k]) for k, view in enumerate(index_views)]
+    return x, places, shape
 
 
 def picked(loops: Loops, node: Node) -> None:

@@ -26,8 +26,10 @@ def key(several: Several, *more: str) -> str:
     """The key of a library: a hash of the steps' text, sizes, torch, the processor, and ``more``."""
     shapes = [(tuple(x.shape), x.stride(), str(x.dtype)) for x in several.example()]
     apart = {"device", "waiting"}
-    values = {name: repr(x) for name, x in sorted(numbers(several.data).items()) if name not in apart}
-    counts = {name: repr(x) for name, x in sorted(vars(several.h).items()) if not isinstance(x, float)}
+    numbers_of_data = sorted(numbers(several.data).items())
+    settings = sorted(vars(several.h).items())
+    values = {name: repr(x) for name, x in numbers_of_data if name not in apart}
+    counts = {name: repr(x) for name, x in settings if not isinstance(x, float)}
     machine = (
         platform.machine(),
         torch.backends.cpu.get_cpu_capability(),

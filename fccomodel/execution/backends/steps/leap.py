@@ -36,7 +36,8 @@ class Leap:
 
     def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
         """Take the next steps of a run."""
-        count = int(min(self.most, len(run.ahead), (iterations or math.inf) - run.count))
+        steps_left = (iterations or math.inf) - run.count
+        count = int(min(self.most, len(run.ahead), steps_left))
         if count < self.least or not self.several.takes(run.state):
             self.one(run, solver, data, h, now, iterations)
             return
@@ -69,7 +70,9 @@ class Leap:
         for k in range(run.count, run.count + count):
             solver.schedule.move(h, h.peak, k / iterations if iterations else 0.0)
             sizes.append(now.eta)
-        met, settings, place = run.state.met, self.settings(vars(now)), self.several.settings.index("eta")
+        met = run.state.met
+        settings = self.settings(vars(now))
+        place = self.several.settings.index("eta")
 
         def made() -> list[tuple[float, ...]]:
             """The rows: settings, and whether a step begins or ends a group of batches."""

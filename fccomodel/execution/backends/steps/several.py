@@ -185,9 +185,8 @@ class Several:
         state, u, c = map(self.module.copy_state, (self.state, self.u, self.c))
         try:
             with self.module.no_grad():
-                self.module.SOLVER.advance(
-                    self.module.SOLVER, self.data, state, u, c, self.batches[0], self.h.copy()
-                )
+                solver, batch = self.module.SOLVER, self.batches[0]
+                solver.advance(solver, self.data, state, u, c, batch, self.h.copy())
         except (ArithmeticError, RuntimeError) as error:
             raise Unfit(f"its step fails: {error}") from None
         return state
@@ -278,7 +277,8 @@ class Several:
         (rows,), (weights,) = taken(["rows"]), taken(["weights"])
         with torch.no_grad(), in_numbers(self, buffers, sets):
             for row, weight in zip(rows.unbind(), weights.unbind(), strict=True):
-                self.step(data, state, u, c, taken(self.batches[0]), row.unbind(), pooled and self.pooled)
+                batch = taken(self.batches[0])
+                self.step(data, state, u, c, batch, row.unbind(), pooled and self.pooled)
                 average = average.lerp(state.w, weight)
             if self.after is not None:
                 self.after.update(numbers(state))
@@ -351,7 +351,8 @@ def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors)
     names, own = vars(several.module), [held[name] for held, name in several.nets]
     shims = {**SHIMS, "alike": lambda arrays, key, like: sets[key]}
     before = {name: names.get(name) for name in (*shims, "together")}
-    names.update({name: shim for name, shim in shims.items() if name in names or hasattr(builtins, name)})
+    used = [name for name in shims if name in names or hasattr(builtins, name)]
+    names.update({name: shims[name] for name in used})
     try:
         for (held, name), x in zip(several.nets, buffers, strict=True):
             held[name] = x
