@@ -128,6 +128,11 @@ class Affine:
         """One dimension moved to another place."""
         return self.laid(np.moveaxis(self.index, source, destination))
 
+    def diagonal(self, *, dim1: int, dim2: int) -> Affine:
+        """The diagonals of square matrices in the last two dimensions."""
+        at = torch.arange(self.shape[-1])
+        return self[..., at, at]
+
     @property
     def mT(self) -> Affine:
         """The last two dimensions exchanged."""
@@ -452,6 +457,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "linalg_vecdot": lambda a, b: (a * b if isinstance(a, Affine) else b * a).sum(-1),
     "cat": lambda parts, dim=0: joined(parts, dim),
     "index_add": _index_add,
+    "diag_embed": lambda a: a.unsqueeze(-1) * torch.eye(a.shape[-1], dtype=torch.float64),
     "broadcast_to": lambda a, shape: a.expand(tuple(shape)),
 }
 _OPERATIONS |= {f"__{name}__": _OPERATIONS[name] for name in ("add", "sub", "mul", "matmul")}

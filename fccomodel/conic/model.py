@@ -350,7 +350,9 @@ class Walk(Evaluator):
             raise NotConic(f"`{node.op}`, which is not known to be convex or concave where its argument lies")
         sides = set(SIDES.get(curvature, ()))
         scalar = isinstance(atom, atoms.ScalarAtom)
-        of_matrix = isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
+        of_matrix = isinstance(atom, atoms.ArrayAtom) and (
+            atom.matrices or (atom.ball is not None and atom.ball.matrix)
+        )
         arrays, axes = align(values, entrywise=scalar)
         names = atom.names(len(values))
         args: list[Any] = []

@@ -234,7 +234,7 @@ def quantities(printer: Printer) -> list[Row]:
 #: The signs of binders, by kind.
 KINDS = {"in": r"\in", "~": r"\sim"}
 #: The signs of relations.
-RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "="}
+RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "=", "<<": r"\preceq", ">>": r"\succeq"}
 
 
 def aligned(rows: Sequence[Row]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from fccomodel.core import ir
@@ -109,6 +110,17 @@ def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[i
 
 
 def _composed(part: ir.Expr) -> bool:
+    """Whether a kink lies below, reached by piecewise linear-quadratic operations alone.
+
+    Each node remembers it.
+    """
+    memo = "_composed"
+    if memo not in vars(part):
+        vars(part)[memo] = _has_kink_below(part)
+    return vars(part)[memo]
+
+
+def _has_kink_below(part: ir.Expr) -> bool:
     """Whether a kink lies below, reached by piecewise linear-quadratic operations alone."""
     seen: set[int] = set()
     stack = [part]
@@ -130,6 +142,12 @@ def _bends(node: ir.Expr) -> bool | None:
     atom = atoms.of(node)
     if atom is None:
         return None
+    return _atom_bends(atom)
+
+
+@functools.cache
+def _atom_bends(atom: atoms.Atom) -> bool | None:
+    """The same of an atom, which does not depend on its arguments."""
     if atom.bent or isinstance(atom, ScalarAtom) and atom.linear([True, *[False] * (atom.min_count - 1)]):
         return atom.bent
     return None

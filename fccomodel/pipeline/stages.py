@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
 from fccomodel.core.source import Source
+from fccomodel.core.work import Meter
 from fccomodel.pipeline import availability, budget, endings
 from fccomodel.pipeline.boundary import quoted
 from fccomodel.pipeline.choosing import decide
@@ -164,8 +165,9 @@ def replan(planned: Planned, changed: options.Origins, like: Plan | None = None)
 
 
 def _begun(planned: Planned) -> Planned:
-    """The plan with the start that the model says, if it says one."""
-    if all(variable.start is None for variable in planned.problem.variables.values()):
+    """The plan with the start that the model says, or with centres among the rows, if there are any."""
+    declared = any(variable.start is not None for variable in planned.problem.variables.values())
+    if planned.plan.convex and not declared:
         return planned
     from fccomodel.pipeline import starts
 
@@ -352,11 +354,16 @@ def report(
     )
     if solution.failure is None:
         return kkt
-    return _failed(planned, kkt, solution.failure)
+    return _failed(planned, kkt, solution.failure, until, stop)
 
 
-def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
-    """The report with the failure that a run claims, unless what is known of the problem excludes it."""
+def _failed(
+    planned: Planned, kkt: KKTReport, failure: Failure, until: float, stop: Callable[[], bool]
+) -> KKTReport:
+    """The report with the failure that a run claims, unless what is known of the problem excludes it.
+
+    The search for a feasible point ends at ``until`` by the clock, or when ``stop`` says so.
+    """
     from fccomodel import report as judging
 
     analysis = planned.analysis
@@ -371,5 +378,8 @@ def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
         return judging.failed(kkt, failure, convex=convex)
     if convex and failure.radius > judging.of_feasible(analysis):
         failure = replace(failure, radius=math.inf, nearest=math.inf)
-    feasible = not convex and not failure.proved and judging.somewhere_feasible(planned.bound)
+    feasible = False
+    if not convex and not failure.proved:
+        meter = Meter(budget.REPORT_SECONDS, until, stop)
+        feasible = any(judging.feasible_points(planned.bound, meter))
     return judging.failed(kkt, failure, convex=convex, feasible=feasible)

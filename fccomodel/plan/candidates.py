@@ -145,11 +145,17 @@ class Candidate:
 
     @property
     def biased(self) -> bool:
-        """Whether one minibatch at a time estimates an expectation over a distribution under a nonlinear
-        function: no pass over all rows can remove that bias."""
-        if self.record.estimator is not plug_in or not sizes.endless(self.normal):
+        """Whether one minibatch at a time estimates an expectation under a nonlinear function, and no pass
+        over all rows is sure to remove that bias: expectations over distributions, and nets, whose passes
+        seldom follow the steps."""
+        if self.record.estimator is not plug_in:
             return False
-        return any(term.kind == "composition" for term in self.normal.terms)
+        if not any(term.kind == "composition" for term in self.normal.terms):
+            return False
+        numbers = self.numbers
+        nets = any(variable.net for variable in self.setting.problem.variables.values())
+        some_rows = bool(numbers) and numbers["B2"] < numbers["rows"]
+        return sizes.endless(self.normal) or nets and some_rows
 
     @property
     def order(self) -> tuple[Any, ...]:

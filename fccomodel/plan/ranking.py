@@ -106,7 +106,7 @@ class Ranking:
         if lost := self._unfinished(other, chosen):
             return f"{suits}, {lost}"
         if other.biased and not chosen.biased:
-            return f"{suits}, but one minibatch of draws at a time is a biased estimate, however long the run"
+            return f"{suits}, but one minibatch at a time is a biased estimate, however long the run"
         if (
             self.row is not None
             and self.row.place(chosen.record.name) < inf

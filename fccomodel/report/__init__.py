@@ -36,9 +36,9 @@ from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
 from fccomodel.report.advice import Ending as Ending
 from fccomodel.report.around import poles
+from fccomodel.report.around.feasible_points import feasible_points as feasible_points
 from fccomodel.report.around.lines import elsewhere
 from fccomodel.report.around.local_search import better
-from fccomodel.report.around.local_search import somewhere_feasible as somewhere_feasible
 from fccomodel.report.around.second_order import ACCURATE, Examined, examined
 from fccomodel.report.certificates.gap import Gap, certify
 from fccomodel.report.certificates.reach import excluded as excluded

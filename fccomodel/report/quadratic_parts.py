@@ -310,6 +310,6 @@ def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, int, flo
         (atom, 1),
         *((root, 2) for root in atoms.all().values() if root.squared == atom.name),
     ):
-        if isinstance(norm, atoms.ArrayAtom) and norm.ball is not None and not norm.in_groups:
+        if isinstance(norm, atoms.ArrayAtom) and norm.ball is not None and norm.even and not norm.in_groups:
             return node.children[0].name, norm.ball.kind, power, factor
     return None

@@ -123,6 +123,8 @@ class Analyser:
 
     def key(self, expr: ir.Expr) -> int:
         """A number of the expression. Expressions with the same number have the same value."""
+        if id(expr) in self.keys:
+            return self.keys[id(expr)][1]
         for node in ir.walk(expr, lets=False):
             if id(node) not in self.keys:
                 children = tuple(self.keys[id(child)][1] for child in node.children)

@@ -13,7 +13,7 @@ QUICK = {
     "logarithm_far": True, "logarithm_near": True, "saturation": True, "sigmoid_bound": True, "reciprocal_crosses": False,
     "reciprocal_of_mean_crosses": False, "witch": True, "features_of_all_sizes": True, "optimum_at_a_million": True,
     "tiny_objective_with_a_level": True, "cusp": False, "kuhn_and_tuckers_cusp": False, "sharp_corner_without_interior": True,
-    "bounds_cross_slightly": True, "feasible_in_a_sliver": True, "maximum_of_smooth_at_zero": True, "rows_twice": True,
+    "bounds_cross_slightly": True, "feasible_in_a_sliver": True, "maximum_of_smooth_at_zero": True, "rows_twice": True, "violation_stationary_at_zero": True,
 }  # fmt: skip
 
 

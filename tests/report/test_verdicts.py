@@ -13,6 +13,7 @@ from fccomodel import report
 from fccomodel.algorithms.runtime.finish import finish
 from fccomodel.algorithms.runtime.loops import block_loop, progress, vector_loop
 from fccomodel.core.failure import Failure
+from fccomodel.core.work import Meter
 from fccomodel.pipeline.endings import SPENT
 from fccomodel.report.advice import Ending
 from fccomodel.report.around.local_search import Better
@@ -181,7 +182,7 @@ def test_divisors_without_a_zero():
 # ------------------------------------------------------------------------------- without a solution
 def test_infeasible_only_where_no_point_is_known_to_be_feasible():
     bound = fccomodel.compile("var x; maximize x; subject to c: sigmoid(x) <= 0.999;").bind().bound
-    assert report.somewhere_feasible(bound)
+    assert any(report.feasible_points(bound, Meter()))
     found = report.failed(
         report.report(bound, {"x": 132.0}), Failure(kind="infeasible"), convex=False, feasible=True
     )
@@ -193,7 +194,7 @@ def test_infeasible_only_where_no_point_is_known_to_be_feasible():
     apart = fccomodel.compile(
         "var x in simplex(3); minimize x[1]; subject to c: sumsq(x) >= 2;".replace("x in", "x[3] in")
     )
-    assert not report.somewhere_feasible(apart.bind().bound)
+    assert not any(report.feasible_points(apart.bind().bound, Meter()))
 
 
 def test_constraints_without_a_variable():

@@ -18,6 +18,7 @@ import torch
 from fccomodel import pipeline, plan
 from fccomodel.algorithms.runtime.helpers import support
 from fccomodel.core.source import Source
+from fccomodel.execution.run.loading import loaded
 from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal_form import normalise
@@ -695,9 +696,7 @@ def emitted(name: str, planned: plan.Plan, bound: Any, scale: float) -> Made:
     problem = bound.problem
     lowered = lower(problem, bound, planned)
     program = emit.emit(lowered)
-    solver = types.ModuleType("solver")
-    vars(solver)["MODULES"] = {key: kept.module for key, kept in program.modules.items()}
-    exec(compile(program.text, f"{name}_solver.py", "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
+    solver = loaded(program)
     return Made(
         name=name, bound=bound, plan=planned, lowered=lowered, program=program, solver=solver, scale=scale
     )

@@ -38,6 +38,8 @@ from fccomodel.library.reductions.sum import SUM
 
 #: Numbers held at once; a larger intermediate result is computed block by block.
 CHUNK = 1 << 21
+#: Pairs up to which all are computed at once; of more, sorting may need none.
+PAIRS_AT_ONCE = 1 << 16
 #: Numbers of a block, few enough for the processor's cache.
 BLOCK = 1 << 17
 #: Elements that a tail mean may sort.
@@ -389,10 +391,14 @@ class Evaluator(Conditions):
         size = math.prod(space.lengths[axis] for axis in axes)
         if isinstance(space, Listing):
             size *= space.total_size
-        if size * event <= self.chunk:
+        of_pairs = isinstance(space, Listing) or len((*space.kept, *space.over)) > 1
+        few = size * event <= self.chunk
+        if few and not (of_pairs and size > PAIRS_AT_ONCE):
             return self._at_once(node, space, inner, leaves)
         if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
             return fast
+        if few:
+            return self._at_once(node, space, inner, leaves)
         if isinstance(space, Product):
             count = space.count
         else:

@@ -75,10 +75,12 @@ def directional(
     varying = [(x, way) for x, way in pairs if x.requires_grad and way is not None]
     if not varying or not value.requires_grad:
         return torch.zeros_like(value)
-    leaves, ways = zip(*varying, strict=True)
-    slopes = torch.autograd.grad(value, leaves, outer, create_graph=True, allow_unused=True)
-    by_way = zip(slopes, ways, strict=True)
-    used = [(g, way) for g, way in by_way if g is not None and g.requires_grad]
+    with torch.enable_grad():
+        whole = (value * outer).sum()
+    slopes = torch.autograd.grad(whole, [x for x, _ in varying], create_graph=True, allow_unused=True)
+    used = [
+        (g, way) for g, (_, way) in zip(slopes, varying, strict=True) if g is not None and g.requires_grad
+    ]
     if not used:
         return torch.zeros_like(value)
     products = [(g * way).sum() for g, way in used]

@@ -399,5 +399,5 @@ def open_constraint(op: str, span: Span) -> Diagnostic:
         reason="A strict inequality leaves out its boundary, so that the minimum need not be attained."
         if op in "<>"
         else "The points where two sides differ are no closed set: no algorithm can stay in it.",
-        fix="write " + {"<": "`<=`", ">": "`>=`"}.get(op, "`<=`, `>=` or `==`"),
+        fix="write " + {"<": "`<=`", ">": "`>=`"}.get(op, "`<=`, `>=` or `==`; of matrices `<<` or `>>`"),
     )

@@ -1,4 +1,12 @@
-"""The routes from a plan to an answer with its report, in the order in which they are tried."""
+"""From a plan to an answer with its report: the routes, in the order in which they are tried.
+
+Each route is a file. It takes a request and gives an answer, or None if it does not apply or finds
+none. What follows an answer (a feasible start, a better point beside it, more draws) takes the answer
+and gives one. Answers are compared by ``judging.better``.
+
+Everything is decided by counted work and by what the report finds, so that the same seed takes the
+same way. The clock only ends what has no time left.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +18,10 @@ from fccomodel.pipeline import budget
 from fccomodel.pipeline.boundary import quoted
 from fccomodel.pipeline.routes import (
     escape,
+    feasible,
     interior_point,
     more_draws,
+    one_variable,
     race,
     resume,
     several_starts,
@@ -30,12 +40,14 @@ ROUTES: tuple[Callable[[Request], Answer | None], ...] = (
     takeover.planned,
     steps.of_ranks,
     resume.at_the_answer,
+    one_variable.before_steps,
     steps.alone,
     interior_point.before_steps,
     takeover.after_steps,
 )
 #: What goes on from an answer, in this order.
 AFTERWARDS: tuple[Callable[[Request, Answer], Answer], ...] = (
+    feasible.from_a_feasible_point,
     escape.from_better_points,
     more_draws.with_more_draws,
 )

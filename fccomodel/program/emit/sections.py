@@ -318,7 +318,7 @@ def _about_start(lowered: LoweredSteps) -> str:
     """The docstring of ``start`` for a first iterate that is given."""
     start = lowered.plan.start
     if start is not None and start.declared:
-        return "The first iterate, as the model says it."
+        return "The first iterate, as the model says it, or with centres among the rows."
     return "The first iterate, as it was given: the point that another run came to."
 
 

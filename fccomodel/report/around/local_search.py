@@ -17,17 +17,11 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
-from fccomodel.data.bound import Bound
-from fccomodel.evaluation.interpret import Evaluator
-from fccomodel.evaluation.sets import elements
-from fccomodel.evaluation.values import functions
 from fccomodel.report.point.recording import Recorder
 from fccomodel.report.point.system import Array, System, norm
 
 #: Entries of the variables that are tried one by one.
 ENTRIES = 50
-#: Distances from the origin at which a feasible point is searched, one random point each.
-FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
 #: Kinks from which steps to both sides are tried, at most.
 MOST_KINKS = 40
 #: Lengths of the longer and the shorter step from a kink, relative to 1 + |w|.
@@ -133,27 +127,6 @@ def _ways(system: System) -> Iterator[Array]:
             tried += 1
         if tried >= MOST_KINKS:
             return
-
-
-def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
-    """Whether one of a few points meets all constraints: the origin and random points around it, moved
-    into the variables' sets."""
-    random = np.random.default_rng(seed)
-    for far in FAR:
-        point = {}
-        for name, variable in bound.problem.variables.items():
-            shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
-            point[name] = torch.from_numpy(np.array(far * random.standard_normal(shape)))
-            for simple, args in (Evaluator(bound, {}).simple_set(declared) for declared in variable.sets):
-                point[name] = simple.project(point[name], *simple.prepare(*args))
-        try:
-            with torch.no_grad():
-                _, values, _, equal = functions(Evaluator(bound, point, seed=seed))
-        except FccoError:
-            continue
-        if bool(torch.isfinite(values).all()) and violation(values.numpy(), equal) <= ALLOWED:
-            return True
-    return False
 
 
 def violation(values: Array, equal: Sequence[bool]) -> float:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: The Euclidean norm of n entries is at most the norm of a ``quadratic_parts.Size`` times this power
 #: of n, by the ball's kind; 0 for others.
-POWERS = {"cross": 0.5}
+POWERS = {"cross": 0.5, "nuclear": 0.25}
 
 
 def of_feasible(analysis: Analysis) -> float:

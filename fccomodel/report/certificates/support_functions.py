@@ -25,6 +25,7 @@ SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "ball": lambda s: s.norm(),
     "cross": lambda s: s.abs().sum(),
     "spectral": lambda s: torch.linalg.matrix_norm(s, 2),
+    "nuclear": lambda s: torch.linalg.matrix_norm(s, "nuc"),
 }
 
 

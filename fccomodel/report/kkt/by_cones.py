@@ -175,14 +175,53 @@ class _Program:
         self.nonneg(_sum((-1.0, self.summed(size.reshape(part.at.shape))), limit))
 
     def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
-        """|q| <= s, perhaps with q >= 0; or singular values of at most s: [[s I, q], [q', s I]] has no
-        negative eigenvalue."""
+        """|q| <= s, perhaps with q >= 0, or a condition on the matrix q."""
         if kind in ("ball", "positive"):
             if kind == "positive":
                 self.nonneg(self.at(row))
             for group in row.reshape(-1, columns or len(row)):
                 self.append("second_order", _joined([scale, self.at(group)]))
-            return
+        elif kind == "spectral":
+            self.spectral(row, columns, scale)
+        elif kind == "nuclear":
+            self.nuclear(row, columns, scale)
+        else:
+            self.spectraplex(row.reshape(columns, columns), scale)
+
+    def nuclear(self, row: Array, columns: int, scale: Rows) -> None:
+        """Singular values with a sum of at most s: a symmetric [[A, q], [q', B]] has no negative eigenvalue
+        and a trace of at most 2 s."""
+        n, m = len(row) // columns, columns
+        whole = np.zeros((n + m, n + m), dtype=int)
+        whole[:n, n:] = row.reshape(n, m)
+        j, i = np.tril_indices(n + m)
+        own = (i < n) == (j < n)
+        added = self.size + self.more + np.arange(int(own.sum()))
+        self.more += len(added)
+        whole[i[own], j[own]] = added
+        self.semidefinite(whole[i, j], i == j)
+        trace = self.at(whole[np.arange(n + m), np.arange(n + m)])
+        once = sparse.csr_matrix(np.ones((1, n + m)))
+        self.nonneg(_sum((2.0, scale), (-1.0, (once @ trace[0], np.zeros(1)))))
+
+    def spectraplex(self, places: Array, scale: Rows) -> None:
+        """A symmetric q without a negative eigenvalue, of trace s."""
+        j, i = np.tril_indices(len(places))
+        self.semidefinite(places[i, j], i == j)
+        apart = i != j
+        self.append("zero", _sum((1.0, self.at(places[i, j][apart])), (-1.0, self.at(places[j, i][apart]))))
+        self.append("zero", _sum((1.0, self.summed(np.diag(places)[None])), (-1.0, scale)))
+
+    def semidefinite(self, places: Array, on_diagonal: Array) -> None:
+        """Demand that a symmetric matrix has no negative eigenvalue, by its upper triangle, column after
+        column."""
+        rows, const = self.at(places)
+        factors = sparse.diags_array(np.where(on_diagonal, 1.0, 2**0.5))
+        self.triangle = max(self.triangle, len(places))
+        self.append("semidefinite", (sparse.csr_matrix(factors @ rows), const))
+
+    def spectral(self, row: Array, columns: int, scale: Rows) -> None:
+        """Singular values of at most s: [[s I, q], [q', s I]] has no negative eigenvalue."""
         n, m = len(row) // columns, columns
         j, i = np.tril_indices(n + m)
         ends = (i == j).astype(float)

@@ -53,6 +53,10 @@ class Composition(Placed):
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
             lies = opened(arg.interval.value)
             needs = ""
+            if i in self.atom.regular and not arg.constant and not self.is_regular(i):
+                kind = self.atom.regular[i]
+                text = f"{self.called} needs {kind} matrix, and this one is not proved to be one"
+                conditions.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
             if domain is not None and not lies.inside(domain):
                 needs = f"in {opened(domain)}"
             elif i in poles and lies.has(0.0):

@@ -159,6 +159,8 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
     """
     if not y.affine or y.interval.value.lo < 0 or facts.convex and facts.concave:
         return facts
+    if "div" not in ir.contents(g.expr):
+        return facts
     quotients: dict[int, tuple[ir.Hole, Facts]] = {}
     divisor, _ = _multiple(y.expr, see)
 

@@ -198,6 +198,8 @@ NOT_FEASIBLE = {
     "feasible_in_a_sliver": trap("var x; minimize -x; subject to c: (x - 3)^2 <= 1e-8;", -3.0001),
     "two_wells_feasible": trap("var x >= 0, <= 20; minimize x; subject to c: (x - 3)^2 * (x - 9)^2 <= 1;",
                                2.8377223, [8.828427]),
+    "violation_stationary_at_zero": trap("var x >= 0; var y >= 0; minimize x + y; subject to c: x * y >= 1;", 2),
+    "flat_violation_at_zero": trap("var x[3] >= 0; minimize sum(x); subject to c: x[1] * x[2] * x[3] >= 8;", 6),
 }  # fmt: skip
 
 

@@ -313,7 +313,8 @@ def net_adjoints(net, w, rows, adjoint):
         inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
         w = w.detach().requires_grad_()
         out = net(w, tuple(inputs) if isinstance(rows, tuple) else inputs[0])
-    return torch.autograd.grad(out, [w, *inputs], adjoint, materialize_grads=True)
+        total = (out * adjoint).sum()  # an adjoint given to ``grad`` would load sympy: half a second
+    return torch.autograd.grad(total, [w, *inputs], materialize_grads=True)
 
 
 def frozen_adjoints(net, rows, adjoint):
@@ -321,7 +322,8 @@ def frozen_adjoints(net, rows, adjoint):
     with torch.enable_grad():
         inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
         out = net(tuple(inputs) if isinstance(rows, tuple) else inputs[0])
-    return torch.autograd.grad(out, inputs, adjoint, materialize_grads=True)
+        total = (out * adjoint).sum()
+    return torch.autograd.grad(total, inputs, materialize_grads=True)
 
 
 def fixed_noise(family, shape, seed, data):

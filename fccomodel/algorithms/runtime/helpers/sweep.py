@@ -92,14 +92,27 @@ class Slices(torch.autograd.Function):
         return None, None, None, *(next(found) if asked else None for asked in wanted)
 
 
+def pulled_back(value, varying, adjoint):
+    """The adjoint times the derivatives of a value by some inputs, None by those that it does not use.
+
+    ``grad(value, varying, adjoint)`` would load sympy, which takes a third of a second.
+    """
+    with torch.enable_grad():
+        total = (value * adjoint).sum()
+    try:
+        return torch.autograd.grad(total, varying, allow_unused=True)
+    except RuntimeError:  # many adjoints at once, by vmap
+        return torch.autograd.grad(value, varying, adjoint, allow_unused=True)
+
+
 def pulled_through(over, parts, dim, wanted, adjoint, inputs):
     """The adjoint of all slices times their derivatives, for each input that is ``wanted``."""
     held, varying = held_apart(inputs, wanted)
     gradients = [torch.zeros_like(x) for x in varying]
     for value, piece in slice_values(over, parts, dim, held, adjoint):
         if value.requires_grad:
-            slopes = torch.autograd.grad(value, varying, piece, allow_unused=True)
-            pairs = zip(gradients, slopes, strict=True)
+            found = pulled_back(value, varying, piece)
+            pairs = zip(gradients, found, strict=True)
             gradients = [total if more is None else total + more for total, more in pairs]
     return tuple(gradients)
 
@@ -127,7 +140,8 @@ class SlicesPulled(torch.autograd.Function):
             if value.requires_grad:
                 weights = torch.zeros_like(piece).requires_grad_()
                 with torch.enable_grad():
-                    back = torch.autograd.grad(value, varying, weights, create_graph=True, allow_unused=True)
+                    total = (value * weights).sum()
+                    back = torch.autograd.grad(total, varying, create_graph=True, allow_unused=True)
                     pairs = [(g, way) for g, way in zip(back, ways, strict=True) if g is not None]
                     product = sum((g * way).sum() for g, way in pairs)
                 moved = torch.autograd.grad(product, weights)[0]
