@@ -34,7 +34,7 @@ def loaded(program: Program) -> types.ModuleType:
             if found is None:
                 exec(_compiled(part, line), module.__dict__)  # noqa: S102 - what we emitted
             else:
-                module.__dict__[definition.__name__] = definition
+                module.__dict__[found.__name__] = found
     return module
 
 
