@@ -56,6 +56,16 @@ class Conic:
         return self.parts.seconds
 
     @property
+    def bytes_needed(self) -> float:
+        """Predicted bytes of the program and of its solution, from counts."""
+        return cost.bytes_needed(self.program)
+
+    @property
+    def bytes_built(self) -> float:
+        """Predicted bytes of the program alone, from counts."""
+        return cost.bytes_built(self.program)
+
+    @property
     def finite(self) -> bool:
         """Whether every number in the program is finite."""
         program = self.program

@@ -264,10 +264,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
-    settings.refuse_half(choice.options, record, problem)
     budget = choice.budget
     given, aside = settings.applicable(choice.options, record, budget)
-    settled = settings.by_algorithm(given, record, normal, budget, shared=sloped)
+    settings.refuse_unsuited(given, record, problem, budget)
+    settled = settings.by_algorithm(given, record, normal, shared=sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     deep = sizes.depth(problem.roots)
     thrifty = nets and dear(bound)
@@ -323,7 +323,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     if idle:
         names = {one.name for one in idle}
         kept = {name: entry for name, entry in settled.items() if name not in names}
-        settled = settings.by_algorithm(kept, record, normal, budget, shared=sloped)
+        settled = settings.by_algorithm(kept, record, normal, shared=sloped)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
     if promised:

@@ -46,6 +46,7 @@ from fccomodel.report.certificates.reach import of_feasible as of_feasible
 from fccomodel.report.certificates.rounding import rounding
 from fccomodel.report.errors import NOT_FINITE
 from fccomodel.report.kkt.active import Qualification, Sensitivity, qualification, sensitivity
+from fccomodel.report.kkt.matrices import matrix_multipliers
 from fccomodel.report.kkt.optimality import Optimum, optimum
 from fccomodel.report.new_rows import subsample
 from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
@@ -112,6 +113,8 @@ class KKTReport:
     objective         as the user wrote it (also for a ``maximize``)
     constraints       by label: value (feasible if <= 0; an equality if 0), best multiplier,
                       complementarity
+    matrices          by label: the multiplier of a matrix inequality as a matrix, by rows; its trace is the
+                      multiplier in ``constraints``
     stationarity      the least norm of a (sub)gradient of the Lagrangian less the normals of simple
                       sets, together with ``slack``
     slack             the errors of the chosen subgradients
@@ -141,6 +144,7 @@ class KKTReport:
 
     objective: float
     constraints: Mapping[str, Row] = field(default_factory=dict)
+    matrices: Mapping[str, list[list[float]]] = field(default_factory=dict)
     stationarity: float
     feasibility: float
     complementarity: float
@@ -284,6 +288,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         seed, afford, most = asked.seed, asked.afford, asked.most
         parts = Parts(bound=bound, seed=seed)
         part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
+        part = part or subsample.part_that_fits(parts)
         try:
             if part is None:
                 report_of_point = _on(bound, point, asked)
@@ -400,6 +405,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
     return KKTReport(
         objective=system.objective,
         constraints=rows,
+        matrices=matrix_multipliers(system, optimal),
         stationarity=stationarity,
         feasibility=feasibility,
         complementarity=complementarity,
@@ -518,7 +524,8 @@ def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]
         start += len(values)
         both = sides(evaluator, constraint, values)
         if both is None:
-            yield from ((None, "", None) for _ in values)
+            relation = constraint.written[1] if constraint.of_matrices else ""
+            yield from ((None, relation, None) for _ in values)
             continue
         relation, lefts, rights = both
         for left, right in zip(lefts.tolist(), rights.tolist(), strict=True):

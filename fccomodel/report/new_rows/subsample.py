@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.memory import lacking
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, part_of
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.errors import EMPTY_GROUP, TOO_LARGE
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student
+from fccomodel.report.new_rows.memory_needed import bytes_needed
 
 #: Elements up to which a report always takes all rows.
 FREE_ELEMENTS = 300_000
@@ -34,6 +36,8 @@ SMALL_PARTS = (150_000, 300_000)
 LEAST_KEPT = 200_000
 #: Elements of a part that replaces rows too many for memory.
 KEPT = 2_000_000
+#: Bytes that an element takes in a report, at most, in all models but the strangest.
+ELEMENT_BYTES = 2000.0
 #: Evaluations that a report takes in all.
 PASSES = 20
 #: Evaluations that a report cannot do without.
@@ -218,6 +222,19 @@ def part_after(parts: Parts, error: FccoError) -> Part | None:
     if any(d.code != TOO_LARGE.id for d in error.diagnostics) or parts.obstacle:
         return None
     return _described(parts, passes.thinned(parts, KEPT), passes.amount(parts.bound))
+
+
+def part_that_fits(parts: Parts) -> Part | None:
+    """A part in place of rows whose report takes more memory than there is; None if all rows fit."""
+    whole = passes.amount(parts.bound)
+    rows = sum(table.n for table in parts.bound.tables.values())
+    if whole <= FREE_ELEMENTS or parts.obstacle or lacking(ELEMENT_BYTES * (whole + rows)) is None:
+        return None
+    needed = bytes_needed(parts.bound, seed=parts.seed)
+    left = None if needed is None else lacking(needed)
+    if needed is None or left is None:
+        return None
+    return _described(parts, passes.thinned(parts, min(KEPT, whole * left / needed)), whole)
 
 
 def _described(parts: Parts, thin: Bound, whole: float) -> Part:

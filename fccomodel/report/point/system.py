@@ -235,7 +235,8 @@ class System:
         not finite."""
         total = torch.zeros((), dtype=torch.float64)
         for tensor, weight in weights:
-            total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
+            if np.any(weight):  # a pass over all rows for weights of 0 is spared
+                total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
         if not total.requires_grad:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))

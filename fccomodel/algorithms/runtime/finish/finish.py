@@ -254,11 +254,12 @@ def next_round(now, full):
         return False
     shifts, saturated, steepest = shift_centres(full.solver, data, now.w, full.c, h)
     h.weight = max(h.weight, 2 * steepest)
-    now.off = max([value[2], *shifts.values()])
-    now.error = max(residual, now.off)
+    off, point = max([value[2], *shifts.values()]), now.w.clone()
+    # a pass may be left at any operation of torch: there is none from here until error and point agree
+    now.off, now.error = off, max(residual, off)
     equal = tol if now.error <= tol else 1e-9  # one that converged is the answer before others as good
     if merit(value, h.weight) <= merit(now.value, h.weight) + equal * (1 + abs(now.value[0])):
-        now.best, now.value = now.w.clone(), value
+        now.best, now.value = point, value
     for name, shift in shifts.items():
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))

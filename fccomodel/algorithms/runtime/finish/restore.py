@@ -12,7 +12,7 @@ from fccomodel.algorithms.runtime.loops.progress import merit, passes_over, summ
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import to_the_end
+from fccomodel.core.work import priced, to_the_end
 
 
 def constraint_row(solver: Solver, data, w):
@@ -50,14 +50,14 @@ def least_norm(J, values, equal):
     return -(J.T @ y.to(J.device))
 
 
-def restore(solver: Solver, outcome, data, *, most=256, **given):
-    """Lower the largest violation of the point that ``solve`` found, by least-norm steps on the violated
-    constraints and those near their bounds.
+def restore(solver: Solver, outcome, data, *, most=256, dear=0.05, **given):
+    """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated
+    constraints and those near.
 
-    A step is kept if the violation falls and the objective (on ``thinned`` rows if there are many pairs)
-    rises by no more than the multipliers allow. The options are those of ``RunOptions``; ``passes`` bounds
-    the evaluations of the constraints, and ``most`` the constraints of a step. A pass is left before its
-    end once the time is over.
+    A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are
+    many) rises by no more than the multipliers let it. ``given``: see ``RunOptions``, of which
+    ``passes`` bounds the evaluations of constraints; ``most`` bounds the constraints of a step. Passes
+    of more than ``dear`` counted seconds are left before their end once the time of passes is over.
     """
     asked = RunOptions(**given)
     keep, seconds, tol = asked.keep, asked.seconds, 1e-6 if asked.tol is None else asked.tol
@@ -112,7 +112,8 @@ def restore(solver: Solver, outcome, data, *, most=256, **given):
             if keep is not None:
                 keep("restore", run)
 
-    if not to_the_end(lower_violations, passes_over(began, asked.stop, seconds)):
+    price = priced(lambda: violations(run.w), most=dear)[1]
+    if not to_the_end(lower_violations, passes_over(began, asked.stop, seconds), price > dear):
         timed |= not (asked.stop is not None and asked.stop())
     more = {
         "w": run.w,

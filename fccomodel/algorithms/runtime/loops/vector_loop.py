@@ -304,13 +304,11 @@ def prepare_steps(run, solver: VectorSolver, quick, asked: RunOptions, few, F, G
     set_out(run, solver, quick, F, G)
 
 
-def left_early(run, asked: RunOptions, began):
-    """Why a run ends if its passes were left before their end, in words.
-
-    Its point is the best so far. Before the first look this is the start, whose value may be unknown.
-    """
+def left_early(run, solver: VectorSolver, asked: RunOptions, began):
+    """Why a run ends whose passes were left before their end, in words. Its point is the best so far:
+    before the first look the start, whose value is perhaps unknown, or as the schedule says the last."""
     h, reason = run.h, why_left(asked.stop, run.work)
-    if run.best is None:
+    if run.best is None or solver.schedule.keeps_last and bool(run.state.w.isfinite().all()):
         run.best = run.state.w.clone()
     run.watch = run.watch or watching(None, 0.0, 0.0)
     run.value, h.weight = run.value or (math.inf,) * 3, h.weight or 0.1 * h.rho
@@ -353,7 +351,7 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
         run.watch = watching(asked.tol, work.look, work.call * solver.samples)
         run.first, run.worst = merit(run.value, h.weight), run.value[2]
     else:
-        reason = left_early(run, asked, began)
+        reason = left_early(run, solver, asked, began)
     first, early = run.best.clone(), reason != ""
     inside = not early and keep is not None and keep.again("steps", run)
 
@@ -371,7 +369,7 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
             run.pause = max(run.left - h.look, 0)
         inside, reason = False, take_steps(run, solver, F, asked, ended, reason)
         if not to_the_end(look, over, work.look > dear):
-            reason = left_early(run, asked, began)
+            reason = left_early(run, solver, asked, began)
         if not reason and schedule.adapts:
             reason = reached(run.watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
     pair = SimpleNamespace(epsilon=None)
