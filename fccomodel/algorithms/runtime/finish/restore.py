@@ -51,13 +51,13 @@ def least_norm(J, values, equal):
 
 
 def restore(solver: Solver, outcome, data, *, most=256, dear=0.05, **given):
-    """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated
-    constraints and those near.
+    """Lower the largest violation of the point that ``solve`` found, by least-norm steps on the violated
+    constraints and those near their bounds.
 
-    A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are
-    many) rises by no more than the multipliers let it. ``given``: see ``RunOptions``, of which
-    ``passes`` bounds the evaluations of constraints; ``most`` bounds the constraints of a step. Passes
-    of more than ``dear`` counted seconds are left before their end once the time of passes is over.
+    A step is kept if the violation falls and the objective (on ``thinned`` rows if there are many pairs)
+    rises by no more than the multipliers allow. The options are those of ``RunOptions``; ``passes`` bounds
+    the evaluations of the constraints, and ``most`` the constraints of a step. If a pass costs more than
+    ``dear`` counted seconds, it is left before its end once the time is over.
     """
     asked = RunOptions(**given)
     keep, seconds, tol = asked.keep, asked.seconds, 1e-6 if asked.tol is None else asked.tol

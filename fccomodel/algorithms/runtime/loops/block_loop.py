@@ -365,8 +365,11 @@ def prepare_steps(run, solver: BlockSolver, quick, data, asked: RunOptions, few,
 
 
 def left_early(run, solver: BlockSolver, asked: RunOptions, began):
-    """Why a run ends whose passes were left before their end, in words. Its point is the best so far:
-    before the first look the start, whose value is perhaps unknown, or as the schedule says the last."""
+    """Why a run ends if its passes were left before their end, in words.
+
+    Its point is the best so far, or the last one if the schedule says so. Before the first look this is the
+    start, whose value may be unknown.
+    """
     h, reason = run.h, why_left(asked.stop, run.work)
     if run.best is None or solver.schedule.keeps_last and bool(run.state.w.isfinite().all()):
         run.best, run.best_c, run.rho = copy_state(run.state), run.c, h.rho

@@ -305,8 +305,11 @@ def prepare_steps(run, solver: VectorSolver, quick, asked: RunOptions, few, F, G
 
 
 def left_early(run, solver: VectorSolver, asked: RunOptions, began):
-    """Why a run ends whose passes were left before their end, in words. Its point is the best so far:
-    before the first look the start, whose value is perhaps unknown, or as the schedule says the last."""
+    """Why a run ends if its passes were left before their end, in words.
+
+    Its point is the best so far, or the last one if the schedule says so. Before the first look this is the
+    start, whose value may be unknown.
+    """
     h, reason = run.h, why_left(asked.stop, run.work)
     if run.best is None or solver.schedule.keeps_last and bool(run.state.w.isfinite().all()):
         run.best = run.state.w.clone()
