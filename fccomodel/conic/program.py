@@ -69,4 +69,5 @@ class Conic:
     def finite(self) -> bool:
         """Whether every number in the program is finite."""
         program = self.program
-        return all(np.isfinite(part).all() for part in (program.P.data, program.q, program.A.data, program.b))
+        arrays = (program.P.data, program.q, program.A.data, program.b)
+        return all(np.isfinite(array).all() for array in arrays)

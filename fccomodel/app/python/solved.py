@@ -131,7 +131,9 @@ class Result(Shown, results.Recorded):
 
     @property
     def constraints(self) -> dict[str, float]:
-        """Left minus right side of each constraint, by label. A value of at most 0 is feasible."""
+        """The left side minus the right side of each constraint, by label. A value of at most 0 is
+        feasible.
+        """
         return {label: entry[0] for label, entry in self.outcome.report.constraints.items()}
 
     @property

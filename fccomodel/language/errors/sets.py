@@ -96,7 +96,7 @@ def vectors_without_members(written: Quote) -> Diagnostic:
 
 
 def vectors_without_distribution(written: Quote) -> Diagnostic:
-    """Nothing is drawn from a set of vectors."""
+    """A set of vectors has no distribution, so it cannot be sampled."""
     return NOT_A_SET.error(
         f"nothing can be drawn from {written}",
         span=written.span,

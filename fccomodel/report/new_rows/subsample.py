@@ -133,8 +133,8 @@ def _part_of_pairs(
         afford = max(afford, PASSES / NEEDED_PASSES * most)
     if PASSES * once <= afford:
         return None
-    kept = max(min(LEAST_KEPT, whole), whole * (afford / (PASSES * once)) ** (1 / power))
-    part = _described(parts, _bearable(parts, kept, point, afford), whole)
+    count_of_pairs = max(min(LEAST_KEPT, whole), whole * (afford / (PASSES * once)) ** (1 / power))
+    part = _described(parts, _bearable(parts, count_of_pairs, point, afford), whole)
     if once > for_one_pass:
         return part
     try:
@@ -164,7 +164,9 @@ def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: 
         tried, last = (tried[0] // SMALLER, tried[1] // SMALLER), sizes[0]
     if len(prices) == 1:  # every group keeps a row: the parts are the same
         return prices[0] * whole / sizes[0], 1.0
-    growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
+    growth_of_price = math.log(prices[1] / prices[0])
+    growth_of_size = max(math.log(sizes[1] / sizes[0]), 0.1)
+    growth = growth_of_price / growth_of_size
     power = min(max(growth, 0.3), MOST_POWER)
     return prices[1] * (whole / sizes[1]) ** power, power
 
@@ -243,10 +245,10 @@ def _described(parts: Parts, thin: Bound, whole: float) -> Part:
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: float) -> str:
     """The 95% errors of the values on a part, in words: their standard errors and their biases."""
-    found = deviations(bound, point, seed=seed, budget=min(ERRORS_S, ERRORS_SHARE * afford))
-    if found.why:
-        return f"no error is known: {found.why}"
-    halves = student((1 + CONFIDENCE) / 2, found.groups - 1) * found.errors + np.abs(found.biases)
+    errors = deviations(bound, point, seed=seed, budget=min(ERRORS_S, ERRORS_SHARE * afford))
+    if errors.why:
+        return f"no error is known: {errors.why}"
+    halves = student((1 + CONFIDENCE) / 2, errors.groups - 1) * errors.errors + np.abs(errors.biases)
     constraints = ""
     if len(halves) > 1:
         constraints = f", a constraint within {halves[1:].max():.2g}"
@@ -259,11 +261,11 @@ def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: fl
     parts = Parts(bound=bound, seed=seed)
     part = part_for(parts, point, afford=afford)
     try:
-        found = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
+        certain_values = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
     except FccoError as error:
         if part is not None or (part := part_after(parts, error)) is None:
             raise
-        found = intervals(part.bound, point, seed=seed, budget=afford)
+        certain_values = intervals(part.bound, point, seed=seed, budget=afford)
     if part is None:
-        return found
-    return replace(found, cut="; ".join(filter(None, (part.rows, found.cut))))
+        return certain_values
+    return replace(certain_values, cut="; ".join(filter(None, (part.rows, certain_values.cut))))
