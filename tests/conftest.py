@@ -1,5 +1,6 @@
 """Options of the test run."""
 
+import gc
 import os
 import runpy
 import sys
@@ -114,6 +115,17 @@ SLOW = (
     "test_reasonable_models.py",
     "test_site.py",
 )
+
+
+def pytest_configure() -> None:
+    """Collects tests without looking for garbage: what is made then lives as long as the run."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Looks for garbage again, in what the tests make alone."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

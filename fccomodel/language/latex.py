@@ -100,6 +100,8 @@ class Printer:
 
     def _apply(self, node: ir.Apply) -> Tex:
         args, atom = [self(arg) for arg in node.args], atoms.get(node.op)
+        if node.op == "diagonal" and isinstance(node.args[0], ir.Const) and node.args[0].value == 1:
+            return Tex("I")
         if node.op == "mul":
             positive = _without_sign(args[0])
             if positive is not None:

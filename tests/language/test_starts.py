@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.notations import goes_both_ways
 
 import fccomodel as fc
 from fccomodel.core.source import Source
@@ -70,10 +71,7 @@ def test_several_starts_stand_alone(tmp_path) -> None:
 
 def test_start_is_a_name_too() -> None:
     text = "var start[2] >= 0 start 1; minimize sum[i in 2 .. 2] start[i] + sumsq(start - 1);"
-    model = fc.Model.parse(text + "\n")
-    scope: dict = {}
-    exec(model.to_python(), scope)
-    assert str(scope["m"]) == str(model)
+    assert goes_both_ways(text + "\n")
     assert first(text)["start"].tolist() == [1, 1]
 
 

@@ -178,8 +178,8 @@ def array_by_formula(value: Quote) -> Diagnostic:
     return SHAPE.error(
         f"{value} is an array by formula, which cannot stand here",
         span=value.span,
-        reason="An array by formula with more than two axes stands in sums and scalar functions, in `sum "
-        "mean max min dot sumsq norm1 norm2 norminf logsumexp`, before an index, and on a side of a constraint.",
+        reason="An array by formula with more than two axes stands in sums and scalar functions, in `sum mean"
+        " max min dot sumsq norm1 norm2 norminf logsumexp`, before an index, and on a side of a constraint.",
         fix="Reduce it to a number, or declare `var y[n];` and write `y == ...` as a constraint.",
     )
 

@@ -162,11 +162,11 @@ class _Trial:
 
     def _towards(self, values: Array) -> Array:
         """The shortest step that meets the violated constraints, by their gradients at the start."""
-        kept = values[self.system.kept]
+        constraint_values = values[self.system.kept]
         equal = np.array(self.system.equal, dtype=bool)[self.system.kept]
-        violated = equal | (kept > 0)
+        violated = equal | (constraint_values > 0)
         gradients = self.rows[violated] * self.free
-        step: Array = np.linalg.lstsq(gradients, -kept[violated], rcond=1e-10)[0]
+        step: Array = np.linalg.lstsq(gradients, -constraint_values[violated], rcond=1e-10)[0]
         return step
 
 
@@ -210,7 +210,8 @@ class _Newton:
             return
         step = -vectors @ (along / values)
         low, high = steps_to_bounds(self.system)
-        if not self.tangent.bounds_alone or not self.tangent.few or not ((step < low) | (step > high)).any():
+        leaves_bounds = ((step < low) | (step > high)).any()
+        if not (self.tangent.bounds_alone and self.tangent.few and leaves_bounds):
             yield step, promised
             return
         places = np.flatnonzero(self.tangent.free)
@@ -232,12 +233,14 @@ def bounded_least_squares(matrix: Array, right: Array, low: Array, high: Array) 
 
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     apart = high > low
-    found = np.zeros(matrix.shape[1])
+    solution_in_bounds = np.zeros(matrix.shape[1])
     if apart.any():
         scale = np.maximum(np.linalg.norm(matrix[:, apart], axis=0), 1e-300)
         bounds = (low[apart] * scale, high[apart] * scale)
-        found[apart] = lsq_linear(matrix[:, apart] / scale, right, bounds, method="bvls", tol=1e-14).x / scale
-    return np.clip(found, low, high)
+        scaled = matrix[:, apart] / scale
+        solution = lsq_linear(scaled, right, bounds, method="bvls", tol=1e-14)
+        solution_in_bounds[apart] = solution.x / scale
+    return np.clip(solution_in_bounds, low, high)
 
 
 class _Search:
@@ -332,7 +335,8 @@ class _Search:
     def _whole(self) -> Spectrum:
         """The spectrum of the whole Hessian on the tangent space."""
         basis = self.tangent.basis()
-        columns = np.stack([self.tangent.project(self.product(direction)) for direction in basis.T], axis=1)
+        products = [self.product(direction) for direction in basis.T]
+        columns = np.stack([self.tangent.project(product) for product in products], axis=1)
         return eigen(basis.T @ columns, basis)
 
     def _lanczos(self, *, convex: bool) -> Iterator[Spectrum]:
@@ -343,9 +347,11 @@ class _Search:
         starts = [self.slope]
         if not convex:
             starts.append(self.random.standard_normal(self.system.d))
-        kept = [start for start in map(self.tangent.project, starts) if norm(start) > 0]
-        for k, start in enumerate(kept):
-            count = min(self.tangent.dimension, MOST_PRODUCTS, self.product.most(1 / (len(kept) - k)))
+        projected_starts = [start for start in map(self.tangent.project, starts) if norm(start) > 0]
+        for k, start in enumerate(projected_starts):
+            count = min(
+                self.tangent.dimension, MOST_PRODUCTS, self.product.most(1 / (len(projected_starts) - k))
+            )
             if count >= 1:
                 yield krylov(lambda v: self.tangent.project(self.product(v)), start / norm(start), count)
 

@@ -56,8 +56,11 @@ class Scales:
 
     @property
     def of_gains(self) -> float:
-        """What gains by violations are compared with: the size, or a small objective if that is larger.
-        A steep slope, which makes the objective's scale large, does not excuse them."""
+        """The scale for gains by violations: the size, or the objective's scale if that is small but
+        larger.
+
+        A steep slope, which makes the objective's scale large, does not excuse such gains.
+        """
         return max(self.size, min(self.objective, SMALL_OBJECTIVE))
 
 
@@ -97,7 +100,9 @@ def _constant(system: System) -> float:
 def _unit(size: Array) -> Array:
     """Scales with 1 in place of ordinary ones and of 0."""
     size = np.minimum(size, np.finfo(float).max)
-    return np.where((size > 0) & ((size < ORDINARY[0]) | (size > ORDINARY[1])), size, 1.0)
+    least, most = ORDINARY
+    unusual = (size > 0) & ((size < least) | (size > most))
+    return np.where(unusual, size, 1.0)
 
 
 def _at_origin(system: System) -> tuple[float, Array]:
