@@ -230,7 +230,7 @@ def huber(u: Value, delta: Value) -> Term:
 def inv(u: Value) -> Term:
     """inv(u)
 
-    1/u"""
+    1/u; of a square matrix its inverse"""
 
 def inverse(u: Value) -> Term:
     """inverse(u)

@@ -61,10 +61,7 @@ def refusal(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> str:
 
 
 def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: bool) -> list[ir.Expr]:
-    """The varying expressions of which ``node`` is a piecewise linear-quadratic function.
-
-    With ``deep`` they lie below the deepest kinks, otherwise they are the node's arguments.
-    """
+    """The varying arguments of ``node`` as a piecewise linear-quadratic function."""
     below: dict[int, ir.Expr] = {}
     seen: set[int] = set()
     stack = [node]
@@ -100,7 +97,7 @@ def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> lis
 
 
 def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
-    """The array below a norm or a sum of which the node is an affine function, in a list; else []."""
+    """A list with the array x if the node is an affine function of a norm or a sum of x; otherwise []."""
     while isinstance(node, ir.Apply) and _bends(node) is False and not node.shape:
         varying = [a for a in node.args if constant(a) is None]
         if len(varying) != 1:

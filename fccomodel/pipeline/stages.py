@@ -201,8 +201,8 @@ def divide(
     whole = bind(compiled, binding, seed=seed)
     held = subsets.held(whole, share, seed)
     numbers = {name: (table.numbers, held[name]) for name, table in whole.tables.items() if name in held}
-    kept = {name: own[~mask] for name, (own, mask) in numbers.items()}
-    bound = bind(compiled, binding, seed=seed, encoding=subsets.labels_alone(whole), rows=kept)
+    rows_left = {name: own[~mask] for name, (own, mask) in numbers.items()}
+    bound = bind(compiled, binding, seed=seed, encoding=subsets.labels_alone(whole), rows=rows_left)
     bound = replace(bound, notes=(*bound.notes, *subsets.apart(whole, held)))
     return bound, {name: own[mask] for name, (own, mask) in numbers.items()}
 
@@ -221,7 +221,7 @@ def with_origins(decided: Plan, chosen: options.Origins) -> options.Origins:
 
 
 def automatic(decided: Plan) -> options.Origins:
-    """The values of the options that every solver has, if nobody gave one."""
+    """The automatic values of the options that every solver has."""
     values = {
         "seed": 0,
         "device": "auto",

@@ -1,4 +1,6 @@
-"""Where a run begins: values by name, or the answer of another run of the same model or a similar one."""
+"""The start of a run: values by name, or the answer of another run of the same model or of a
+similar one.
+"""
 
 from __future__ import annotations
 

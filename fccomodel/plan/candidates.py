@@ -87,7 +87,7 @@ class Candidate:
         return {name: finding for name, finding in self.broken.items() if self._practice(name, finding)}
 
     def _practice(self, name: str, finding: Finding) -> str:
-        """What the algorithm does if an assumption does not hold; empty if it does nothing."""
+        """What the algorithm does if an assumption does not hold, or an empty string."""
         return finding.practice or self.record.beyond.get(name, "")
 
     @property
@@ -261,8 +261,10 @@ def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[s
         """The numbers of the problem with an algorithm's batch sizes."""
         if bound is None:
             return {}
-        given = {name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES}
-        return of(tuple((name, size) for name, size in given.items() if size is not None))
+        batch_sizes = {
+            name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES
+        }
+        return of(tuple((name, size) for name, size in batch_sizes.items() if size is not None))
 
     return numbers
 

@@ -125,7 +125,10 @@ def seer(
     within  intervals in which some expressions are assumed to lie
     """
     context = Declarations(
-        problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {})
+        problem=problem,
+        holes=dict(holes or {}),
+        values=dict(params or {}),
+        within=dict(within or {}),
     )
     see = Analyser(context)
     if bound is None:
@@ -168,7 +171,8 @@ def estimate(
     """
     from fccomodel.structure.estimates.sampling import Probe
 
-    facts = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples).facts(points, radius)
+    probe = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples)
+    facts = probe.facts(points, radius)
     if not facts_of(expr, problem=problem, bound=bound).smooth:
         facts.pop("gradient", None)
     return facts

@@ -100,6 +100,7 @@ case(
     "minimize E[z ~ D] (if z.time > 1 then log(z.time) * dot(w, z.x)^2 else z.y * dot(w, z.x)) "
     '+ E[z ~ D] (z.g == "north") * exp(0.1 * dot(w, z.x)) + sumsq(w)^2;',
 )
+case("waves", "minimize E[z ~ D] (sin(dot(w, z.x)) - cos(z.time * w[1]))^2 + 0.1 * sumsq(w);")
 case(
     "recursion",
     "let x[z in D, t in 1 .. 4] = if t == 1 then dot(w, z.x) else max(x[z, t - 1], t * w[1]) "

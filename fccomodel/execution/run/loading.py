@@ -25,7 +25,9 @@ LARGEST_CACHE = 512
 def loaded(program: Program) -> types.ModuleType:
     """The program as a module, with copies of the nets that have no text."""
     module = types.ModuleType("solver")
-    module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
+    module.__dict__["MODULES"] = {
+        name: copy.deepcopy(module_kept.module) for name, module_kept in program.modules.items()
+    }
     with process.own_randomness():
         for part, line in _parts(program.text):
             found = _of_class(part, line, module.__dict__)
@@ -127,4 +129,4 @@ def _lasting(value: Any) -> bool:
     """Whether a value outlives the program: a module, something from a module, or a kept class."""
     if isinstance(value, types.ModuleType) or getattr(value, "__module__", "solver") != "solver":
         return True
-    return isinstance(value, type) and any(value is kept for kept in _classes.values())
+    return isinstance(value, type) and any(value is classes for classes in _classes.values())

@@ -1,4 +1,6 @@
-"""What the steps of a training run move: nets and variables, by an optimizer, a schedule and an average."""
+"""The nets and variables that training steps move, with the optimizer, its schedule and the
+average.
+"""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def _twice(name: str, span: Span, reason: str) -> Diagnostic:
 
 
 def unnamed_after_named(span: Span) -> Diagnostic:
-    """After a named argument every argument is named."""
+    """All arguments after a named one must be named."""
     return ARGUMENTS.error(
         "this argument has no name",
         span=span,

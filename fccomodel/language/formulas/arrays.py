@@ -354,7 +354,7 @@ def total(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
 
 # ----------------------------------------------------------------------------------------- products
 def product(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
-    """``A @ B`` of which one is an array by formula, by its entries; None after an error."""
+    """``A @ B`` entry by entry if one factor is an array by formula; None after an error."""
     first, second = axes_of(ctx, left), axes_of(ctx, right)
     fits = 1 <= len(first) <= 2 and 1 <= len(second) <= 2 and shapes.same_set(first[-1], second[0])
     if not fits:

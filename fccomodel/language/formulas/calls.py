@@ -45,7 +45,7 @@ ELSEWHERE: Mapping[str, str] = {
     "cbrt": "u^(1/3)",
     "median": "E[z ~ D] abs(z.x - u), whose least u is a median",
     "quantile": "cvar(tail = 0.1)[z ~ D] ..., which bounds the quantile",
-    **dict.fromkeys(("sin", "cos", "tan", "lgamma", "gammaln", "digamma"), NO_RULES),
+    **dict.fromkeys(("tan", "lgamma", "gammaln", "digamma"), NO_RULES),
     **dict.fromkeys(("opnorm", "sigma_max", "spectral_norm"), "norm_spec(A)"),
     **dict.fromkeys(("normNuc", "norm_nuclear", "nuclear_norm"), "norm_nuc(A)"),
     "det": "logdet(A), the logarithm of the determinant",

@@ -76,7 +76,7 @@ def _check(ctx: Context, node: Constraint) -> None:
 
 
 def _label(ctx: Context, node: Constraint) -> str:
-    """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
+    """The constraint's label. A constraint without one is called c1, c2, ..., and a note says so."""
     if node.label is not None:
         span = Span(start=node.span.start, end=node.span.start + len(node.label))
         if node.label in ctx.labels:
@@ -185,7 +185,7 @@ def _entries(
 def _entries_by_formula(
     ctx: Context, sides: list[ir.Expr], relation: syntax.Compare
 ) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
-    """The sides entry by entry where one is an array by formula. No sides after an error."""
+    """The entries of both sides if one of them is an array by formula; empty after an error."""
     for side in sides:
         if shapes.is_net_parameters(side):
             ctx.report(errors.shapes.not_a_scalar("a side of a constraint", shapes.described(ctx, side)))
@@ -250,7 +250,7 @@ def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) ->
 
 
 def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
-    """Left minus right, without a zero that is a side."""
+    """Left side minus right side. A side that is zero is left out."""
     if isinstance(right, ir.Const) and right.value == 0:
         return left
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):

@@ -145,10 +145,10 @@ def steepest_mix(x, rows, b, lam):
         right = torch.cat([values[..., at], torch.ones_like(values[..., :1])], -1)
         q = (right @ torch.linalg.pinv(system, hermitian=True).T)[..., :-1]
         y = q @ rows[at]
-        found = (q * values[..., at]).sum(-1) - lam / 2 * y.square().sum(-1)
+        values_of_mixes = (q * values[..., at]).sum(-1) - lam / 2 * y.square().sum(-1)
         allowed = (q >= -1e-7).all(-1) & ((q.sum(-1) - 1).abs() < 1e-6)
-        better = allowed & (found > best)
-        best, mix = torch.where(better, found, best), torch.where(better[..., None], y, mix)
+        better = allowed & (values_of_mixes > best)
+        best, mix = torch.where(better, values_of_mixes, best), torch.where(better[..., None], y, mix)
     return mix
 
 

@@ -53,10 +53,10 @@ def elsewhere(system: System, gain: float, meter: Meter) -> Better | None:
     best: Better | None = None
     for direction, where in _lines(system):
         line = _Line(system, direction, meter)
-        for found, step in line.valleys():
-            if found >= gain and (best is None or found > best.gain):
+        for valleys, step in line.valleys():
+            if valleys >= gain and (best is None or valleys > best.gain):
                 point = arrays(moved(system, step * direction))
-                best = Better(gain=found, where=f"elsewhere, {where}", point=point)
+                best = Better(gain=valleys, where=f"elsewhere, {where}", point=point)
     return best
 
 

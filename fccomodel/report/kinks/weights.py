@@ -129,7 +129,8 @@ class Weights:
         if self.kind != "simplex" or n <= most or not t.size:
             return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
         order = np.argsort(-t, axis=-1, kind="stable")
-        edge = np.take_along_axis(t, order[:, [min(int(1 / self.high), n) - 1]], -1)
+        last_full = min(int(1 / self.high), n) - 1
+        edge = np.take_along_axis(t, order[:, [last_full]], -1)
         tie = TIED * (1 + np.abs(t).max(-1, keepdims=True))
         first = int((t > edge + tie).sum(-1).min())
         last = int((t >= edge - tie).sum(-1).max())

@@ -89,20 +89,21 @@ def _stacked(squares: Squares) -> Rows:
     missed = sparse.csr_matrix(
         (squares.rate, (squares.owner, np.arange(size))), shape=(len(squares.constant), size)
     )
-    kept = np.flatnonzero(squares.diagonal)
-    products = sparse.csr_matrix(
-        (squares.diagonal[kept], (np.arange(len(kept)), kept)), shape=(len(kept), size)
-    )
+    nonzero = np.flatnonzero(squares.diagonal)
+    count = len(nonzero)
+    entries = (squares.diagonal[nonzero], (np.arange(count), nonzero))
+    products = sparse.csr_matrix(entries, shape=(count, size))
     matrix = sparse.csr_matrix(np.asarray(squares.matrix))
     return (
         sparse.vstack([matrix, missed, products], format="csr"),
-        np.concatenate([squares.offset, squares.constant, np.zeros(len(kept))]),
+        np.concatenate([squares.offset, squares.constant, np.zeros(len(nonzero))]),
     )
 
 
 def _wide(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
     """The matrix with more columns, which are 0."""
-    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))
+    shape = (rows.shape[0], columns)
+    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)
 
 
 class _Program:
@@ -226,9 +227,9 @@ class _Program:
         ends = (i == j).astype(float)
         mixed = np.flatnonzero((i < n) & (j >= n))
         place = row.reshape(n, m)[i[mixed], j[mixed] - n]
-        entries = sparse.csr_matrix(
-            (np.full(len(mixed), 2**0.5), (mixed, place)), shape=(len(i), self.size + self.more)
-        )
+        roots_of_2 = np.full(len(mixed), 2**0.5)
+        shape = (len(i), self.size + self.more)
+        entries = sparse.csr_matrix((roots_of_2, (mixed, place)), shape=shape)
         wide = _wide(scale[0], self.size + self.more)
         triangle = entries + sparse.csr_matrix(ends[:, None]) @ wide, ends * scale[1][0]
         self.triangle = max(self.triangle, len(i))
@@ -239,18 +240,16 @@ class _Program:
     def at(self, places: Array) -> Rows:
         """The unknowns at these places."""
         count = len(places)
-        entries = sparse.csr_matrix(
-            (np.ones(count), (np.arange(count), places)), shape=(count, self.size + self.more)
-        )
+        shape = (count, self.size + self.more)
+        entries = sparse.csr_matrix((np.ones(count), (np.arange(count), places)), shape=shape)
         return entries, np.zeros(count)
 
     def summed(self, places: Array) -> Rows:
         """The sum of the unknowns in each row of places."""
         count, width = places.shape
         rows = np.repeat(np.arange(count), width)
-        entries = sparse.csr_matrix(
-            (np.ones(places.size), (rows, places.ravel())), shape=(count, self.size + self.more)
-        )
+        shape = (count, self.size + self.more)
+        entries = sparse.csr_matrix((np.ones(places.size), (rows, places.ravel())), shape=shape)
         return entries, np.zeros(count)
 
     def times(self, place: int, scale: float, count: int) -> Rows:

@@ -48,7 +48,8 @@ class Placed:
     def intervals(self) -> tuple[Interval, ...]:
         """The arguments' ranges within the atom's domain."""
         places = (opened(a.interval.value) for a in self.args)
-        return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(places, self.settled, strict=True))
+        pairs = zip(places, self.settled, strict=True)
+        return tuple(u if d is None else u.meet(opened(d)) for u, d in pairs)
 
     @cached_property
     def varying(self) -> tuple[bool, ...]:
@@ -59,9 +60,8 @@ class Placed:
     def bounded_intervals(self) -> tuple[Interval, ...]:
         """``intervals`` with stand-ins for ends that are finite and not known."""
         bounded = (_bounded(a) for a in self.args)
-        return tuple(
-            u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.settled, strict=True)
-        )
+        pairs = zip(bounded, self.settled, strict=True)
+        return tuple(u if d is None else u.meet(opened(d)) for u, d in pairs)
 
     def at(self, rule: Callable[[tuple[Interval, ...]], float | None]) -> Amount:
         """A constant of the atom over the arguments' ranges.
@@ -226,7 +226,8 @@ class Placed:
         steepness = {}
         for side in (interval(lies.lo, 0.0), interval(0.0, lies.hi)):
             half = self._with_interval(i, side)
-            direction = SIGNS.get(self.atom.monotone(*half, argument=self._argument(i)), NEITHER)
+            word = self.atom.monotone(*half, argument=self._argument(i))
+            direction = SIGNS.get(word, NEITHER)
             steepness[direction] = amount(self.atom.lipschitz(*half, argument=self._argument(i)))
         if set(steepness) != {INCREASING, DECREASING}:
             return slope, slope
@@ -244,7 +245,8 @@ class Placed:
         else:
             same, opposite = arg.above, arg.below
         rising, falling = self.rising_and_falling(i)
-        uses = tuple(fact for fact, slope in ((same, rising), (opposite, falling)) if not slope.zero)
+        directions = ((same, rising), (opposite, falling))
+        uses = tuple(fact for fact, slope in directions if not slope.zero)
         curvature = most(times(rising, same.value), times(falling, opposite.value))
         if not isinstance(self.atom, ArrayAtom) or self.sizes[i] == 1 or curvature.zero:
             return curvature, uses
