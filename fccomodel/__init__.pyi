@@ -230,12 +230,27 @@ def huber(u: Value, delta: Value) -> Term:
 def inv(u: Value) -> Term:
     """inv(u)
 
-    1/u"""
+    1/u; of a square matrix its inverse"""
+
+def inverse(u: Value) -> Term:
+    """inverse(u)
+
+    the inverse of a square matrix; `inv(u)` of a matrix is the same"""
 
 def kl(q: Value, p: Value) -> Term:
     """kl(q, p)
 
     the Kullback-Leibler divergence, the sum of q[i] log(q[i]/p[i])"""
+
+def lambda_max(u: Value) -> Term:
+    """lambda_max(u)
+
+    the largest eigenvalue of a square matrix, of its symmetric part (u + u')/2"""
+
+def lambda_min(A: Value) -> Term:
+    """lambda_min(A)
+
+    the smallest eigenvalue of a square matrix, -lambda_max(-A)"""
 
 def laplace(mean: Value, scale: Value) -> Set:
     """laplace(mean, scale): a distribution, for ``E(f(z) for z in laplace(...))``
@@ -257,10 +272,20 @@ def log1pexp(u: Value) -> Term:
 
     log(1 + e^u)"""
 
+def logabsdet(u: Value) -> Term:
+    """logabsdet(u)
+
+    the logarithm of the absolute value of a determinant"""
+
 def logaddexp(u: Value, v: Value) -> Term:
     """logaddexp(u, v)
 
     log(e^u + e^v), of numbers of any size"""
+
+def logdet(u: Value) -> Term:
+    """logdet(u)
+
+    the logarithm of the determinant; of a matrix that is not symmetric, of the determinant's size"""
 
 logmeanexp: _Reduction
 """logmeanexp(f(z) for z in D, theta=1)
@@ -283,6 +308,11 @@ def logsumexp(u: Value) -> Term:
     """logsumexp(u)
 
     log of the sum of e^u[i]"""
+
+def matrix_frac(x: Value, u: Value) -> Term:
+    """matrix_frac(x, u)
+
+    x' P^-1 x of a vector and a positive definite matrix, of its symmetric part"""
 
 max: _Reduction
 """max(f(z) for z in D)
@@ -349,6 +379,11 @@ def norm_nuc(u: Value) -> Term:
 
     the nuclear norm, the sum of the singular values"""
 
+def norm_spec(u: Value) -> Term:
+    """norm_spec(u)
+
+    the spectral norm, the largest singular value"""
+
 def normal(mean: Value, sd: Value) -> Set:
     """normal(mean, sd): a distribution, for ``E(f(z) for z in normal(...))``
 
@@ -406,6 +441,11 @@ prod: _Reduction
 the product of all elements
 
 In a file: prod[i in I] f"""
+
+def psd() -> Set:
+    """psd: a simple set, for ``var(..., domain=psd(...))``
+
+    symmetric matrices without a negative eigenvalue"""
 
 def relu(u: Value) -> Term:
     """pos(u)
@@ -497,6 +537,11 @@ def sumsq(u: Value) -> Term:
 
     the sum of squares"""
 
+def sym() -> Set:
+    """sym: a simple set, for ``var(..., domain=sym(...))``
+
+    symmetric matrices"""
+
 def tanh(u: Value) -> Term:
     """tanh(u)
 
@@ -513,6 +558,11 @@ def trace(A: Value) -> Term:
     """trace(A)
 
     the sum of the diagonal of a matrix"""
+
+def trace_inv(u: Value) -> Term:
+    """trace_inv(u)
+
+    the trace of the inverse of a positive definite matrix, of its symmetric part"""
 
 def transpose(u: Value) -> Term:
     """transpose(u)

@@ -1,5 +1,6 @@
 """Options of the test run."""
 
+import gc
 import os
 import runpy
 import sys
@@ -18,6 +19,7 @@ TESTS = Path(__file__).parent
 SLOW = (
     "algorithms/test_estimators.py",
     "algorithms/test_finish.py",
+    "algorithms/test_residual.py",
     "app/test_answered.py",
     "app/test_bad_input.py",
     "app/test_cli.py",
@@ -35,6 +37,7 @@ SLOW = (
     "app/test_python.py",
     "app/test_silent.py",
     "app/test_sklearn.py",
+    "app/test_solve_by_optimizer.py",
     "app/test_start.py",
     "app/test_store.py",
     "app/test_surroundings.py",
@@ -53,8 +56,9 @@ SLOW = (
     "evaluation/test_members.py",
     "evaluation/test_memory.py",
     "execution/test_backends.py::test_auto_chooses_by_the_steps_that_seconds_have_room_for",
-    "execution/test_backends.py::test_compiled_steps_are_the_steps_one_by_one[together]",
+    "execution/test_backends.py::test_compiled_steps_are_the_steps_one_by_one",
     "execution/test_checkpoints.py",
+    "execution/test_dear_nets.py",
     "execution/test_device.py",
     "execution/test_microscope.py",
     "execution/test_race.py",
@@ -63,6 +67,7 @@ SLOW = (
     "execution/test_traps.py",
     "fuzz",
     "language/test_parse.py::test_absurd_text",
+    "language/test_statements.py::test_a_new_statement_is_two_files",
     "library/test_atoms.py",
     "library/test_new_atom.py",
     "library/test_new_reduction.py",
@@ -114,6 +119,17 @@ SLOW = (
     "test_reasonable_models.py",
     "test_site.py",
 )
+
+
+def pytest_configure() -> None:
+    """Collects tests without looking for garbage: what is made then lives as long as the run."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Looks for garbage again, in what the tests make alone."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

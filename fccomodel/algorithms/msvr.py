@@ -39,10 +39,7 @@ def falling(h, share):
 
 
 def next_stage(h, gained, worst):
-    """After a stage without improvement, steps are much smaller.
-
-    Corrections have weights of n / B1 and more, so that estimates cannot follow long steps.
-    """
+    """Make steps much smaller after a stage without improvement."""
     if not gained:
         h.peak *= 0.3
         shrink_gamma(h)

@@ -19,7 +19,7 @@ ESTIMATOR = Code("F0816", "estimator")
 
 
 def defect(error: Exception, debug: str) -> Diagnostic:
-    """What should not have happened; ``debug`` is the environment variable that shows more."""
+    """A defect of the compiler; the environment variable ``debug`` shows more."""
     if error.__traceback__:
         frame = traceback.extract_tb(error.__traceback__)[-1]
     else:
@@ -37,7 +37,7 @@ def defect(error: Exception, debug: str) -> Diagnostic:
 
 # ---------------------------------------------------------------------------------------- arguments
 def no_model_beside(bind: Path, model: Path) -> Diagnostic:
-    """What a column becomes is as the model declares it: data are prepared for a model."""
+    """Preparing data needs a model: its declarations say what each column becomes."""
     return NO_SUCH_FILE.error(
         f"There is no model `{model}` beside `{bind}`", fix="Name the model: --model FILE."
     )
@@ -97,7 +97,7 @@ def traced_alone() -> Diagnostic:
 
 
 def traced_whole() -> Diagnostic:
-    """What a trace has seen is no part of a checkpoint."""
+    """A trace cannot be combined with checkpoints, which do not contain what it has seen."""
     return ARGUMENT.error(
         "A traced run keeps no checkpoints: what it has seen is no part of them", fix="Ask for them apart."
     )
@@ -123,7 +123,7 @@ def steps_without_trace() -> Diagnostic:
 
 
 def of_solve_alone(name: str, command: str) -> Diagnostic:
-    """What is said of new rows is said of a solve."""
+    """Statements about new rows belong to a solve."""
     instead = {
         "compare": "Name the rows to judge by: --test \"split == 'test'\".",
         "emit": f"`solve --{name}` finds it, and --out DIR writes the program beside the answer.",
@@ -164,7 +164,7 @@ def no_page(package: str) -> Diagnostic:
 
 
 def no_package(what: str, error: ImportError) -> Diagnostic:
-    """What other packages represent needs them."""
+    """Some values need another Python package."""
     package = error.name or "a package"
     return PACKAGE.error(f"{what} cannot be made: {package} is not installed", fix=f"pip install {package}")
 
@@ -205,13 +205,13 @@ def no_column_of_history(name: str, columns: Sequence[str]) -> Diagnostic:
 
 # ---------------------------------------------------------------------------------- rows and scores
 def no_quantity(name: str, known: Sequence[str]) -> Diagnostic:
-    """What is asked for at new rows is a `def`, a `let` of rows or a net of the model."""
+    """New rows can be evaluated for a `def`, a `let` over rows, or a net of the model."""
     fix = did_you_mean(name, known) or (f"It has {', '.join(f'`{k}`' for k in known)}." if known else "")
     return ROWS.error(f"The model has no `def`, `let` or `net` called `{name}`", fix=fix)
 
 
 def not_of_a_row(name: str, why: str, *, is_let: bool = False) -> Diagnostic:
-    """What is asked for at new rows depends on one row alone."""
+    """A quantity can be evaluated at new rows only if it depends on one row alone."""
     if is_let:
         fix = f"`evaluate(result, ..., show=['{name}'])` gives it on other rows as a whole."
     else:
@@ -226,15 +226,15 @@ def no_parameter(name: str, given: str, params: Sequence[str]) -> Diagnostic:
 
 
 def which_columns(name: str, params: Sequence[str], found: Sequence[str]) -> Diagnostic:
-    """A definition is taken at columns that are known."""
-    given = ", ".join(f"{p}='COLUMN'" for p in params)
+    """It must be clear from which columns a definition is computed."""
+    arguments = ", ".join(f"{p}='COLUMN'" for p in params)
     if found:
         several = f"the model may mean {' or '.join(found)}"
     else:
-        several = "the model takes it of no columns of one row"
+        several = "the model never applies it to columns of one row"
     return ROWS.error(
-        f"The columns that `{name}` is to be taken of are not clear: {several}",
-        fix=f"Name them, or the table: value('{name}', rows, columns=dict({given}), table='TABLE').",
+        f"It is not clear from which columns to compute `{name}`: {several}",
+        fix=f"Name them, or the table: value('{name}', rows, columns=dict({arguments}), table='TABLE').",
     )
 
 
@@ -265,7 +265,7 @@ def no_class(rows: int) -> Diagnostic:
 
 
 def no_target(name: str, found: Sequence[str]) -> Diagnostic:
-    """What is predicted is a column of two values."""
+    """Predictions need a column with two values."""
     fix = did_you_mean(name, found) or (f"There is {', '.join(f'`{c}`' for c in found)}." if found else "")
     return ROWS.error(f"`{name}` is no column of two values beside the score", fix=fix)
 
@@ -294,7 +294,7 @@ def no_rows_at_hand() -> Diagnostic:
 
 
 def no_values(name: str, known: Sequence[str]) -> Diagnostic:
-    """What is drawn by group is a family of constraints or of lets."""
+    """A picture by group needs a family of constraints or of lets."""
     fix = did_you_mean(name, known) or (
         f"There is {', '.join(f'`{n}`' for n in known)}." if known else "The model has none."
     )
@@ -302,7 +302,7 @@ def no_values(name: str, known: Sequence[str]) -> Diagnostic:
 
 
 def which_target(table: str, found: Sequence[str]) -> Diagnostic:
-    """What is predicted is clear."""
+    """It must be clear which column to predict."""
     shown = " and ".join(f"`{name}`" for name in found)
     fix = f"Say which is meant: predict(rows, target='{found[0]}')."
     return ROWS.error(f"{table} has several columns of two values: {shown}", fix=fix)
@@ -349,7 +349,7 @@ def rows_without_table(tables: list[str]) -> Diagnostic:
 
 
 def no_export(name: str, why: str) -> Diagnostic:
-    """What is exported is a net of a row's vector, or linear in it."""
+    """Only a score that is a net of a row's vector, or linear in it, can be exported."""
     return EXPORT.error(
         f"The score `{name}` cannot be exported",
         reason=f"{why[0].upper()}{why[1:]}.",

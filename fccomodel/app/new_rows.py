@@ -135,10 +135,10 @@ def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | N
 
     route = conic_form.planned_form(pipeline.on(planned, bound))
     if route is not None:
-        found = conic.solve(route, seconds=seconds)
-        if isinstance(found, str):
+        outcome = conic.solve(route, seconds=seconds)
+        if isinstance(outcome, str):
             return None
-        return found.variables
+        return outcome.variables
     again = pipeline.plan(planned.compiled, planned.binding, planned.given, bound=bound)
     solution = pipeline.run(again, until=time.perf_counter() + seconds)[2]
     if solution.failure is not None:
@@ -151,7 +151,9 @@ def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float
     or they make other constraints."""
     if planned.holdout is None or any(map(margins.of_rows, planned.problem.constraints)):
         return math.nan
-    given = {name: entry for name, entry in planned.given.items() if name not in options.ABOUT_NEW_ROWS}
+    user_options = {
+        name: entry for name, entry in planned.given.items() if name not in options.ABOUT_NEW_ROWS
+    }
     sign, gaps = _sign(planned), []
     try:
         other = pipeline.elsewhere(planned)
@@ -160,7 +162,9 @@ def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float
             part = subsets.part(other, rows)
             if min(part.tables[name].n for name in rows) < 2 * REPLICATED:
                 return math.nan
-            best = answer(pipeline.plan(planned.compiled, planned.binding, given, bound=part), part, seconds)
+            best = answer(
+                pipeline.plan(planned.compiled, planned.binding, user_options, bound=part), part, seconds
+            )
             if best is None:
                 return math.nan
             gap, error = difference(part, point, best, seed=planned.seed)
@@ -314,8 +318,8 @@ def tight(planned: pipeline.Planned, factor: float, errors: Mapping[str, float])
     """The problem with margins, on the same rows, planned anew."""
     bound = margins.tightened(planned.bound, {label: factor * error for label, error in errors.items()})
     compiled = dataclasses.replace(planned.compiled, problem=bound.problem)
-    given = {name: entry for name, entry in planned.given.items() if name not in _kept(planned)}
-    return pipeline.plan(compiled, planned.binding, given, bound=bound)
+    user_options = {name: entry for name, entry in planned.given.items() if name not in _kept(planned)}
+    return pipeline.plan(compiled, planned.binding, user_options, bound=bound)
 
 
 def _kept(planned: pipeline.Planned) -> options.Origins:

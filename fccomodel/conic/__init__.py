@@ -89,11 +89,11 @@ def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
     """
     try:
         with np.errstate(all="ignore"):
-            built = conic(bound, where)
+            cone_model = conic(bound, where)
     except (NotConic, ArithmeticError, FccoError):  # what is not defined is said by those who evaluate it
         return None
-    if built.finite and built.program.P.nnz + built.program.A.nnz <= MAX_NUMBERS:
-        return built
+    if cone_model.finite and cone_model.program.P.nnz + cone_model.program.A.nnz <= MAX_NUMBERS:
+        return cone_model
     return None
 
 
@@ -340,12 +340,12 @@ def disproved(
     """
     try:
         with np.errstate(all="ignore"):
-            built = relaxed(bound, where, sides)
+            relaxed_model = relaxed(bound, where, sides)
     except (NotConic, ArithmeticError, FccoError):
         return None
-    if not built.finite or built.program.A.nnz > MAX_NUMBERS or cost(built) > seconds:
+    if not relaxed_model.finite or relaxed_model.program.A.nnz > MAX_NUMBERS or cost(relaxed_model) > seconds:
         return None
-    return conflict(built, seconds)
+    return conflict(relaxed_model, seconds)
 
 
 def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
@@ -365,7 +365,8 @@ def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     along = _steepest(built, ray)
     if along is None:
         return None
-    moved = point + (1 + np.linalg.norm(point)) / np.linalg.norm(ray) * ray
+    step = (1 + np.linalg.norm(point)) / np.linalg.norm(ray)
+    moved = point + step * ray
     variables = {}
     for name, (first, shape) in built.layout.items():
         variables[name] = moved[first : first + int(np.prod(shape))].reshape(shape)
@@ -390,7 +391,8 @@ def _entry_name(name: str, shape: tuple[int, ...], k: int) -> str:
     """The name of entry k of a flattened variable, with places counted from 1."""
     if not shape:
         return name
-    places = ", ".join(str(int(i) + 1) for i in np.unravel_index(k, shape))
+    indices = np.unravel_index(k, shape)
+    places = ", ".join(str(int(i) + 1) for i in indices)
     return f"{name}[{places}]"
 
 
@@ -426,16 +428,20 @@ def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndar
         & (program.b[first + 1] == 0)
         & (program.b[first + 2] > 0)
     ]
-    at, factor = rows.indices[rows.indptr[first + 1]], -rows.data[rows.indptr[first + 1]]
-    bounds = np.flatnonzero(np.repeat(kinds == "nonneg", sizes) & (counts == 1) & (program.b == 0))
+    second_entry = rows.indptr[first + 1]
+    at, factor = rows.indices[second_entry], -rows.data[second_entry]
+    nonnegative = np.repeat(kinds == "nonneg", sizes)
+    bounds = np.flatnonzero(nonnegative & (counts == 1) & (program.b == 0))
     entries = rows.indptr[bounds]
-    bounded = np.bincount(rows.indices[entries], -rows.data[entries] * duals[bounds], len(z))
+    pull = -rows.data[entries] * duals[bounds]
+    bounded = np.bincount(rows.indices[entries], pull, len(z))
     with np.errstate(all="ignore"):
         slope = (duals[first + 1] + bounded[at] / factor) / duals[first]
         known = program.b[first + 2] * np.exp(slope - 1) / factor
-    kept = np.isfinite(known) & (np.abs(known - z[at]) <= WEIGHT_ACCURACY) & (known < SMALL_WEIGHT)
+    agrees = np.abs(known - z[at]) <= WEIGHT_ACCURACY
+    is_small = np.isfinite(known) & agrees & (known < SMALL_WEIGHT)
     z = z.copy()
-    z[at[kept]] = known[kept]
+    z[at[is_small]] = known[is_small]
     return z
 
 
@@ -475,9 +481,8 @@ def _with_norms(program: ConeProgram, turn: sparse.csr_matrix) -> ConeProgram:
     cones = [
         ("second_order" if kind == "rotated" else kind, size, power) for kind, size, power in program.cones
     ]
-    return ConeProgram(
-        P=program.P, q=program.q, A=sparse.csc_matrix(turn @ program.A), b=turn @ program.b, cones=cones
-    )
+    turned_rows = sparse.csc_matrix(turn @ program.A)
+    return ConeProgram(P=program.P, q=program.q, A=turned_rows, b=turn @ program.b, cones=cones)
 
 
 def unrotated(program: ConeProgram) -> sparse.csr_matrix | None:
@@ -500,6 +505,5 @@ def unrotated(program: ConeProgram) -> sparse.csr_matrix | None:
     one, two = np.ones(len(first)), np.full(len(u), 2.0)
     rows = np.concatenate([whole, first, first, last, last, u - 1])
     columns = np.concatenate([whole, first, first + 1, first, first + 1, u])
-    return sparse.csr_matrix(
-        (np.concatenate([np.ones(len(whole)), one, one, one, -one, two]), (rows, columns)), (count, count)
-    )
+    values = np.concatenate([np.ones(len(whole)), one, one, one, -one, two])
+    return sparse.csr_matrix((values, (rows, columns)), (count, count))

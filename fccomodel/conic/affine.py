@@ -94,7 +94,8 @@ class Affine:
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Affine:
         """One dimension split into several."""
         dim %= self.ndim
-        return self.reshape((*self.index.shape[:dim], *sizes, *self.index.shape[dim + 1 :]))
+        before, after = self.index.shape[:dim], self.index.shape[dim + 1 :]
+        return self.reshape((*before, *sizes, *after))
 
     def expand(self, *shape: Any) -> Affine:
         """The array repeated along dimensions of length 1 (-1: keep the length)."""
@@ -126,6 +127,11 @@ class Affine:
     def movedim(self, source: int, destination: int) -> Affine:
         """One dimension moved to another place."""
         return self.laid(np.moveaxis(self.index, source, destination))
+
+    def diagonal(self, *, dim1: int, dim2: int) -> Affine:
+        """The diagonals of square matrices in the last two dimensions."""
+        at = torch.arange(self.shape[-1])
+        return self[..., at, at]
 
     @property
     def mT(self) -> Affine:
@@ -165,7 +171,8 @@ class Affine:
     def entries(self) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
         """Rows, constants and kinds of every entry in order."""
         at = self.index.ravel()
-        if len(at) == len(self.const) and (at == np.arange(len(at))).all():
+        in_order = np.arange(len(at))
+        if len(at) == len(self.const) and (at == in_order).all():
             return self.rows, self.const, self.kind
         return self.rows[at], self.const[at], self.kind[at]
 
@@ -268,7 +275,8 @@ class Affine:
         """``count`` sums of entries; ``places`` has the number of its sum for every entry in order."""
         at = self.index.ravel()
         ones = np.ones(len(at))
-        sums = sparse.csr_matrix((ones, (places, at)), shape=(count, len(self.const)))
+        entries_before = len(self.const)
+        sums = sparse.csr_matrix((ones, (places, at)), shape=(count, entries_before))
         has_over = sums @ (self.kind == OVER) > 0
         has_under = sums @ (self.kind == UNDER) > 0
         has_neither = sums @ (self.kind == NEITHER) > 0
@@ -312,7 +320,8 @@ def widened(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
     """The matrix with one column for each variable that exists by now."""
     if rows.shape[1] == columns:
         return rows
-    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))
+    shape = (rows.shape[0], columns)
+    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)
 
 
 def stacked(parts: Sequence[Affine]) -> Affine:
@@ -330,7 +339,8 @@ def constant(values: np.ndarray) -> Affine:
     """Numbers as functions that use no variable."""
     flat = np.asarray(values, dtype=np.float64).ravel()
     rows = sparse.csr_matrix((len(flat), 0), dtype=np.float64)
-    return _fresh(rows, flat, np.zeros(len(flat), dtype=np.int8), np.shape(values))
+    exact = np.zeros(len(flat), dtype=np.int8)
+    return _fresh(rows, flat, exact, np.shape(values))
 
 
 def joined(parts: Sequence[Any], dim: int = 0) -> Affine:
@@ -419,7 +429,8 @@ def _matrix_times(matrix: np.ndarray, vector: Affine) -> Affine:
     count, width = matrix.shape
     places = np.repeat(np.arange(count), width)
     rows_of_vector = np.tile(vector.index, count)
-    weights = sparse.csr_matrix((matrix.ravel(), (places, rows_of_vector)), (count, len(vector.const)))
+    shape = (count, len(vector.const))
+    weights = sparse.csr_matrix((matrix.ravel(), (places, rows_of_vector)), shape)
     weights.eliminate_zeros()
     exact = np.full(count, EXACT, dtype=np.int8)
     return _fresh(weights @ vector.rows, weights @ vector.const, exact, (count,))
@@ -446,6 +457,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "linalg_vecdot": lambda a, b: (a * b if isinstance(a, Affine) else b * a).sum(-1),
     "cat": lambda parts, dim=0: joined(parts, dim),
     "index_add": _index_add,
+    "diag_embed": lambda a: a.unsqueeze(-1) * torch.eye(a.shape[-1], dtype=torch.float64),
     "broadcast_to": lambda a, shape: a.expand(tuple(shape)),
 }
 _OPERATIONS |= {f"__{name}__": _OPERATIONS[name] for name in ("add", "sub", "mul", "matmul")}

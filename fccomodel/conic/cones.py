@@ -77,7 +77,8 @@ class Powers:
     def of(self, columns: np.ndarray, weights: np.ndarray) -> Affine:
         """The rows u_k for some columns t_k, each times its weight to the power 1/p, one after the other."""
         k = columns - self.first
-        places = (k[:, None] * self.size + np.arange(self.size)).ravel()
+        first_places = k[:, None] * self.size
+        places = (first_places + np.arange(self.size)).ravel()
         entries = _exact(self.rows[places], self.const[places])
         factors = weights ** (1 / self.exponent)
         return entries * np.repeat(factors, self.size)
@@ -123,7 +124,8 @@ class Cones:
         """State t >= |u|_2 along u's last dimension."""
         n = u.shape[-1]
         entries = [u.select(-1, k) for k in range(n)]
-        return self._cone("second_order", [_affine(t), *entries], (UNDER, *[EXACT] * n))
+        kinds = (UNDER, *[EXACT] * n)
+        return self._cone("second_order", [_affine(t), *entries], kinds)
 
     def exponential(self, x: Any, y: Any, z: Any) -> int:
         """State y exp(x / y) <= z, y > 0."""
@@ -171,7 +173,8 @@ class Cones:
             if whole == 2:
                 return self.quotient(once[0], once[1], w)
             for left, right in zip(once[::2], once[1::2], strict=True):
-                mean = self.variable(np.broadcast_shapes(left.index.shape, right.index.shape))
+                shape = np.broadcast_shapes(left.index.shape, right.index.shape)
+                mean = self.variable(shape)
                 self.quotient(left, right, mean)
                 parts.append((mean, 1))
             whole //= 2
@@ -200,7 +203,8 @@ class Cones:
         rows, const, _ = u.entries()
         self._count(rows.nnz)
         count = t.numel()
-        self.squares_.append(Powers(self.columns - count, count, rows, const, u.shape[-1]))
+        first_column = self.columns - count
+        self.squares_.append(Powers(first_column, count, rows, const, u.shape[-1]))
         return t.upper()
 
     def powers(self, u: Affine, p: float) -> Affine:
@@ -282,7 +286,8 @@ class Cones:
             self.power(t, 1.0, u.squeeze(-1), 1 / powers.exponent)
             return
         entries = [u.select(-1, k) for k in range(powers.size)]
-        self._cone("rotated", [t, constant(ones), *entries], (UNDER, UNDER, *[EXACT] * powers.size))
+        kinds = (UNDER, UNDER, *[EXACT] * powers.size)
+        self._cone("rotated", [t, constant(ones), *entries], kinds)
 
     def used(self) -> np.ndarray:
         """A mask of the variables that occur in a condition."""
@@ -333,11 +338,16 @@ def _weighted_parts(
     records: Sequence[Powers], rows: sparse.csr_matrix, owner: np.ndarray, some: np.ndarray
 ) -> list[Affine]:
     """The u_k that some rows of ``norm_of`` are made of, weighted, by the record that has them."""
-    entries = np.concatenate([np.arange(rows.indptr[k], rows.indptr[k + 1]) for k in some])
+    entries_of_rows = [np.arange(rows.indptr[k], rows.indptr[k + 1]) for k in some]
+    entries = np.concatenate(entries_of_rows)
     columns = rows.indices[entries]
     weights = rows.data[entries]
     record = owner[entries]
-    return [records[r].of(columns[record == r], weights[record == r]) for r in np.unique(record)]
+    parts = []
+    for r in np.unique(record):
+        of_record = record == r
+        parts.append(records[r].of(columns[of_record], weights[of_record]))
+    return parts
 
 
 def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> list[np.ndarray]:
@@ -364,7 +374,9 @@ def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> lis
 
 def _exact(rows: sparse.csr_matrix, const: np.ndarray) -> Affine:
     """A vector of exact affine functions."""
-    return Affine(rows, const, np.full(len(const), EXACT, dtype=np.int8), np.arange(len(const)))
+    count = len(const)
+    kinds = np.full(count, EXACT, dtype=np.int8)
+    return Affine(rows, const, kinds, np.arange(count))
 
 
 def _affine(value: Any) -> Affine:
@@ -416,7 +428,8 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
             cones.stated(powers)
     total = Objective(q, float(const[0]))
     for squares in cones.squares_:
-        if used[squares.columns].any() or (total.q[squares.columns] < 0).any():
+        costs = total.q[squares.columns]
+        if used[squares.columns].any() or (costs < 0).any():
             cones.stated(squares)
         else:
             total.expand(cones, squares)
@@ -457,7 +470,8 @@ class Objective:
             const = np.zeros(rows.shape[0])
         self.q[: rows.shape[1]] += 2 * (rows.T @ (weights * const))
         self.constant += float(weights @ const**2)
-        self.forms.append((2 * (rows.T @ sparse.diags_array(weights) @ rows)).tocsr())
+        weighted_squares = rows.T @ sparse.diags_array(weights) @ rows
+        self.forms.append((2 * weighted_squares).tocsr())
 
     def linear(self, n: int) -> np.ndarray:
         """q for all n variables."""
@@ -497,4 +511,5 @@ def _conditions(
 def _unit(places: np.ndarray) -> sparse.csr_matrix:
     """The matrix that selects the variables at some ascending places."""
     shape = (len(places), int(places[-1]) + 1)
-    return sparse.csr_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=shape)
+    count = len(places)
+    return sparse.csr_matrix((np.ones(count), (np.arange(count), places)), shape=shape)

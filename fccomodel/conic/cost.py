@@ -20,13 +20,41 @@ ROW_S = 1e-7
 PAIR_S = 4e-8
 #: (largest number of entries, seconds of an iteration for each): entries outside the cache cost more.
 NUMBER_S = ((300_000, 4e-8), (1_000_000, 9e-8), (float("inf"), 2e-7))
+#: Bytes for each entry of A and P while a program is built: places, values, and copies of both.
+BUILT_BYTES = 100
+#: Bytes for each entry of A and P that Clarabel takes: its copies and the factorisation.
+ENTRY_BYTES = 140
+#: Bytes for each pair of entries of a semidefinite matrix's triangle: a dense block and its factor.
+PAIR_BYTES = 32
+#: Bytes for each row and each column: vectors of the iterations.
+ROW_BYTES = 500
+
+
+def bytes_needed(program: Assembled) -> float:
+    """Bytes that the program takes, with its optimum found by all rows at once."""
+    factored = ENTRY_BYTES * _entries(program) + PAIR_BYTES * _pairs(program)
+    return bytes_built(program) + factored + ROW_BYTES * sum(program.A.shape)
+
+
+def bytes_built(program: Assembled) -> float:
+    """Bytes that the program takes by itself, while it is built."""
+    return float(BUILT_BYTES * _entries(program))
+
+
+def _entries(program: Assembled) -> int:
+    """Nonzero entries of A and P."""
+    return int(program.A.nnz + program.P.nnz)
+
+
+def _pairs(program: Assembled) -> int:
+    """Pairs of entries of the triangles of semidefinite matrices."""
+    return sum(size**2 for kind, size, _ in program.cones if kind == "semidefinite")
 
 
 def seconds(program: Assembled) -> float:
     """Seconds to the optimum, within a factor of three if the number of iterations is as usual."""
     numbers = FILL_A * program.A.nnz + FILL_P * program.P.nnz
     rate = next(rate for most, rate in NUMBER_S if numbers <= most)
-    pairs = sum(size**2 for kind, size, _ in program.cones if kind == "semidefinite")
     curved = any(kind in CURVED for kind, *_ in program.cones)
     iterations = CURVED_ITERATIONS if curved else ITERATIONS
-    return iterations * (rate * numbers + PAIR_S * pairs + ROW_S * sum(program.A.shape))
+    return iterations * (rate * numbers + PAIR_S * _pairs(program) + ROW_S * sum(program.A.shape))

@@ -46,7 +46,8 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
     axes = tuple(sorted(lengths))
     outer = tuple(lengths[axis] for axis in axes)
     shape = elements.shape(walk.bound, binder.domain.shape)
-    v, r = linear(walk, affine_terms, binder, env, axes, (*outer, math.prod(shape)))
+    full_shape = (*outer, math.prod(shape))
+    v, r = linear(walk, affine_terms, binder, env, axes, full_shape)
     inner_cones, g = concave(walk, other_terms, binder, shape)
     if not r.exact:
         larger = walk.cones.variable(tuple(r.shape))
@@ -84,7 +85,8 @@ def linear(
     assert isinstance(q.domain, ir.VectorSet)
     n = shape[-1]
     axis = new_axis()
-    origin_and_units = torch.cat([torch.zeros(1, n), torch.eye(n)]).to(torch.float64)
+    origin, units = torch.zeros(1, n), torch.eye(n)
+    origin_and_units = torch.cat([origin, units]).to(torch.float64)
     q_shape = elements.shape(walk.bound, q.domain.shape)
     at = Named(origin_and_units.reshape(n + 1, *q_shape), (axis,))
     total: Any = constants(np.zeros((*shape[:-1], n + 1)))
@@ -139,7 +141,8 @@ def dual(cones: Cones, inner: Cones, g: Affine, r: Affine) -> Affine:
     """The minimum of k.y plus the constant of g, by new variables y of the model's program."""
     *outer, n = r.shape
     count = math.prod(outer)
-    rows = sparse.vstack([widened(block.rows, inner.columns) for block in inner.blocks], format="csr")
+    blocks = [widened(block.rows, inner.columns) for block in inner.blocks]
+    rows = sparse.vstack(blocks, format="csr")
     k = np.concatenate([block.const for block in inner.blocks])
     g_rows, g_const, _ = g.entries()
     slope = widened(g_rows, inner.columns).toarray()[0]

@@ -94,7 +94,9 @@ class Peeled(NamedTuple):
     slope: float = 1.0
 
     def inside(self, walk: Walk, env: Env) -> Peeled:
-        """The condition without one more function; NotConic if the outermost one is not monotone."""
+        """The same condition for the argument of the outermost function. Raises NotConic if that is not
+        monotone.
+        """
         node, level, turned, factor = _inside(walk, self.node, env, self.level)
         return Peeled(node, level, self.sign * turned, self.slope * factor)
 
@@ -187,7 +189,8 @@ def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr,
         values[k] = np.float64(u)
         return float(atom.value(*values))
 
-    inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
+    place = walk.where(node.children[k])
+    inside = _crossing(lambda u: turned * function(u), turned * level, place)
     return node.children[k], inside, turned, _steepness(function, inside)
 
 

@@ -286,7 +286,8 @@ class Walk(Evaluator):
         """A product of two functions of the variables that is a square or a quadratic form."""
         left, right = (self.value(arg, env) for arg in node.args)
         if node.op == "mul" and _same(left, right):
-            return _named(self.cones.squares(_rows(left.data.unsqueeze(-1))), left.axes)
+            entries = _rows(left.data.unsqueeze(-1))
+            return _named(self.cones.squares(entries), left.axes)
         if node.op == "dot":
             if _same(left, right):
                 return _named(self.cones.squares(_rows(left.data)), left.axes)
@@ -349,7 +350,9 @@ class Walk(Evaluator):
             raise NotConic(f"`{node.op}`, which is not known to be convex or concave where its argument lies")
         sides = set(SIDES.get(curvature, ()))
         scalar = isinstance(atom, atoms.ScalarAtom)
-        of_matrix = isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
+        of_matrix = isinstance(atom, atoms.ArrayAtom) and (
+            atom.matrices or (atom.ball is not None and atom.ball.matrix)
+        )
         arrays, axes = align(values, entrywise=scalar)
         names = atom.names(len(values))
         args: list[Any] = []
@@ -391,7 +394,8 @@ class Walk(Evaluator):
         tensors = [isinstance(arg, torch.Tensor) for arg in args]
         if not any(is_own and is_tensor for is_own, is_tensor in zip(differs, tensors, strict=True)):
             return self.estimate(node, atom, args)
-        shape = np.broadcast_shapes(*(tuple(arg.shape) for arg in args if not isinstance(arg, float)))
+        arrays = [arg for arg in args if not isinstance(arg, float)]
+        shape = np.broadcast_shapes(*(tuple(array.shape) for array in arrays))
         flat: list[Any] = [arg if isinstance(arg, float) else arg.expand(shape).reshape(-1) for arg in args]
         parameters = [number(arg) for arg, is_own in zip(flat, differs, strict=True) if is_own]
         _, group = np.unique(np.stack(parameters), axis=1, return_inverse=True)
@@ -433,7 +437,8 @@ class Walk(Evaluator):
         if not atom.in_groups:
             return cones.norm(self.cones, atom.ball.kind, args[0])
         u, size = args[:2]
-        groups = cones.norm(self.cones, atom.ball.kind, u.unflatten(-1, (-1, int(size))))
+        entries = u.unflatten(-1, (-1, int(size)))
+        groups = cones.norm(self.cones, atom.ball.kind, entries)
         if groups is None:
             return None
         return groups.sum(-1)
@@ -485,7 +490,8 @@ class Walk(Evaluator):
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
         """The value of a reduction over elements, if these and their cones are few enough."""
-        size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
+        axes = (*space.kept, *space.over)
+        size = math.prod(space.lengths[axis] for axis in axes)
         if isinstance(space, Listing):
             size *= space.total_size
         if size > MAX_ENTRIES:

@@ -56,7 +56,18 @@ class Conic:
         return self.parts.seconds
 
     @property
+    def bytes_needed(self) -> float:
+        """Predicted bytes of the program and of its solution, from counts."""
+        return cost.bytes_needed(self.program)
+
+    @property
+    def bytes_built(self) -> float:
+        """Predicted bytes of the program alone, from counts."""
+        return cost.bytes_built(self.program)
+
+    @property
     def finite(self) -> bool:
         """Whether every number in the program is finite."""
         program = self.program
-        return all(np.isfinite(part).all() for part in (program.P.data, program.q, program.A.data, program.b))
+        arrays = (program.P.data, program.q, program.A.data, program.b)
+        return all(np.isfinite(array).all() for array in arrays)

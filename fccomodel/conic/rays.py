@@ -81,10 +81,12 @@ def _nearest_dual(kind: str, y: np.ndarray, power: float) -> np.ndarray:
     if kind == "nonneg":
         return np.maximum(y, 0.0)
     if kind == "second_order":
-        y[0] = max(y[0], float(np.linalg.norm(y[1:])) * (1 + 4 * ROUNDING * len(y)))
+        rounded_up = 1 + 4 * ROUNDING * len(y)
+        y[0] = max(y[0], float(np.linalg.norm(y[1:])) * rounded_up)
     elif kind == "rotated":
         y[:2] = np.maximum(y[:2], 0.0)
-        y[2:] *= _shrunk(2 * math.sqrt(y[0] * y[1]), float(np.linalg.norm(y[2:])))
+        largest_norm = 2 * math.sqrt(y[0] * y[1])
+        y[2:] *= _shrunk(largest_norm, float(np.linalg.norm(y[2:])))
     elif kind == "exponential":
         u, v, w = y
         if u >= 0:
@@ -92,7 +94,8 @@ def _nearest_dual(kind: str, y: np.ndarray, power: float) -> np.ndarray:
         y[2] = max(w, _exponential(u, v) * (1 + 16 * ROUNDING))
     elif kind == "power":
         y[:2] = np.maximum(y[:2], 0.0)
-        y[2] *= _shrunk(_power(y[0], y[1], power), abs(y[2]))
+        largest = _power(y[0], y[1], power)
+        y[2] *= _shrunk(largest, abs(y[2]))
     elif kind == "semidefinite":
         least = float(np.linalg.eigvalsh(_matrix(y)).min())
         n = _side(y)
@@ -282,7 +285,8 @@ def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
                 entry = A.data[A.indptr[k]] if counts[k] == 1 else 0.0
                 if entry != 0:
                     column = A.indices[A.indptr[k]]
-                    far = (radius + abs(program.b[k])) / abs(entry) * (1 + 8 * ROUNDING)
+                    rounded_up = 1 + 8 * ROUNDING
+                    far = (radius + abs(program.b[k])) / abs(entry) * rounded_up
                     high[column] = min(high[column], far)
                     low[column] = max(low[column], -far)
     return low, high
@@ -333,7 +337,8 @@ def _within(
     If some variables have no bounds, the proof holds within a radius of these variables.
     """
     known = np.isfinite(far)
-    value -= float((missed[known] * far[known]).sum()) * (1 + len(columns) * ROUNDING)
+    rounded_up = 1 + len(columns) * ROUNDING
+    value -= float((missed[known] * far[known]).sum()) * rounded_up
     rest = ~known & (missed > 0)
     if value <= 0 or (rest & ~own[columns]).any():
         return None
@@ -366,7 +371,8 @@ def _corrected(
     y = y.copy()
     y[rows] = z
     relative_error = (len(rows) + ROUNDINGS) * ROUNDING
-    residual = np.abs(B @ z) + relative_error * (np.abs(B) @ np.abs(z))
+    rounding = relative_error * (np.abs(B) @ np.abs(z))
+    residual = np.abs(B @ z) + rounding
     around = nearby.around(residual)
     around_of_row = np.zeros_like(y)
     around_of_row[rows] = around
@@ -478,7 +484,8 @@ def _margin(kind: str, y: np.ndarray, power: float) -> float:
         largest = 2 * math.sqrt(max(y[0] * y[1], 0.0))
         return min(y[0], y[1], largest - np.linalg.norm(y[2:]))
     if kind == "power":
-        return min(y[0], y[1], _power(y[0], y[1], power) - abs(y[2]))
+        inside_power = _power(y[0], y[1], power) - abs(y[2])
+        return min(y[0], y[1], inside_power)
     assert kind == "exponential", kind
     u, v, w = y
     if u >= 0:
@@ -495,7 +502,9 @@ def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | 
     free = kinds == "zero"
     A = program.A.tocsr()[rows]
     b = [Fraction(float(v)) for v in program.b[rows]]
-    for values in (*_fractions(y[rows]), *_eliminated(A, y[rows], free, program.b[rows])):
+    rounded = _fractions(y[rows])
+    exact = _eliminated(A, y[rows], free, program.b[rows])
+    for values in (*rounded, *exact):
         in_cone = all(v >= 0 or either for v, either in zip(values, free, strict=True))
         if in_cone and _meets(A, values, b):
             ray = np.zeros_like(y)
@@ -526,7 +535,8 @@ def _meets(A: sparse.csr_matrix, y: list[Fraction], b: list[Fraction]) -> bool:
             sums[column] = sums.get(column, Fraction(0)) + product
     if any(sums.values()):
         return False
-    return sum((v * w for v, w in zip(b, y, strict=True)), Fraction(0)) < 0
+    products = (v * w for v, w in zip(b, y, strict=True))
+    return sum(products, Fraction(0)) < 0
 
 
 def _eliminated(
@@ -541,15 +551,16 @@ def _eliminated(
     if vertex is None:
         return
     sizes = np.abs(vertex)
-    kept = np.flatnonzero(sizes > TINY * sizes.max(initial=0.0))
-    if not 0 < len(kept) <= MAX_ELIMINATED:
+    rows_left = np.flatnonzero(sizes > TINY * sizes.max(initial=0.0))
+    if not 0 < len(rows_left) <= MAX_ELIMINATED:
         return
-    ray = _kernel([[Fraction(float(equation[k])) for k in kept] for equation in equations])
+    exact_equations = [[Fraction(float(equation[k])) for k in rows_left] for equation in equations]
+    ray = _kernel(exact_equations)
     if ray is None:
         return
     for sign in (1, -1):
         values = [Fraction(0)] * len(y)
-        for k, value in zip(kept, ray, strict=True):
+        for k, value in zip(rows_left, ray, strict=True):
             values[k] = sign * value
         yield values
 
@@ -576,7 +587,8 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
     pivots: list[int] = []
     for column in range(n):
         done = len(pivots)
-        pivot = next((k for k in range(done, len(rows)) if rows[k][column]), None)
+        candidates = (k for k in range(done, len(rows)) if rows[k][column])
+        pivot = next(candidates, None)
         if pivot is None:
             continue
         rows[done], rows[pivot] = rows[pivot], rows[done]
@@ -607,7 +619,8 @@ def falls(program: Assembled, d: np.ndarray) -> bool:
     d = np.where(np.abs(d) > TINY * size, d / size, 0.0)
     A = program.A.tocsr()
     s = -(A @ d)
-    s[np.abs(s) <= TINY * (abs(A) @ np.abs(d))] = 0.0
+    size_of_terms = abs(A) @ np.abs(d)
+    s[np.abs(s) <= TINY * size_of_terms] = 0.0
     recession = _recession(program, A, s)
     if recession is None:
         return False
@@ -707,7 +720,8 @@ def _falls_nearby(program: Assembled, d: np.ndarray, recession: _Recession) -> b
             return False
         for _ in range(CORRECTIONS):
             z -= nearby.step(M @ z)
-        rounding = (len(some) + ROUNDINGS) * ROUNDING * (np.abs(M) @ np.abs(z))
+        relative_error = (len(some) + ROUNDINGS) * ROUNDING
+        rounding = relative_error * (np.abs(M) @ np.abs(z))
         around = nearby.around(np.abs(M @ z) + rounding)
     near = np.zeros_like(d)
     near[some] = z
@@ -715,7 +729,8 @@ def _falls_nearby(program: Assembled, d: np.ndarray, recession: _Recession) -> b
     error[some] = around
     longest = float(np.diff(A.indptr).max(initial=0))
     s = -(A @ near)
-    moved = abs(A) @ error + (longest + ROUNDINGS) * ROUNDING * (abs(A) @ np.abs(near))
+    relative_error = (longest + ROUNDINGS) * ROUNDING
+    moved = abs(A) @ error + relative_error * (abs(A) @ np.abs(near))
     error_of_cost = error + ROUNDINGS * ROUNDING * np.abs(near)
     slope = math.fsum(program.q * near) + float(np.abs(program.q) @ error_of_cost)
     if not slope < 0:
@@ -737,7 +752,8 @@ def _falls_exactly(program: Assembled, d: np.ndarray, recession: _Recession) -> 
             continue
         if any(signs[kind] * _along(A, rows.start, direction) < 0 for kind, rows, _ in conditions):
             continue
-        change = sum((Fraction(float(program.q[k])) * v for k, v in direction.items()), Fraction(0))
+        products = (Fraction(float(program.q[k])) * v for k, v in direction.items())
+        change = sum(products, Fraction(0))
         if change < 0:
             return True
     return False

@@ -83,7 +83,8 @@ class Scaled:
     def whole(self, outcome: Outcome) -> Outcome:
         """The outcome on the scaled program, in the original units."""
         value = outcome.obj_val / self.unit
-        return outcome._replace(x=self.point(outcome.x), z=self.duals(outcome.z), obj_val=value)
+        x, z = self.point(outcome.x), self.duals(outcome.z)
+        return outcome._replace(x=x, z=z, obj_val=value)
 
 
 def odd(program: Assembled) -> bool:
@@ -187,10 +188,12 @@ def _balanced(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix) ->
     b = np.flatnonzero(program.b)
     q = np.flatnonzero(program.q)
     of_form = _picked(form.row, n) + _picked(form.col, n)
+    weight_of_b = _weight(entries.nnz, len(b))
+    weight_of_q = _weight(entries.nnz, len(q))
     groups = [
         Numbers(entries.data, shared[entries.row], _picked(entries.col, n), side=0.0, cost=0.0),
-        Numbers(program.b[b], shared[b], None, side=1.0, cost=0.0, weight=_weight(entries.nnz, len(b))),
-        Numbers(program.q[q], None, _picked(q, n), side=0.0, cost=1.0, weight=_weight(entries.nnz, len(q))),
+        Numbers(program.b[b], shared[b], None, side=1.0, cost=0.0, weight=weight_of_b),
+        Numbers(program.q[q], None, _picked(q, n), side=0.0, cost=1.0, weight=weight_of_q),
         Numbers(form.data, None, of_form, side=-1.0, cost=1.0),
     ]
     matrices = []
@@ -258,7 +261,8 @@ def _shares(kind: str, size: int, power: float) -> list[dict[int, float]]:
     if kind == "power":
         return [{0: 1.0}, {1: 1.0}, {0: power, 1: 1 - power}]
     if kind == "rotated":
-        return [{0: 1.0}, {1: 1.0}, *[{0: 0.5, 1: 0.5}] * (size - 2)]
+        average = {0: 0.5, 1: 0.5}
+        return [{0: 1.0}, {1: 1.0}, *[average] * (size - 2)]
     return [{0: 1.0}] * size
 
 
@@ -291,7 +295,8 @@ def _turn(program: Assembled, rows: np.ndarray) -> sparse.csr_matrix:
     # c is the factor of y divided by the factor of z.
     log_c = (rows[at] - rows[at + 2]) * math.log(2)
     turn = sparse.csr_matrix(sparse.diags_array(factors))
-    shear = sparse.csr_matrix((-log_c * factors[at], (at, at + 1)), shape=turn.shape)
+    slopes = -log_c * factors[at]
+    shear = sparse.csr_matrix((slopes, (at, at + 1)), shape=turn.shape)
     return sparse.csr_matrix(turn + shear)
 
 

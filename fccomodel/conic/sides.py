@@ -40,12 +40,16 @@ def exact(program: Assembled, outcome: Outcome) -> Outcome:
         x[columns] += correction
     after = program.b - program.A @ x
     others = ~np.isin(np.arange(len(slack)), active)
-    worst = max(np.abs(slack[active]).max(), -slack[inequality].min(initial=0.0))
+    largest_at_bounds = np.abs(slack[active]).max()
+    largest_violation = -slack[inequality].min(initial=0.0)
+    worst = max(largest_at_bounds, largest_violation)
     left = np.abs(after[active]).max()
     violated = -after[inequality & others].min(initial=0.0)
     changed = np.abs(after - slack)[others & ~inequality].max(initial=0.0)
     if left > worst or violated > worst or changed > worst:
         return outcome
     # P has the upper triangle of the quadratic form alone.
-    form = x @ (program.P @ x) + x @ (program.P.T @ x) - x @ (program.P.diagonal() * x)
+    upper, lower = x @ (program.P @ x), x @ (program.P.T @ x)
+    diagonal = x @ (program.P.diagonal() * x)
+    form = upper + lower - diagonal
     return outcome._replace(x=x, obj_val=float(0.5 * form + program.q @ x))

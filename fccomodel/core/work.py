@@ -203,7 +203,7 @@ class Meter:
         return self.left <= 0.0
 
     def spend(self, seconds: float) -> None:
-        """Record work of so many counted seconds, done or about to be done."""
+        """Record work of this many counted seconds, done or about to be done."""
         self.spent += seconds
 
     def part(self, seconds: float) -> Meter:

@@ -57,7 +57,7 @@ class DrawnColumn:
 
     @property
     def device(self) -> Any:
-        """Where rows are fetched."""
+        """The device on which rows are fetched."""
         return torch.device("cpu")
 
     @property
@@ -94,10 +94,10 @@ class DrawnColumn:
         return self.fetched().to(*place)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        found = self.fetched().numpy()
+        rows = self.fetched().numpy()
         if dtype is None:
-            return found
-        return found.astype(dtype)
+            return rows
+        return rows.astype(dtype)
 
     def drawn(self, index: Any, seed: Any) -> Any:
         """The rows with these numbers as a step sees them: transformed anew for each seed."""

@@ -71,8 +71,8 @@ def _inside(parameter: ir.Parameter) -> float:
 def _samplers(problem: ir.Problem) -> dict[str, ir.Shape]:
     """The distributions that need a sampler from Python, each with the shape of a draw."""
     binders = (b for node in problem.expressions(ir.Reduce) for b in node.binders)
-    drawn = (b.domain for b in binders if isinstance(b.domain, ir.Distribution))
-    return {domain.family: domain.shape for domain in drawn if domain.sampler}
+    distributions = (b.domain for b in binders if isinstance(b.domain, ir.Distribution))
+    return {domain.family: domain.shape for domain in distributions if domain.sampler}
 
 
 class _Draws:

@@ -152,7 +152,7 @@ def _fetches(bound: Bound, name: str) -> float:
 
 
 def _of_rows(bound: Bound, name: str, rows: int, module: torch.nn.Module) -> float:
-    """Multiply-adds of a net for so many rows, with its other work as in ``pass_cost``."""
+    """Multiply-adds of a net for this many rows, with its other work as in ``pass_cost``."""
     weights = (*module.parameters(), *module.buffers())
     if rows * USES_OF_A_WEIGHT * sum(p.numel() for p in weights) <= THRIFTY_PASS:
         return 0.0
@@ -184,12 +184,12 @@ def _elements(bound: Bound, node: ir.NetCall) -> int:
     binders = list(dict.fromkeys(b for one in node.inputs for b in ir.free_binders(one)))
     tables = [b.domain.table for b in binders if isinstance(b.domain, ir.RowSet)]
     rows = math.prod(bound.tables[table].n for table in tables)
-    drawn = [b for b in binders if isinstance(b.domain, ir.Distribution)]
+    random_binders = [b for b in binders if isinstance(b.domain, ir.Distribution)]
     together = any(
-        drawn[0] in reduce.binders and len(reduce.binders) > 1
-        for reduce in (bound.problem.expressions(ir.Reduce) if drawn else ())
+        random_binders[0] in reduce.binders and len(reduce.binders) > 1
+        for reduce in (bound.problem.expressions(ir.Reduce) if random_binders else ())
     )
-    for _ in drawn:
+    for _ in random_binders:
         around = rows * numbers_of_a_row(bound, node.net)
         rows *= draw_counts.count(bound.draws, around, rows if together else 1)
     return rows

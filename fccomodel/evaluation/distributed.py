@@ -61,7 +61,7 @@ class Distributed(memory.Owned):
         return None
 
     def sides(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
-        """Vectors (u, v) with different binders of which the node is the squared distance, or None."""
+        """Vectors (u, v) with different binders such that the node is |u - v|^2, or None."""
         if not isinstance(node, ir.Apply) or node.op != "sumsq" or len(node.args[0].shape) != 1:
             return None
         if id(node) not in self.apart:

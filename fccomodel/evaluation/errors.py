@@ -24,8 +24,7 @@ EMPTY_GROUP = Code("F0705", "empty group")
 
 # ------------------------------------------------------------------------------------------ domains
 def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str]) -> Diagnostic:
-    """Arguments are what is asked of them; ``cells`` says what the binders stand for where this one is
-    not."""
+    """Each argument must lie in its domain; ``cells`` gives the elements for which this one does not."""
     argument, title = use.args[broken.argument], use.titles[broken.argument]
     if broken.entry:
         entry = f"[{', '.join(str(k + 1) for k in broken.entry)}]"
@@ -56,7 +55,7 @@ def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str])
 
 
 def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:
-    """What is asked of all arguments together holds."""
+    """A condition on all arguments together must hold."""
     last, fix = use.args[-1], _correct(problem, use.args) or "Correct it."
     if use.kind == "set":
         return empty_set(use.owner, last.span, reason, fix)
@@ -64,17 +63,13 @@ def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:
 
 
 def _correct(problem: ir.Problem, arguments: Sequence[ir.Expr]) -> str:
-    """What to correct: the params and the data that some arguments are made of."""
+    """Advice on what to correct: the params and the data on which some arguments depend."""
     nodes = [node for argument in arguments for node in ir.walk(argument)]
-    params = list(
-        dict.fromkeys(n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.params)
-    )
-    data = [n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.arrays]
-    columns = [
-        n
-        for n in nodes
-        if isinstance(n, ir.Column) and isinstance(n.binder.domain, ir.RowSet) and n.name != ir.FAMILY
-    ]
+    named = [n.name for n in nodes if isinstance(n, ir.Param)]
+    params = list(dict.fromkeys(name for name in named if name in problem.params))
+    data = [name for name in named if name in problem.arrays]
+    own_columns = [n for n in nodes if isinstance(n, ir.Column) and n.name != ir.FAMILY]
+    columns = [n for n in own_columns if isinstance(n.binder.domain, ir.RowSet)]
     data += [f"{n.binder.domain.table}.{n.name}" for n in columns]  # type: ignore[attr-defined]
     if params:
         fixes = [
@@ -113,7 +108,7 @@ def no_let(name: str, lets: Sequence[str]) -> Diagnostic:
 
 # --------------------------------------------------------------------------------- sets and indices
 def no_elements(domain: ir.Set) -> Diagnostic:
-    """What is listed is a finite set."""
+    """Only a finite set can be listed."""
     reason = "Only tables, sets of values and sets of labels are finite."
     return EVALUATION.error(f"`{domain.name}` has no list of elements", reason=reason)
 
@@ -146,8 +141,8 @@ def not_an_index(problem: ir.Problem, index: ir.Expr) -> Diagnostic:
 
 
 def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
-    """A mean is over some elements; ``where`` says which outer elements leave none. A formula as an
-    index is one element's."""
+    """A mean needs at least one element; ``where`` says which outer elements leave none. An index by a
+    formula needs an element at that place."""
     if not binder.name.isidentifier():
         return EMPTY_GROUP.error(
             f"`{binder.name}` is no index of `{binder.domain.name}`" + (f" where {where}" if where else ""),
@@ -159,7 +154,7 @@ def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
         f"no element of `{binder.domain.name}` is left for `{binder.name}`"
         + (f" where {where}" if where else ""),
         span=binder.span,
-        reason="A mean, a largest or a least of no elements has no value.",
+        reason="A mean, a maximum or a minimum over no elements has no value.",
         fix="Bind data that has them, "
         + (
             "or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out."

@@ -205,7 +205,8 @@ class Logarithms(memory.Owned):
                 high = node.op == "pow" and self.ranges(base).lo >= 0 and not _low(p)
                 return _Seen(base_seen.steep or high, base_seen.mean)
             case ir.Reduce():
-                steep = reductions.of(node).additive and self.nodes[id(node.body)][1].steep
+                _, body = self.nodes[id(node.body)]
+                steep = reductions.of(node).additive and body.steep
                 over_vectors = any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
                 steep = steep and not over_vectors
                 return _Seen(steep, steep)
@@ -259,7 +260,8 @@ def _ends(values: object) -> Interval:
 def _tree(logs: list[ir.Expr]) -> ir.Expr:
     """The logarithm of a sum from the logarithms of its terms, as a tree of logarithmic depth."""
     while len(logs) > 1:
-        sums = [make("logaddexp", *logs[k : k + 2]) for k in range(0, len(logs) - 1, 2)]
+        firsts = range(0, len(logs) - 1, 2)
+        sums = [make("logaddexp", *logs[k : k + 2]) for k in firsts]
         if len(logs) % 2:
             sums.append(logs[-1])
         logs = sums

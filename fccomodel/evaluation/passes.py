@@ -47,15 +47,15 @@ def values_within(
 ) -> np.ndarray | None:
     """The objective and the constraints, as in ``values``; None if they take more than ``most`` counted
     seconds, or once ``late()`` says that time is over."""
-    found: list[np.ndarray | None] = [None]
+    result_of_pass: list[np.ndarray | None] = [None]
 
     def once() -> None:
         """One pass."""
         result = priced(lambda: values(bound, point, seed), most=most)[0]
-        found[0] = None if result is None else result[0]
+        result_of_pass[0] = None if result is None else result[0]
 
     to_the_end(once, late)
-    return found[0]
+    return result_of_pass[0]
 
 
 def seconds_at_origin(bound: Bound, seed: int, most: float) -> float:
@@ -98,7 +98,8 @@ def amount(bound: Bound) -> float:
                 own = _elements(node, bound)
             else:
                 own = 1.0
-            inside[id(stack.pop())] = own * max([1.0, *(inside[id(child)] for child in node.children)])
+            of_children = [inside[id(child)] for child in node.children]
+            inside[id(stack.pop())] = own * max([1.0, *of_children])
         return inside[id(root)]
 
     families = [_elements(c, bound) * of(c.body) for c in bound.problem.constraints]

@@ -1,4 +1,4 @@
-"""Where the model says that runs begin: the numbers of ``var c[K, d] start normal(0, 1);``."""
+"""The start that a model declares, such as the numbers of ``var c[K, d] start normal(0, 1);``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fccomodel.evaluation.sets import draws, elements
 from fccomodel.library import distributions
 
 #: From where variables are drawn whose start the model does not say.
-STANDARD = ir.Distribution(
-    name="normal(0, 1)", family="normal", args=(ir.Const(value=0.0), ir.Const(value=1.0))
-)
+MEAN = ir.Const(value=0.0)
+SPREAD = ir.Const(value=1.0)
+STANDARD = ir.Distribution(name="normal(0, 1)", family="normal", args=(MEAN, SPREAD))
 
 
 def is_drawn(variable: ir.Variable) -> bool:

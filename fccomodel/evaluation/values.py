@@ -104,9 +104,11 @@ def sides(
     """The relation of a constraint as written (``<=``, ``>=``, ``==``), and both sides of all members.
 
     ``values`` are the values of ``body``. One side is evaluated, the other follows from the value.
-    None is returned if each side has an expectation, a sum or a net.
+    None is returned if each side has an expectation, a sum or a net, or is a matrix.
     """
     left, relation, right = constraint.written
+    if constraint.of_matrices:
+        return None
     if relation == ">=":
         values = -values
     if _plain(right):

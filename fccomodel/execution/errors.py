@@ -32,7 +32,7 @@ def not_traced() -> Diagnostic:
 
 
 def gradient_not_known() -> Diagnostic:
-    """The gradient is to be traced although the true one is unknown."""
+    """The error of a gradient cannot be traced if the true gradient is unknown."""
     return ARGUMENT.error(
         "The gradient cannot be traced",
         reason="The true one takes passes over all rows, which this problem does not afford.",

@@ -54,7 +54,7 @@ class Lap:
 
 @dataclass(frozen=True, kw_only=True)
 class Race:
-    """The laps, the winner, and why it won. If the race was ``interrupted``, nobody goes on."""
+    """The laps, the winner, and why it won. After an ``interrupted`` race there is no further run."""
 
     laps: tuple[Lap, ...]
     winner: str
@@ -136,7 +136,7 @@ def share(budget: Budget) -> Budget:
 
 
 def left(budget: Budget, race: Race, seconds: float) -> Budget:
-    """The budget that remains for the winner after so many seconds: at least one step."""
+    """The budget that remains for the winner after this many seconds: at least one step."""
     steps, calls = sum(lap.iterations for lap in race.laps), sum(lap.oracles for lap in race.laps)
     return Budget(
         seconds=None if budget.seconds is None else max(budget.seconds - seconds, SHARE * budget.seconds),

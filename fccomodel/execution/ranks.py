@@ -1,5 +1,6 @@
-"""Programs of several ranks, which torchrun starts: how they meet, keep one state, share out runs, and
-end if one is lost."""
+"""Programs of several ranks under torchrun: how the ranks meet, keep one state, share runs, and end
+if one of them is lost.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from fccomodel.execution.checkpoints import Checkpoint, keeper
 
 #: What torch says if another process, or the way to it, is gone.
 LOST = ("peer", "gloo", "nccl", "timed out", "timeout", "connection", "socket")
-#: The key of the store that the first rank to say why a run ends takes.
+#: The key in the store by which the first rank claims to say why the run ends.
 SAID = "fccomodel/said"
 #: How long ranks wait for rank 0, which may work alone for long.
 LONGEST_WAIT = timedelta(days=30)

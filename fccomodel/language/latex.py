@@ -100,6 +100,8 @@ class Printer:
 
     def _apply(self, node: ir.Apply) -> Tex:
         args, atom = [self(arg) for arg in node.args], atoms.get(node.op)
+        if node.op == "diagonal" and isinstance(node.args[0], ir.Const) and node.args[0].value == 1:
+            return Tex("I")
         if node.op == "mul":
             positive = _without_sign(args[0])
             if positive is not None:
@@ -234,7 +236,7 @@ def quantities(printer: Printer) -> list[Row]:
 #: The signs of binders, by kind.
 KINDS = {"in": r"\in", "~": r"\sim"}
 #: The signs of relations.
-RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "="}
+RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "=", "<<": r"\preceq", ">>": r"\succeq"}
 
 
 def aligned(rows: Sequence[Row]) -> str:

@@ -68,7 +68,7 @@ class Mark:
 
 @dataclass(kw_only=True)
 class Writer:
-    """A text that grows, and the marks of what was written; a call adds to the text."""
+    """A text that is written piece by piece, with marks for what was written. Call it to add text."""
 
     pieces: list[str] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Writer:
 
     @contextmanager
     def marked(self, span: Span, *, leaf: bool = False) -> Iterator[None]:
-        """A mark of what is written inside."""
+        """Mark the text that is written inside this context."""
         start = self.length
         yield
         self.marks.append(Mark(start=start, end=self.length, span=span, leaf=leaf))

@@ -75,7 +75,7 @@ class PythonWriter:
 
     @contextmanager
     def locals(self, names: Sequence[str]) -> Iterator[None]:
-        """Names that stand for themselves inside: elements and parameters."""
+        """Names that mean themselves inside this context: elements and parameters."""
         self.local += names
         yield
         del self.local[len(self.local) - len(names) :]

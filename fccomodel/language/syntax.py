@@ -1,4 +1,6 @@
-"""The abstract syntax of formulas, and of what statements share: frozen records without a meaning yet."""
+"""The abstract syntax of formulas and of the parts that statements share. These records are frozen;
+names and types are resolved later.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +187,7 @@ class Vector(Expr):
 
 # --------------------------------------------------------------------------------------- statements
 class Statement(Node):
-    """Base of statements, each of which has a file in ``language/statements``."""
+    """The base class of statements. Each has a file in ``language/statements``."""
 
 
 @dataclass(frozen=True, kw_only=True)

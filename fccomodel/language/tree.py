@@ -330,8 +330,8 @@ def _reduce_subscript(c: list, at: Span) -> syntax.Expr:
 def _reduce_free(c: list, at: Span) -> syntax.Expr:
     kind = str(c[0])
     if not reductions.all()[kind].drawn:
-        drawn = reductions.named(lambda reduction: reduction.drawn)
-        raise Refusal(errors.syntax.no_index(kind, drawn, lexer.span(c[0])))
+        random_reductions = reductions.named(lambda reduction: reduction.drawn)
+        raise Refusal(errors.syntax.no_index(kind, random_reductions, lexer.span(c[0])))
     return syntax.Reduce(kind=kind, body=c[1], span=at)
 
 
@@ -374,7 +374,7 @@ def bounds_of(name: str, bounds: tuple[syntax.Bound, ...] | None) -> tuple[synta
 
 
 def distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
-    """Options, none of which is given twice; raises ``Refusal``."""
+    """The options, after a check that none occurs twice. Raises ``Refusal``."""
     seen: set[str] = set()
     for item in items:
         if item.name in seen:

@@ -67,6 +67,12 @@ FUNCTIONS: Mapping[str, ArrayFunction] = {
         example="var X[4, 4]; minimize norm_fro(X) - trace(X);",
         axes=(2,),
     ),
+    "lambda_min": ArrayFunction(
+        signature="lambda_min(A)",
+        meaning="the smallest eigenvalue of a square matrix, -lambda_max(-A)",
+        example="data S : real[3, 3]; var x[3]; maximize lambda_min(diag(x) - S) - sumsq(x);",
+        axes=(2,),
+    ),
     "cumsum": ArrayFunction(
         signature="cumsum(x)",
         meaning="the sums of the entries of a vector up to each one",

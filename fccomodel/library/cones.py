@@ -109,7 +109,7 @@ def largest(k: Cones, *u: Affine) -> Affine:
 def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
     """Upper bounds of the norm whose dual norm has a unit ball of this kind; None if it is not known.
 
-    Kinds are box, ball and cross along the last dim, and spectral of the last two dims.
+    Kinds are box, ball and cross along the last dim; spectral, nuclear and spectraplex of the last two.
     """
     if kind == "ball":
         t = k.variable(u.shape[:-1])
@@ -124,7 +124,42 @@ def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
         return t.upper()
     if kind == "spectral":
         return nuclear(k, u)
+    if kind == "nuclear":
+        return spectral(k, u)
+    if kind == "spectraplex":
+        return largest_eigenvalue(k, u)
     return None
+
+
+def spectral(k: Cones, u: Affine) -> Affine:
+    """Upper bounds t of the largest singular value: [[t I, u], [u', t I]] has no negative eigenvalue."""
+    *outer, n, m = u.shape
+    t = k.variable(outer)
+    scale = t.unsqueeze(-1).unsqueeze(-1)
+    k.semidefinite(blocks((scale * identity(n), u), (u.mT, scale * identity(m))))
+    return t.upper()
+
+
+def largest_eigenvalue(k: Cones, u: Affine) -> Affine:
+    """Upper bounds t of the largest eigenvalue of the symmetric part: t I - u has no negative eigenvalue."""
+    t = k.variable(u.shape[:-2])
+    k.semidefinite(t.unsqueeze(-1).unsqueeze(-1) * identity(u.shape[-1]) - symmetric_part(u))
+    return t.upper()
+
+
+def identity(n: int) -> Any:
+    """The identity matrix."""
+    return torch.eye(n, dtype=torch.float64)
+
+
+def symmetric_part(u: Affine) -> Affine:
+    """The matrices (u + u') / 2."""
+    return (u + u.mT) * 0.5
+
+
+def blocks(*rows: Sequence[Affine]) -> Affine:
+    """A matrix by its blocks."""
+    return torch.cat([torch.cat(list(row), -1) for row in rows], -2)
 
 
 def nuclear(k: Cones, u: Affine) -> Affine:
@@ -134,7 +169,7 @@ def nuclear(k: Cones, u: Affine) -> Affine:
     """
     *outer, n, m = u.shape
     left, right = symmetric(k, outer, n), symmetric(k, outer, m)
-    k.semidefinite(torch.cat([torch.cat([left, u], -1), torch.cat([u.mT, right], -1)], -2))
+    k.semidefinite(blocks((left, u), (u.mT, right)))
     trace = (left * torch.eye(n)).sum((-2, -1)) + (right * torch.eye(m)).sum((-2, -1))
     return (trace * 0.5).upper()
 
@@ -144,6 +179,13 @@ def symmetric(k: Cones, outer: Sequence[int], n: int) -> Affine:
     i, j = torch.arange(n).unsqueeze(-1), torch.arange(n)
     high, low = torch.maximum(i, j), torch.minimum(i, j)
     return k.variable((*outer, n * (n + 1) // 2))[..., high * (high + 1) // 2 + low]
+
+
+def triangular(k: Cones, outer: Sequence[int], n: int) -> Affine:
+    """New lower triangular matrices of variables."""
+    i, j = torch.arange(n).unsqueeze(-1), torch.arange(n)
+    places = torch.where(i >= j, i * (i + 1) // 2 + j, 0)
+    return k.variable((*outer, n * (n + 1) // 2))[..., places] * (i >= j).to(torch.float64)
 
 
 def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine) -> Affine | None:

@@ -56,8 +56,8 @@ def near_pairs(close):
         return close.nonzero(as_tuple=True)
     every = close.flatten()
     some = every.view(torch.int64).nonzero()
-    found = every.view(-1, 8)[some[:, 0]].nonzero()
-    at = 8 * some[found[:, 0], 0] + found[:, 1]
+    places = every.view(-1, 8)[some[:, 0]].nonzero()
+    at = 8 * some[places[:, 0], 0] + places[:, 1]
     return at // close.shape[1], at % close.shape[1]
 
 

@@ -170,12 +170,14 @@ def _collected(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> list[Term]:
     that the time is linear in the number of different nodes."""
     nodes = _inner(expr, fixed)
     weights: dict[int, dict[_Key, tuple[float, tuple[Factor, ...]]]] = {id(expr): {(): (1.0, ())}}
-    found: list[Term] = []
+    terms_collected: list[Term] = []
     for key, (node, below) in nodes.items():
         for number, others in weights.pop(key).values():
             if not below:
                 factors = others if abs(number) == 1 else (Factor("mul", const(abs(number))), *others)
-                found.append(Term(core=node, sign=-1 if number < 0 else 1, factors=factors, place=node.span))
+                terms_collected.append(
+                    Term(core=node, sign=-1 if number < 0 else 1, factors=factors, place=node.span)
+                )
                 continue
             for term in below:
                 value, rest = _number(term)
@@ -183,7 +185,7 @@ def _collected(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> list[Term]:
                 into = weights.setdefault(id(term.core), {})
                 named = _key(whole)
                 into[named] = (into.get(named, (0.0, ()))[0] + number * value, whole)
-    return found
+    return terms_collected
 
 
 def _number(term: Term) -> tuple[float, tuple[Factor, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from fccomodel.core import ir
@@ -60,10 +61,7 @@ def refusal(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> str:
 
 
 def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: bool) -> list[ir.Expr]:
-    """The varying expressions of which ``node`` is a piecewise linear-quadratic function.
-
-    With ``deep`` they lie below the deepest kinks, otherwise they are the node's arguments.
-    """
+    """The varying arguments of ``node`` as a piecewise linear-quadratic function."""
     below: dict[int, ir.Expr] = {}
     seen: set[int] = set()
     stack = [node]
@@ -99,7 +97,7 @@ def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> lis
 
 
 def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
-    """The array below a norm or a sum of which the node is an affine function, in a list; else []."""
+    """A list with the array x if the node is an affine function of a norm or a sum of x; otherwise []."""
     while isinstance(node, ir.Apply) and _bends(node) is False and not node.shape:
         varying = [a for a in node.args if constant(a) is None]
         if len(varying) != 1:
@@ -112,6 +110,17 @@ def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[i
 
 
 def _composed(part: ir.Expr) -> bool:
+    """Whether a kink lies below, reached by piecewise linear-quadratic operations alone.
+
+    Each node remembers it.
+    """
+    memo = "_composed"
+    if memo not in vars(part):
+        vars(part)[memo] = _has_kink_below(part)
+    return vars(part)[memo]
+
+
+def _has_kink_below(part: ir.Expr) -> bool:
     """Whether a kink lies below, reached by piecewise linear-quadratic operations alone."""
     seen: set[int] = set()
     stack = [part]
@@ -133,6 +142,12 @@ def _bends(node: ir.Expr) -> bool | None:
     atom = atoms.of(node)
     if atom is None:
         return None
+    return _atom_bends(atom)
+
+
+@functools.cache
+def _atom_bends(atom: atoms.Atom) -> bool | None:
+    """The same of an atom, which does not depend on its arguments."""
     if atom.bent or isinstance(atom, ScalarAtom) and atom.linear([True, *[False] * (atom.min_count - 1)]):
         return atom.bent
     return None

@@ -179,7 +179,7 @@ def is_sampled(node: ir.Expr) -> bool:
 
 def _has_reduce(node: ir.Expr) -> bool:
     """Whether a reduction stands in the expression."""
-    return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
+    return "Reduce" in ir.contents(node)
 
 
 def nonlinear_below(node: ir.Expr) -> bool:
@@ -269,7 +269,7 @@ def _affine(f: ir.Expr) -> bool:
 
 def _has_hole(node: ir.Expr) -> bool:
     """Whether a hole stands in the expression."""
-    return any(isinstance(n, ir.Hole) for n in ir.walk(node))
+    return "Hole" in ir.contents(node)
 
 
 def _depth(node: ir.Reduce) -> int:

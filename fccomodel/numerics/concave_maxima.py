@@ -59,9 +59,12 @@ def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) 
             new = project(ahead + step * gradient)
             move = new - ahead
             rise = (gradient * move).sum(-1)
-            curvature = (move * move).sum(-1) / (2 * step.squeeze(-1))
+            squared_length = (move * move).sum(-1)
+            curvature = squared_length / (2 * step.squeeze(-1))
             lower_bound = value + rise - curvature
-            too_long = ~(slope(new)[0] >= lower_bound - ROUNDING * (1 + value.abs()))
+            new_value, *_ = slope(new)
+            tolerance = ROUNDING * (1 + value.abs())
+            too_long = ~(new_value >= lower_bound - tolerance)
             if not bool(too_long.any()):
                 break
             step = torch.where(too_long.unsqueeze(-1), step / 2, step)
@@ -114,8 +117,10 @@ def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
             break
         lower = torch.where(above, lower, low)
         upper = torch.where(above, high, upper)
-    largest = torch.stack(_entries(slope, left, lower, upper, whole=True)).mean(0)
-    smallest = torch.stack(_entries(slope, right, lower, upper, whole=True)).mean(0)
+    largest_entries = _entries(slope, left, lower, upper, whole=True)
+    largest = torch.stack(largest_entries).mean(0)
+    smallest_entries = _entries(slope, right, lower, upper, whole=True)
+    smallest = torch.stack(smallest_entries).mean(0)
     jump = largest - smallest
     total_jump = jump.sum(-1, keepdim=True)
     missing = 1 - smallest.sum(-1, keepdim=True)
@@ -160,22 +165,26 @@ def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
     m = basis.shape[-1]
     if not m:
         return q
-    shape = torch.eye(m, dtype=torch.float64).expand(*q.shape[:-1], m, m) * RADIUS**2
+    identity = torch.eye(m, dtype=torch.float64)
+    shape = identity.expand(*q.shape[:-1], m, m) * RADIUS**2
     centre = best = q
     largest, _ = slope(q)
     bound = torch.full(q.shape[:-1], math.inf, dtype=torch.float64)
     for _ in range(ELLIPSOID_ITERATIONS * m * (m + 1)):
         inside = project(centre)
         away = centre - inside
-        outside = (away.abs().amax(-1, keepdim=True) > OUTSIDE).to(torch.float64)
+        largest_violation = away.abs().amax(-1, keepdim=True)
+        outside = (largest_violation > OUTSIDE).to(torch.float64)
         value, gradient = slope(inside)
         normal = (outside * away - (1 - outside) * gradient) @ basis
         along = (shape @ normal.unsqueeze(-1)).squeeze(-1)
-        reach = (normal * along).sum(-1).clamp(min=0).sqrt()
+        squared_reach = (normal * along).sum(-1)
+        reach = squared_reach.clamp(min=0).sqrt()
         better = value > largest
         largest = torch.where(better, value, largest)
         best = torch.where(better.unsqueeze(-1), inside, best)
-        bound = torch.where(outside.squeeze(-1) > 0, bound, torch.minimum(bound, value + reach))
+        feasible_bound = torch.minimum(bound, value + reach)
+        bound = torch.where(outside.squeeze(-1) > 0, bound, feasible_bound)
         is_largest = bound - largest <= TOLERANCE * (1 + largest.abs())
         if bool(is_largest.all()) or float(reach.max()) < SMALLEST_REACH:
             break

@@ -64,7 +64,8 @@ def solved(
     if seconds is not None:
         settings.time_limit = seconds
     cones = [_cone(kind, rows, exponent) for kind, rows, exponent in program.cones]
-    return clarabel.DefaultSolver(program.P, program.q, program.A, program.b, cones, settings).solve()
+    solver = clarabel.DefaultSolver(program.P, program.q, program.A, program.b, cones, settings)
+    return solver.solve()
 
 
 def _cone(kind: str, rows: int, exponent: float) -> Any:

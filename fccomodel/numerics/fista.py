@@ -56,12 +56,14 @@ def least_squares(
     z = ahead = start
     momentum = 1.0
     best, record, since = z, np.inf, 0
-    nothing = NOTHING * float(np.linalg.norm(residual(np.zeros(len(z)))))
+    residual_at_0 = residual(np.zeros(len(z)))
+    nothing = NOTHING * float(np.linalg.norm(residual_at_0))
     for iteration in range(iterations):
         rest = residual(ahead)
         new = project(ahead - pulled(rest) / lipschitz)
         size = float(np.linalg.norm(rest))
-        if size <= nothing or np.sqrt(lipschitz) * np.linalg.norm(new - ahead) <= STILL * size:
+        step = np.sqrt(lipschitz) * np.linalg.norm(new - ahead)
+        if size <= nothing or step <= STILL * size:
             return Found(new, True)
         if iteration % LOOK_EVERY == 0:
             meter.spend((LOOK_EVERY + 1) * price)
@@ -75,5 +77,6 @@ def least_squares(
             ahead, momentum = z, 1.0
             continue
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead, z, momentum = new + (momentum - 1) / following * (new - z), new, following
+        ahead = new + (momentum - 1) / following * (new - z)
+        z, momentum = new, following
     return Found(project(best), False)

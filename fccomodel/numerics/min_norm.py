@@ -57,7 +57,8 @@ def nearest(
         best = _fastest(matrix, offset, generators, x, smallest_gain)
         if best is None:
             return _combined(corral, weights), True
-        meter.spend(multiplied(3 * matrix.size + 4 * len(x) * len(corral) ** 2, calls=20))
+        flops_of_least_squares = 4 * len(x) * len(corral) ** 2
+        meter.spend(multiplied(3 * matrix.size + flops_of_least_squares, calls=20))
         if len(corral) >= LARGEST_CORRAL or meter.over:
             break
         point, image, along_ray = best
@@ -147,5 +148,6 @@ def _affine(images: list[Array], is_ray: list[bool]) -> Array:
     solution = np.linalg.lstsq(columns, -base, rcond=1e-15)[0]
     weights = np.empty(len(images))
     weights[rest] = solution
-    weights[first] = 1 - sum(value for k, value in zip(rest, solution, strict=True) if not is_ray[k])
+    of_points = [value for k, value in zip(rest, solution, strict=True) if not is_ray[k]]
+    weights[first] = 1 - sum(of_points)
     return weights

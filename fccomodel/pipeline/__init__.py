@@ -1,8 +1,4 @@
-"""From the text of a model to an answer with its report: the stages, and the records between them.
-
-``stages`` has the whole flow on one page, ``routes`` says which methods are tried in which order,
-and ``solving`` puts both together.
-"""
+"""The stages from the text of a model to an answer with its report, and the records between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which method gave the answer, and what ran before it, in words."""
+"""Sentences on the method that gave the answer and on what ran before it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Deadlines:
         return time.perf_counter() > self.run
 
     def seconds_for(self, least: float) -> float | None:
-        """Seconds until the run's deadline, but at least so many; None without a deadline."""
+        """Seconds until the run's deadline, but at least the given number; None without a deadline."""
         left = self.run - time.perf_counter()
         if math.isinf(left):
             return None

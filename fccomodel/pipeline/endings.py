@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fccomodel.report.advice import Ending
 
 #: The reasons, in the words of the emitted loops, for which a larger budget lets a run go on.
-SPENT = ("the budget is used up", "the time is used up")
+SPENT = ("the budget is used up", "the time limit was reached")
 
 
 def ending(planned: Planned, solution: Solution) -> Ending:

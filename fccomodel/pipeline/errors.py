@@ -28,10 +28,10 @@ def start_of_shape(name: str, given: tuple[int, ...], declared: tuple[int, ...],
 def start_of_no_numbers(name: str, error: Exception, span: Span) -> Diagnostic:
     """A start is not an array of numbers, nor a mapping from labels to numbers."""
     if error.args:
-        said = error.args[0]
+        reason = error.args[0]
     else:
-        said = type(error).__name__
-    return START.error(f"The start has a `{name}` that is no array of numbers: {said}", span=span)
+        reason = type(error).__name__
+    return START.error(f"The start has a `{name}` that is no array of numbers: {reason}", span=span)
 
 
 def start_not_finite(name: str, span: Span) -> Diagnostic:

@@ -192,8 +192,8 @@ def _planned(parts: dict[str, Any]) -> Planned:
     from fccomodel.pipeline.choosing import decide
     from fccomodel.pipeline.starts import as_declared
 
-    given = {name: entry for name, entry in parts["options"].items() if entry[1] != options.AUTOMATIC}
-    return as_declared(Planned(plan=decide(parts["analysis"], given), **parts))
+    user_options = {name: entry for name, entry in parts["options"].items() if entry[1] != options.AUTOMATIC}
+    return as_declared(Planned(plan=decide(parts["analysis"], user_options), **parts))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

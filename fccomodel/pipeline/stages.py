@@ -165,8 +165,9 @@ def replan(planned: Planned, changed: options.Origins, like: Plan | None = None)
 
 
 def _begun(planned: Planned) -> Planned:
-    """The plan with the start that the model says, if it says one."""
-    if all(variable.start is None for variable in planned.problem.variables.values()):
+    """The plan with the start that the model says, or with centres among the rows, if there are any."""
+    declared = any(variable.start is not None for variable in planned.problem.variables.values())
+    if planned.plan.convex and not declared:
         return planned
     from fccomodel.pipeline import starts
 
@@ -200,8 +201,8 @@ def divide(
     whole = bind(compiled, binding, seed=seed)
     held = subsets.held(whole, share, seed)
     numbers = {name: (table.numbers, held[name]) for name, table in whole.tables.items() if name in held}
-    kept = {name: own[~mask] for name, (own, mask) in numbers.items()}
-    bound = bind(compiled, binding, seed=seed, encoding=subsets.labels_alone(whole), rows=kept)
+    rows_left = {name: own[~mask] for name, (own, mask) in numbers.items()}
+    bound = bind(compiled, binding, seed=seed, encoding=subsets.labels_alone(whole), rows=rows_left)
     bound = replace(bound, notes=(*bound.notes, *subsets.apart(whole, held)))
     return bound, {name: own[mask] for name, (own, mask) in numbers.items()}
 
@@ -220,7 +221,7 @@ def with_origins(decided: Plan, chosen: options.Origins) -> options.Origins:
 
 
 def automatic(decided: Plan) -> options.Origins:
-    """The values of the options that every solver has, if nobody gave one."""
+    """The automatic values of the options that every solver has."""
     values = {
         "seed": 0,
         "device": "auto",

@@ -1,4 +1,6 @@
-"""Where a run begins: values by name, or the answer of another run of the same model or a similar one."""
+"""The start of a run: values by name, or the answer of another run of the same model or of a
+similar one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import starts
+from fccomodel.evaluation import centres, starts
 from fccomodel.evaluation.sets import elements
 from fccomodel.pipeline import errors
 from fccomodel.pipeline.records import Planned
@@ -49,21 +51,31 @@ def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bo
 
 def begun(planned: Planned, start: Start) -> Planned:
     """The plan with its start. Raises F0712 if names, shapes or numbers do not fit."""
-    declared = {} if start.found else starts.declared(planned.bound, planned.seed)
+    declared = {} if start.found else _first(planned, planned.seed)
     values = {**declared, **start.kept.variables, **fitted(planned.bound, start.values)}
     return replace(planned, plan=replace(planned.plan, start=replace(start, values=values)))
 
 
 def as_declared(planned: Planned) -> Planned:
-    """The plan with the start that the model says, if it says one."""
-    if all(variable.start is None for variable in planned.problem.variables.values()):
+    """The plan with the start that the model says, or with centres among the rows, if there are any."""
+    values = _first(planned, planned.seed)
+    if not values:
         return planned
-    return _declared(planned, starts.declared(planned.bound, planned.seed))
+    return _declared(planned, values)
 
 
 def another(planned: Planned, number: int) -> Planned:
     """The plan with another first point: drawn where the model says so, or says nothing."""
-    return _declared(planned, starts.drawn(planned.bound, f"{planned.seed}.{number}"))
+    seed = f"{planned.seed}.{number}"
+    return _declared(planned, {**starts.drawn(planned.bound, seed), **_first(planned, seed)})
+
+
+def _first(planned: Planned, seed: int | str) -> dict[str, np.ndarray]:
+    """First values that the model says, and centres among the rows unless the problem is convex."""
+    declared = starts.declared(planned.bound, seed)
+    if planned.plan.convex or planned.ranks:
+        return declared
+    return {**centres.apart(planned.bound, seed), **declared}
 
 
 def _declared(planned: Planned, values: Mapping[str, np.ndarray]) -> Planned:

@@ -1,4 +1,4 @@
-"""A solve by steps of somebody's optimizer: the training loop, and the report on its best point."""
+"""Solve a model by the steps of the user's optimizer: run the training loop, and report on its best point."""
 
 from __future__ import annotations
 
@@ -175,10 +175,7 @@ def _run(
 
 
 def _keeper(planned: Planned, recipe: Recipe) -> TrainingKeeper | None:
-    """What writes the checkpoints of the run, and has the one to go on from; None without a folder.
-
-    Raises F0817 if a checkpoint belongs to another run.
-    """
+    """The keeper that writes and restores the run's checkpoints; None without a folder."""
     from fccomodel.execution.checkpoints import digest
     from fccomodel.execution.checkpoints.identity import identity
     from fccomodel.execution.training.keeping import TrainingKeeper

@@ -248,8 +248,8 @@ class Plan:
 
     @property
     def of_nets(self) -> list[str]:
-        """The sentences on nets that are not proved to be smooth, of which no theorem is claimed."""
-        return [said for said in self.practice if NETS in said]
+        """Sentences on nets that are not proved to be smooth, so that no theorem is claimed."""
+        return [sentences for sentences in self.practice if NETS in sentences]
 
     @property
     def whole(self) -> bool:
@@ -264,10 +264,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
-    settings.refuse_half(choice.options, record, problem)
     budget = choice.budget
     given, aside = settings.applicable(choice.options, record, budget)
-    settled = settings.by_algorithm(given, record, normal, budget, shared=sloped)
+    settings.refuse_unsuited(given, record, problem, budget)
+    settled = settings.by_algorithm(given, record, normal, shared=sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     deep = sizes.depth(problem.roots)
     thrifty = nets and dear(bound)
@@ -323,7 +323,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     if idle:
         names = {one.name for one in idle}
         kept = {name: entry for name, entry in settled.items() if name not in names}
-        settled = settings.by_algorithm(kept, record, normal, budget, shared=sloped)
+        settled = settings.by_algorithm(kept, record, normal, shared=sloped)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
     if promised:
@@ -419,8 +419,8 @@ def undefined(analysis: Analysis) -> tuple[str, ...]:
     """Conditions for the model to be defined that are not proved."""
     roots = [analysis.objective, *analysis.constraints.values()]
     conditions = [condition for root in roots for condition in root.domain]
-    said = (f"{fact.reason}: {analysis.problem.text(fact.subject)}" for fact in conditions)
-    return tuple(dict.fromkeys(said))
+    sentences = (f"{fact.reason}: {analysis.problem.text(fact.subject)}" for fact in conditions)
+    return tuple(dict.fromkeys(sentences))
 
 
 def iterations(record: Algorithm, promise: Theorem, rate: str) -> str:
@@ -445,8 +445,8 @@ def summarise(
     else:
         promised = f"{GIVEN[promise.gives]} in {iterations(record, promise, rate)}"
         lines = [f"{record.title} ({promise.name}), {how}; {promised}"]
-    for made in normal.chain.steps:
-        if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
-            lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]
+    for steps in normal.chain.steps:
+        if steps.reformulation.role != "smoothing" and steps.reformulation.role != "penalty":
+            lines += [f"{steps.reformulation.title}: {sentence}" for sentence in steps.sentences]
     lines += [f"{how}: {text} ({why})" for text, how, why in normal.treatment]
     return lines

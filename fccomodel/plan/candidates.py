@@ -87,7 +87,7 @@ class Candidate:
         return {name: finding for name, finding in self.broken.items() if self._practice(name, finding)}
 
     def _practice(self, name: str, finding: Finding) -> str:
-        """What the algorithm does if an assumption does not hold; empty if it does nothing."""
+        """What the algorithm does if an assumption does not hold, or an empty string."""
         return finding.practice or self.record.beyond.get(name, "")
 
     @property
@@ -145,11 +145,17 @@ class Candidate:
 
     @property
     def biased(self) -> bool:
-        """Whether one minibatch at a time estimates an expectation over a distribution under a nonlinear
-        function: no pass over all rows can remove that bias."""
-        if self.record.estimator is not plug_in or not sizes.endless(self.normal):
+        """Whether one minibatch at a time estimates an expectation under a nonlinear function, and no pass
+        over all rows is sure to remove that bias: expectations over distributions, and nets, whose passes
+        seldom follow the steps."""
+        if self.record.estimator is not plug_in:
             return False
-        return any(term.kind == "composition" for term in self.normal.terms)
+        if not any(term.kind == "composition" for term in self.normal.terms):
+            return False
+        numbers = self.numbers
+        nets = any(variable.net for variable in self.setting.problem.variables.values())
+        some_rows = bool(numbers) and numbers["B2"] < numbers["rows"]
+        return sizes.endless(self.normal) or nets and some_rows
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -255,8 +261,10 @@ def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[s
         """The numbers of the problem with an algorithm's batch sizes."""
         if bound is None:
             return {}
-        given = {name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES}
-        return of(tuple((name, size) for name, size in given.items() if size is not None))
+        batch_sizes = {
+            name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES
+        }
+        return of(tuple((name, size) for name, size in batch_sizes.items() if size is not None))
 
     return numbers
 

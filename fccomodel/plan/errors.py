@@ -112,7 +112,7 @@ def unknown_option(name: str, given: Any, known: Sequence[str], params: Collecti
 
 
 def half_without_nets(record: Algorithm, trained: bool) -> Diagnostic:
-    """Only nets run in bfloat16, in steps that take some rows."""
+    """bfloat16 is only for nets, in steps by minibatches."""
     if trained:
         why = f"Steps of {record.title} take all rows at once, in float32 or float64."
     else:
@@ -127,24 +127,24 @@ def unused_option(
 ) -> Diagnostic:
     """An option that somebody gives is used by the run; ``having``: the algorithms that have it,
     ``is_param``: the model has a param of this name, ``compared``: several algorithms run with it."""
-    name, given = one.name, one.value
+    name, value = one.name, one.value
     if record.name in having:
         others = []
     else:
         others = list(having)
     if is_param:
-        fixes = [f"`{name}` is a param of this model: {_as_param(name, given)}"]
+        fixes = [f"`{name}` is a param of this model: {_as_param(name, value)}"]
     else:
         fixes = []
     if others and compared:
-        fixes.append(f"Give it to the algorithms that have it: {others[0]}({name}={given})")
+        fixes.append(f"Give it to the algorithms that have it: {others[0]}({name}={value})")
     elif others:
         fixes.append(
             f"{', '.join(others)} {'has' if len(others) == 1 else 'have'} it: name {others[0]} (--algorithm)"
         )
     fixes.append("Or remove it" if fixes else "Remove it")
     return OPTION.error(
-        f"{record.name} does not use the option `{name}` = {given} ({one.origin})",
+        f"{record.name} does not use the option `{name}` = {value} ({one.origin})",
         reason=one.reason,
         fix=". ".join(fixes) + ".",
     )
@@ -179,12 +179,12 @@ def no_finite_schedule(record: Algorithm, constants: Sequence[str], values: Sequ
     ``values``: what the schedule comes to, in words."""
     why = "; ".join(constants) or "its constants leave no step of a finite size"
     if values:
-        made = f" Its formula gives {', '.join(values)}."
+        values_text = f" Its formula gives {', '.join(values)}."
     else:
-        made = ""
+        values_text = ""
     return SCHEDULE.error(
         f"the theorem of {record.name} gives no schedule for this model",
-        reason=f"{why}.{made}",
+        reason=f"{why}.{values_text}",
         fix="Leave `schedule = theory` out, or name an algorithm whose theorem covers the model: "
         "`fccomodel algorithms --model` lists them.",
     )

@@ -39,7 +39,7 @@ def named(given: Origins) -> bool:
 
 
 def findings(analysis: Analysis, columns: int, rows: int) -> dict[str, Finding]:
-    """How a conic program with so many columns and rows meets the assumptions."""
+    """Findings on the assumptions for a conic program with this many columns and rows."""
     f = analysis.minimised
     return {
         "convex": Finding(holds=True, why="a convex objective on a convex set", standing=f.below.standing),

@@ -24,6 +24,10 @@ FINISH = (
     "them, and often "
     "give the answer (--no-polish leaves them out)"
 )
+BIASED = (
+    "estimates: expectations under nonlinear functions are estimated by one minibatch at a time, which is "
+    "biased however long the run"
+)
 RESTORATION = (
     "restoration: full passes that lower the violation of constraints may follow the steps "
     "(--no-polish: none)"
@@ -62,6 +66,8 @@ def added(
             "estimates: moving averages, where the theorem adds differences of values at two iterates "
             "(gamma_prime)"
         )
+    if chosen.biased:
+        said.append(BIASED)
     if schedule != "theory":
         said += record.practice
     said += _endings(chosen, settled, budget, convex)

@@ -45,18 +45,18 @@ class Ranking:
             return []
         first, alone = self.order[0], self.theorems[0]
         if self.row is not None:
-            said = [self.row.sentence(first.record.name, self._named)]
+            sentences = [self.row.sentence(first.record.name, self._named)]
         elif first.covered:
-            said = [f"its theorem: {first.worth()}"]
+            sentences = [f"its theorem: {first.worth()}"]
         else:
-            said = [f"the rate of its theorem, which does not cover all of the model: {first.worth()}"]
+            sentences = [f"the rate of its theorem, which does not cover all of the model: {first.worth()}"]
         if first is not alone:
             lost = self._unfinished(alone, first)
-            said.append(
+            sentences.append(
                 f"by the theorems alone it would be {alone.record.name}: "
                 f"{alone.worth()}{lost and ', ' + lost}"
             )
-        return said
+        return sentences
 
     def _unfinished(self, other: Candidate, chosen: Candidate) -> str:
         """Why passes over all rows cannot finish a run of ``other``, if they can for the chosen one; ""
@@ -106,7 +106,7 @@ class Ranking:
         if lost := self._unfinished(other, chosen):
             return f"{suits}, {lost}"
         if other.biased and not chosen.biased:
-            return f"{suits}, but one minibatch of draws at a time is a biased estimate, however long the run"
+            return f"{suits}, but one minibatch at a time is a biased estimate, however long the run"
         if (
             self.row is not None
             and self.row.place(chosen.record.name) < inf
@@ -114,9 +114,9 @@ class Ranking:
         ):
             slower = self.row.place(other.record.name)
             if slower == inf:
-                return f"{suits}, but not measured on problems of its class"
+                return f"{suits}, but not measured on similar models"
             if slower >= self.row.place(chosen.record.name):
-                return f"{suits}, but measured slower than {title} on problems of its class"
+                return f"{suits}, but measured slower than {title} on similar models"
         if other.order > chosen.order:
             weaker = GUARANTEES.index(other.guarantee) > GUARANTEES.index(chosen.guarantee)
             return f"{suits}; {title} has the {'stronger guarantee' if weaker else 'better rate'}"

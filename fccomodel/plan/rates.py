@@ -131,16 +131,16 @@ def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
     missing = sorted(name for name in names(rate) if name not in parameters and name != "eps")
     if missing:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not known"
-    said = _filled(rate, parameters)
+    text = _filled(rate, parameters)
     if names(rate) - {"eps"} and (fitted := _power(rate, parameters)) is not None:
         factor, power = fitted
-        said += f" = {factor:.1e} / eps"
+        text += f" = {factor:.1e} / eps"
         if power != 1:
-            said += f"^{power:f}"
+            text += f"^{power:f}"
     total = value(rate, {**parameters, "eps": eps})
     if total is None:
-        return said
-    return f"{said}: {total:.1e} at eps = {eps:g}"
+        return text
+    return f"{text}: {total:.1e} at eps = {eps:g}"
 
 
 def _filled(rate: str, numbers: Mapping[str, float]) -> str:

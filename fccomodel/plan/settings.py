@@ -151,9 +151,7 @@ def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC)
         settled.setdefault(name, (default, origin))
 
 
-def applicable(
-    given: Origins, record: Algorithm, budget: Budget
-) -> tuple[Origins, tuple[Unused, ...]]:
+def applicable(given: Origins, record: Algorithm, budget: Budget) -> tuple[Origins, tuple[Unused, ...]]:
     """The options that apply to an algorithm, and the options that do not, each with the reason.
 
     Only the user's own defaults are left out; other options that do not apply are refused elsewhere.
@@ -175,22 +173,26 @@ def applicable(
     return {name: entry for name, entry in given.items() if name not in names}, tuple(aside)
 
 
-def refuse_half(given: Origins, record: Algorithm, problem: ir.Problem) -> None:
-    """Raise F0606 for nets in bfloat16 where steps train none by some rows at a time."""
+def refuse_unsuited(given: Origins, record: Algorithm, problem: ir.Problem, budget: Budget) -> None:
+    """Raise every error of given options that do not suit the algorithm, the model or the budget.
+
+    F0606: nets in bfloat16, and steps that train none by some rows at a time. F0614: a schedule that
+    divides the steps of a budget in seconds. F0607: a step that the algorithm does not have.
+    """
+    faults = []
     trained = any(variable.net for variable in problem.variables.values())
-    if value(given, "precision") != HALF or trained and record.oracle == "blocks":
-        return
-    refuse(errors.half_without_nets(record, trained), source=problem.source)
+    if value(given, "precision") == HALF and not (trained and record.oracle == "blocks"):
+        faults.append(errors.half_without_nets(record, trained))
+    if value(given, "schedule") == "decay" and budget.seconds is not None:
+        faults.append(errors.no_steps_to_divide(value(given, "budget")))
+    step = value(given, "step")
+    if step and step not in record.steps:
+        faults.append(errors.no_step(step, record))
+    if faults:
+        refuse(*faults, source=problem.source)
 
 
-def by_algorithm(
-    given: Origins,
-    record: Algorithm,
-    normal: NormalForm,
-    budget: Budget,
-    *,
-    shared: bool = False,
-) -> Origins:
+def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, *, shared: bool = False) -> Origins:
     """The options, with values that follow from the algorithm and the kind of schedule.
 
     Batch sizes and hyper-parameters are left to ``hyper_parameters`` and to the data.
@@ -199,11 +201,7 @@ def by_algorithm(
     settle(settled, {"algorithm": record.name, "schedule": WORDS["schedule"][0]})
     schedule = value(settled, "schedule")
     theory, decay = schedule == "theory", schedule == "decay"
-    if decay and budget.seconds is not None:
-        refuse(errors.no_steps_to_divide(value(settled, "budget")), source=normal.problem.source)
     step = value(given, "step") or default_step(normal, record, theory)
-    if step not in record.steps:
-        refuse(errors.no_step(step, record), source=normal.problem.source)
     # Theorems assume independent samples.
     if record.oracle == "blocks":
         settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})

@@ -140,8 +140,8 @@ def alike(objective: ir.Expr, bound: Bound, batch: Batch, *, blocks: bool = Fals
     for node in nodes:
         (binder, *more), kind = node.binders, reductions.of(node)
         of_blocks = has_blocks(node)
-        drawn = binder.kind == "~" or of_blocks
-        if more or not drawn or not isinstance(binder.domain, ir.RowSet):
+        is_random = binder.kind == "~" or of_blocks
+        if more or not is_random or not isinstance(binder.domain, ir.RowSet):
             continue
         if not kind.linear or kind.total:
             continue

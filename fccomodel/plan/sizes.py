@@ -74,19 +74,19 @@ def batches(
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
         """The number of elements that a step draws of a binder, or None for all."""
-        drawn = binder.kind == "~"
-        size = int(inner if drawn else outer)
-        if drawn and not fixed_inner and apart and binder in apart:
+        is_random = binder.kind == "~"
+        size = int(inner if is_random else outer)
+        if is_random and not fixed_inner and apart and binder in apart:
             together, least = SAMPLES_OF_BLOCKS, LEAST_SAMPLES
             if thrifty:
                 together, least = OF_DEAR_NETS, LEAST_OF_DEAR_NETS
             size = min(size, max(together // apart[binder], least))
-        if drawn and not fixed_inner and crowded and binder in crowded:
+        if is_random and not fixed_inner and crowded and binder in crowded:
             return crowded[binder] if n > crowded[binder] else None
         small = isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= SMALL_SET
-        if small and (drawn or not fixed_outer):
+        if small and (is_random or not fixed_outer):
             return None
-        fixed = fixed_inner if drawn else fixed_outer
+        fixed = fixed_inner if is_random else fixed_outer
         if fixed:
             whole = size
         else:
@@ -175,8 +175,9 @@ def endless(normal: NormalForm) -> bool:
 
 
 def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
-    """For binders of samples, the number of blocks of a step that draw their own: blocks that the
-    samples' condition names."""
+    """The number of a step's blocks that draw samples of their own, by binder: blocks that the samples'
+    condition names.
+    """
     if bound is None:
         return {}
     blocks: dict[ir.Binder, int] = {}

@@ -79,7 +79,7 @@ class TheoremSchedule:
         return steps
 
     def worth(self, steps: float) -> float:
-        """The accuracy for which the theorem asks for so many steps, by bisection of log eps."""
+        """The accuracy for which the theorem asks for this many steps, by bisection of log eps."""
         low, high = log(FINEST), log(COARSEST)
         for _ in range(60):
             middle = (low + high) / 2
@@ -93,10 +93,10 @@ class TheoremSchedule:
         """``the theorem asks for 3.1e+09 steps to eps = 0.001; ...``, and what the steps taken are worth."""
         if self.steps is None:
             return []
-        said = f"the theorem asks for {self.steps:.2g} steps to eps = {self.constants.eps:g}"
+        sentence = f"the theorem asks for {self.steps:.2g} steps to eps = {self.constants.eps:g}"
         if taken is None or taken >= self.steps:
-            return [said]
-        return [f"{said}; the {taken:,} taken are what it asks for eps = {self.worth(taken):.2g}"]
+            return [sentence]
+        return [f"{sentence}; the {taken:,} taken are what it asks for eps = {self.worth(taken):.2g}"]
 
 
 def numbers_of(record: Algorithm, constants: Constants) -> dict[str, float] | None:
@@ -255,7 +255,7 @@ def _far(setting: Setting, mu: float, fall: Known) -> Known:
 
 
 def _largest(proved: Iterable[Fact | None], estimated: Iterable[Fact | None]) -> Known:
-    """The largest of some constants, each proved or else estimated; 1 and assumed if one is neither."""
+    """The largest of some constants, proved or estimated; 1 (assumed) if one of them is neither."""
     best = [
         next((f for f in pair if f is not None and f.value.finite and f.value.known), None)
         for pair in zip_longest(proved, estimated)

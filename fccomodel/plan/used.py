@@ -146,7 +146,7 @@ def _scaled(node: ir.Expr) -> bool:
 
 
 def _without_estimates(made: Made) -> str:
-    """Why no expectation is estimated over steps, or an empty string if one is."""
+    """The reason why no expectation is estimated over steps, or an empty string."""
     if made.tracked:
         return ""
     if not any(term.kind == "composition" for term in made.normal.terms):

@@ -15,16 +15,16 @@ from fccomodel.program.operations.sources import variable
 
 def previous(graph: Graph, val: Val) -> Val:
     """The minibatch value at the previous iterate; the estimates inside it are not changed."""
-    made: dict[int, Val] = {}
+    values: dict[int, Val] = {}
 
     def remake(v: Val) -> Val:
         """The value at the iterate before."""
         if not v.varying or v.op is track:
             return v
-        if v.id not in made:
+        if v.id not in values:
             attrs = {**v.attrs, "previous": True} if v.op in (variable, given_scores) else v.attrs
-            made[v.id] = graph.make(v.op, [remake(a) for a in v.args], **attrs)
-        return made[v.id]
+            values[v.id] = graph.make(v.op, [remake(a) for a in v.args], **attrs)
+        return values[v.id]
 
     return remake(val)
 

@@ -80,7 +80,7 @@ def sampler_of_an_index(family: str, span: Span) -> Diagnostic:
 
 
 def all_in_every_step(kind: str, size: int, span: Span) -> Diagnostic:
-    """What needs all elements of a set in every step needs few."""
+    """A set must be small if every step needs all of its elements."""
     reason = "It needs all of them at once: a minibatch says little of it."
     fix = "Use E, mean or sum, logmeanexp, cvar, or a smaller set."
     known = reductions.get(kind)
@@ -152,8 +152,9 @@ def no_program(entrants: Sequence[str]) -> Diagnostic:
 
 
 def memory_foreseen(needed: float, left: float, largest: float, of: str, span: Span) -> Diagnostic:
-    """What a run will take fits into the memory that is left; bytes, of all and of the ``largest``
-    array, that ``of`` has."""
+    """A run must fit into the available memory; ``of`` has the bytes foreseen, in all and for the
+    ``largest`` array.
+    """
     return TOO_LARGE.error(
         f"a run would take {in_words(needed)} of memory",
         span=span,
@@ -354,7 +355,9 @@ def criterion_batch_size() -> Diagnostic:
 
 
 def criterion_precision() -> Diagnostic:
-    """In a loop of one's own the net runs before the criterion is called."""
+    """A training loop of your own chooses its precision itself: the net runs before the criterion is
+    called.
+    """
     return CRITERION.error(
         "a criterion has no option `precision`",
         reason="Your loop runs the net, so its precision is yours. The criterion takes scores of any type.",

@@ -49,7 +49,8 @@ class Graph(Builder):
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
         """The value ``op(args; attrs)``: an existing one, if there is one."""
         args, attrs = tuple(args), {**op.defaults, **attrs}
-        key = (op, tuple(a.id for a in args), tuple(sorted((k, _key(v)) for k, v in attrs.items())))
+        keys_of_attrs = tuple(sorted((name, _key(value)) for name, value in attrs.items()))
+        key = (op, tuple(a.id for a in args), keys_of_attrs)
         if key not in self.known:
             val = Val(
                 id=len(self.vals),
@@ -94,8 +95,8 @@ class Graph(Builder):
 
     def entrywise(self, name: str, args: tuple[Val, ...]) -> Val:
         """The value of an atom; multiples of sums are simplified."""
-        if name == "mul" and (kept := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
-            return kept
+        if name == "mul" and (product := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
+            return product
         return self.make(entrywise, args, atom=name)
 
     def scaled(self, u: Val, v: Val) -> Val | None:

@@ -82,7 +82,8 @@ def first(lowered: LoweredSteps) -> np.ndarray | None:
             w[a:b] = np.asarray(start.values[name], dtype=float).reshape(-1)
         elif net is not None:
             parameters = lowered.bound.nets[net].parameters()
-            w[a:b] = np.concatenate([p.detach().cpu().double().numpy().reshape(-1) for p in parameters])
+            arrays = [p.detach().cpu().double().numpy() for p in parameters]
+            w[a:b] = np.concatenate([array.reshape(-1) for array in arrays])
     return w
 
 

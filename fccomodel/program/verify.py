@@ -54,7 +54,12 @@ def _use(val: Val) -> Iterator[str]:
 
 def _shape(val: Val) -> Iterator[str]:
     """Axes, event dims and what a value depends on follow from its operation."""
-    rules = {"axes": val.op.axes, "event": val.op.event, "varying": val.op.varying, "static": val.op.static}
+    rules = {
+        "axes": val.op.axes,
+        "event": val.op.event,
+        "varying": val.op.varying,
+        "static": val.op.static,
+    }
     for name, rule in rules.items():
         if getattr(val, name) != (expected := rule(val.args, val.attrs)):
             yield f"{name} {getattr(val, name)}, not {expected}"

@@ -46,6 +46,7 @@ from fccomodel.report.certificates.reach import of_feasible as of_feasible
 from fccomodel.report.certificates.rounding import rounding
 from fccomodel.report.errors import NOT_FINITE
 from fccomodel.report.kkt.active import Qualification, Sensitivity, qualification, sensitivity
+from fccomodel.report.kkt.matrices import matrix_multipliers
 from fccomodel.report.kkt.optimality import Optimum, optimum
 from fccomodel.report.new_rows import subsample
 from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
@@ -112,6 +113,8 @@ class KKTReport:
     objective         as the user wrote it (also for a ``maximize``)
     constraints       by label: value (feasible if <= 0; an equality if 0), best multiplier,
                       complementarity
+    matrices          by label: the multiplier of a matrix inequality as a matrix, by rows; its trace is the
+                      multiplier in ``constraints``
     stationarity      the least norm of a (sub)gradient of the Lagrangian less the normals of simple
                       sets, together with ``slack``
     slack             the errors of the chosen subgradients
@@ -141,6 +144,7 @@ class KKTReport:
 
     objective: float
     constraints: Mapping[str, Row] = field(default_factory=dict)
+    matrices: Mapping[str, list[list[float]]] = field(default_factory=dict)
     stationarity: float
     feasibility: float
     complementarity: float
@@ -284,18 +288,21 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         seed, afford, most = asked.seed, asked.afford, asked.most
         parts = Parts(bound=bound, seed=seed)
         part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
+        part = part or subsample.part_that_fits(parts)
         try:
             if part is None:
-                made = _on(bound, point, asked)
+                report_of_point = _on(bound, point, asked)
             else:
-                made = _on(part.bound, point, dataclasses.replace(asked, judging=True), part.values)
+                report_of_point = _on(
+                    part.bound, point, dataclasses.replace(asked, judging=True), part.values
+                )
         except FccoError as error:
             if part is not None:
                 raise
             part = subsample.part_after(parts, error)
             if part is None:
                 raise
-            made = _on(part.bound, point, dataclasses.replace(asked, judging=True))
+            report_of_point = _on(part.bound, point, dataclasses.replace(asked, judging=True))
         if part is not None:
             notes = [part.why]
             if part.values is None:
@@ -304,8 +311,10 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
                 else:
                     room = max(afford, most)
                 notes.append(subsample.errors_of(part.bound, point, seed, room))
-            made = dataclasses.replace(made, exact=False, notes=(*notes, *made.notes))
-        return dataclasses.replace(made, wall_s=time.perf_counter() - began)
+            report_of_point = dataclasses.replace(
+                report_of_point, exact=False, notes=(*notes, *report_of_point.notes)
+            )
+        return dataclasses.replace(report_of_point, wall_s=time.perf_counter() - began)
 
 
 def _on(
@@ -345,7 +354,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     gradients_of_constraints = constraint_rows(system, shared)
     scale = scales(system, gradients_of_constraints, optimal.plain)
-    relative, drawn = _relative(system, optimal, scale), noise(system, optimal.multipliers)
+    relative, noise_of_draws = _relative(system, optimal, scale), noise(system, optimal.multipliers)
     rounded = rounding(system, meter)
     gap, convex = None, False
     if not asked.judging:
@@ -355,21 +364,21 @@ def _report(system: System, asked: _Asked) -> KKTReport:
             candidates = [optimal, solvers]
         analysis = asked.analysis or analyse(system.problem, system.bound)
         convex = analysis.minimised.convex and analysis.convex_constraints
-        gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
+        gap = certify(system, shared, analysis, candidates, meter, noise_of_draws, rounded)
     evidence = Evidence(
         relative=relative,
         gap=gap,
         size=scale.size,
         beyond=_beyond(system, optimal) / scale.of_gains,
         convex=convex,
-        noise=drawn,
-        errors={} if drawn is None else _errors(system, optimal, scale, drawn),
+        noise=noise_of_draws,
+        errors={} if noise_of_draws is None else _errors(system, optimal, scale, noise_of_draws),
     )
     judged = judge(evidence)
     lost = 0.0 if rounded is None else rounded.objective
     judged = judged.rounded(counted(lost) / max(scale.size, abs(system.objective)))
     if not asked.judging:
-        search = _Search(system, optimal, gap, scale, drawn, meter, convex)
+        search = _Search(system, optimal, gap, scale, noise_of_draws, meter, convex)
         judged = search.judged(judged, gradients_of_constraints)
     findings = Findings(
         system=system,
@@ -382,7 +391,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
         ended=asked.ended,
         convex=convex,
         loose=loose(system, optimal, meter),
-        noise=drawn,
+        noise=noise_of_draws,
     )
     sentence, advice = verdict(findings)
     qualified, moves = None, None
@@ -396,6 +405,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
     return KKTReport(
         objective=system.objective,
         constraints=rows,
+        matrices=matrix_multipliers(system, optimal),
         stationarity=stationarity,
         feasibility=feasibility,
         complementarity=complementarity,
@@ -412,11 +422,11 @@ def _report(system: System, asked: _Asked) -> KKTReport:
         qualification=qualified,
         sensitivity=moves,
         better=better_point,
-        exact=drawn is None,
-        error=0.0 if drawn is None else drawn.objective,
+        exact=noise_of_draws is None,
+        error=0.0 if noise_of_draws is None else noise_of_draws.objective,
         notes=(
             *at_bound(asked.multipliers or {}, asked.limits),
-            *notes_of(system, optimal, drawn),
+            *notes_of(system, optimal, noise_of_draws),
             *cancelling(system, lost),
             *_cut(meter),
         ),
@@ -425,9 +435,9 @@ def _report(system: System, asked: _Asked) -> KKTReport:
 
 def _optima(system: System, shared: Gradients, asked: _Asked) -> tuple[Optimum, Optimum | None]:
     """The best multipliers, and those of the solver if all are given."""
-    given = asked.multipliers or {}
+    multipliers = asked.multipliers or {}
     solvers = None
-    if system.labels and set(system.labels) <= given.keys():
+    if system.labels and set(system.labels) <= multipliers.keys():
         solvers = optimum(system, shared, asked.meter, asked.multipliers)
     if solvers is not None and shared.c is None:
         start = solvers.unknowns
@@ -489,8 +499,8 @@ class _Search:
         fine = counts if self.system.evaluator.sampled else counts * ACCURATE
         if judged.better is not None:
             return judged
-        found = elsewhere(self.system, fine, _beside(self.meter))
-        return judged.after(Examined(better=found), counts, convex=False)
+        other_point = elsewhere(self.system, fine, _beside(self.meter))
+        return judged.after(Examined(better=other_point), counts, convex=False)
 
 
 def _beside(meter: Meter) -> Meter:
@@ -514,7 +524,8 @@ def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]
         start += len(values)
         both = sides(evaluator, constraint, values)
         if both is None:
-            yield from ((None, "", None) for _ in values)
+            relation = constraint.written[1] if constraint.of_matrices else ""
+            yield from ((None, relation, None) for _ in values)
             continue
         relation, lefts, rights = both
         for left, right in zip(lefts.tolist(), rights.tolist(), strict=True):
@@ -559,7 +570,8 @@ def _errors(system: System, optimal: Optimum, scale: Scales, drawn: Noise) -> di
 
 def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:
     """The residuals with the solver's own multipliers, as the report's ``own``."""
-    products = (abs(float(v * nu)) for v, nu in zip(system.values, optimal.multipliers, strict=True))
+    pairs = zip(system.values, optimal.multipliers, strict=True)
+    products = (abs(float(value * nu)) for value, nu in pairs)
     return {
         "stationarity": math.hypot(optimal.gradient, optimal.slack),
         "complementarity": max(products, default=0.0),

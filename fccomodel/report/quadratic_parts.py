@@ -66,15 +66,16 @@ class Parts:
                 inside = [
                     (sign_of_term, self.quadratic(part, sign * sign_of_term)) for sign_of_term, part in terms
                 ]
-                kept = [_signed(q, sign_of_term) for sign_of_term, q in inside if q is not None]
-                if len(kept) == 1:
-                    return kept[0]
-                if kept:
-                    return apply("add", *kept)
+                signed_parts = [_signed(q, sign_of_term) for sign_of_term, q in inside if q is not None]
+                if len(signed_parts) == 1:
+                    return signed_parts[0]
+                if signed_parts:
+                    return apply("add", *signed_parts)
                 return None
             case ir.Apply(op="mul" | "div", args=(a, b)) if (factor := self._factor(node)) is not None:
                 inner = b if factor is a else a
-                q = self.quadratic(inner, sign * (1 if self.see(factor).interval.value.lo >= 0 else -1))
+                nonnegative = self.see(factor).interval.value.lo >= 0
+                q = self.quadratic(inner, sign if nonnegative else -sign)
                 if q is None:
                     return None
                 return dataclasses.replace(node, args=(a, q) if factor is a else (q, b))
@@ -195,7 +196,7 @@ def _steady_of_exponentials(rows: ir.Expr, theta: float, see: Analyser) -> float
 
 
 def _temperature(node: ir.Reduce, see: Analyser) -> float:
-    """The least value of the option ``theta`` of a reduction, which is 1 if nobody gives it."""
+    """The least value of the option ``theta`` of a reduction; 1 if it is not given."""
     if "theta" not in node.options:
         return 1.0
     return see(node.options["theta"]).interval.value.lo
@@ -309,6 +310,6 @@ def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, int, flo
         (atom, 1),
         *((root, 2) for root in atoms.all().values() if root.squared == atom.name),
     ):
-        if isinstance(norm, atoms.ArrayAtom) and norm.ball is not None and not norm.in_groups:
+        if isinstance(norm, atoms.ArrayAtom) and norm.ball is not None and norm.even and not norm.in_groups:
             return node.children[0].name, norm.ball.kind, power, factor
     return None

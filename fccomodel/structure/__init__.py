@@ -15,7 +15,7 @@ from fccomodel.library.atoms import Interval
 from fccomodel.structure.analyser import Analyser
 from fccomodel.structure.declarations import Declarations
 from fccomodel.structure.estimates.steep import steep_at_0
-from fccomodel.structure.facts import Fact, Facts
+from fccomodel.structure.facts import Fact, Facts, Standing
 from fccomodel.structure.rules import RULES
 
 __all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "seer", "steep_at_0"]
@@ -55,6 +55,19 @@ class Analysis:
         """Whether all inequalities are convex and all equations affine."""
         kinds = {c.label: c.kind for c in self.problem.constraints}
         return all(f.affine if kinds[label] == "eq" else f.convex for label, f in self.constraints.items())
+
+    @property
+    def convex_for_sure(self) -> bool:
+        """Whether the problem is convex, by facts that are proved or bounded from data, none assumed."""
+        if not self.convex:
+            return False
+        known = [self.minimised.below]
+        for constraint in self.problem.constraints:
+            facts = self.constraints[constraint.label]
+            known.append(facts.below)
+            if constraint.kind == "eq":
+                known.append(facts.above)
+        return all(fact.standing <= Standing.BOUNDED for fact in known)
 
 
 def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
@@ -112,7 +125,10 @@ def seer(
     within  intervals in which some expressions are assumed to lie
     """
     context = Declarations(
-        problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {})
+        problem=problem,
+        holes=dict(holes or {}),
+        values=dict(params or {}),
+        within=dict(within or {}),
     )
     see = Analyser(context)
     if bound is None:
@@ -155,7 +171,8 @@ def estimate(
     """
     from fccomodel.structure.estimates.sampling import Probe
 
-    facts = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples).facts(points, radius)
+    probe = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples)
+    facts = probe.facts(points, radius)
     if not facts_of(expr, problem=problem, bound=bound).smooth:
         facts.pop("gradient", None)
     return facts

@@ -123,6 +123,8 @@ class Analyser:
 
     def key(self, expr: ir.Expr) -> int:
         """A number of the expression. Expressions with the same number have the same value."""
+        if id(expr) in self.keys:
+            return self.keys[id(expr)][1]
         for node in ir.walk(expr, lets=False):
             if id(node) not in self.keys:
                 children = tuple(self.keys[id(child)][1] for child in node.children)
@@ -159,7 +161,8 @@ class Analyser:
             facts = args[k]
             if facts.constant and not self._checked(use, fault):
                 reason = f"{use.titles[k]} needs {fault.needs}, and is only known to lie in {ranges[k]}"
-                unproved.append(make("domain", False, use.args[k], "no rule", reason, [facts.interval]))
+                doubt = make("domain", False, use.args[k], "no rule", reason, [facts.interval])
+                unproved.append(doubt)
         return unproved
 
     def _checked(self, use: Use, fault: atoms.Fault) -> bool:
@@ -223,7 +226,8 @@ class Analyser:
         """The value of a size: a number if the dim is known."""
         n = self.declared.dim(dim)
         if n == inf:
-            return Leaf(interval=atoms.Interval(0.0, inf, False, True), size=SOME, standing=Standing.PROVED)
+            nonnegative = atoms.Interval(0.0, inf, False, True)
+            return Leaf(interval=nonnegative, size=SOME, standing=Standing.PROVED)
         standing = Standing.BOUNDED if isinstance(dim, str) else Standing.PROVED
         return Leaf(interval=atoms.Interval.point(n), size=amount(n), standing=standing)
 
@@ -355,7 +359,7 @@ class Analyser:
     def _bilinear(
         self, node: ir.Apply, op: str, args: tuple[Facts, ...], sizes: tuple[float, ...], entries: float
     ) -> Facts:
-        """The facts of a product of which one or both factors vary; ``sizes`` count their entries."""
+        """The facts of a product with at least one varying factor; ``sizes`` count the factors' entries."""
         left, right = args
         if left.constant:
             return arithmetic.scale(node, left, right, entries, op, arithmetic.spread_to(sizes[1]))
@@ -431,7 +435,11 @@ class Analyser:
         if not products.alike(replace(first, body=inner), second, self.key):
             return None
         variance = ir.Reduce(
-            kind=VARIANCE.name, binders=first.binders, condition=first.condition, body=inner, span=node.span
+            kind=VARIANCE.name,
+            binders=first.binders,
+            condition=first.condition,
+            body=inner,
+            span=node.span,
         )
         return replace(reduce(variance, self(inner), self.declared, self), expr=node)
 
@@ -455,7 +463,8 @@ class Analyser:
         if not isinstance(matrix, ir.Param):
             return None
         value = self.declared.value(matrix.name)
-        if value is None or np.ndim(value) != 2 or np.shape(value)[0] != np.shape(value)[1]:
+        shape = np.shape(value)
+        if value is None or len(shape) != 2 or shape[0] != shape[1]:
             return None
         if len(value) > MAX_EIGENVALUE_ROWS:
             return None
@@ -489,7 +498,8 @@ class Analyser:
             last = products.opened(node.args[-1])
             if isinstance(last, ir.Apply) and last.op == "neg":
                 if op == "neg":  # - -u is u
-                    return combine(facts, whole.credited(replace(self(last.args[0]), expr=node), node))
+                    of_square = replace(self(last.args[0]), expr=node)
+                    return combine(facts, whole.credited(of_square, node))
                 # a - -b is a + b
                 node = replace(node, op="add", args=(node.args[0], last.args[0]))
                 args = (args[0], self(last.args[0]))
@@ -527,7 +537,8 @@ def _text_and_data(text: Facts, data: Facts) -> Facts:
     If neither has a property, the reason with the data is kept.
     """
     both = combine(text, data)
-    return both.with_facts({kind: getattr(data, kind) for kind in KINDS if not getattr(both, kind).holds})
+    missing = [kind for kind in KINDS if not getattr(both, kind).holds]
+    return both.with_facts({kind: getattr(data, kind) for kind in missing})
 
 
 def _identity(node: ir.Expr) -> tuple:

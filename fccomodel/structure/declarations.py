@@ -215,9 +215,8 @@ class Declarations:
         known = distributions.get(domain.family)
         if known is None:
             return Leaf(random=True, standing=Standing.ASSUMED)
-        return Leaf(
-            interval=opened(known.range(*(self._end(a) for a in domain.args))), random=not known.bounded
-        )
+        ends = [self._end(argument) for argument in domain.args]
+        return Leaf(interval=opened(known.range(*ends)), random=not known.bounded)
 
     def _end(self, expr: ir.Expr) -> Interval:
         """The range of an argument of a set or a distribution, made of numbers, params and arrays."""
@@ -285,6 +284,8 @@ class Declarations:
                 return Leaf(standing=Standing.BOUNDED)
             ends = interval(float(values.min()), float(values.max()))
             flat = values.reshape(len(values) if rows else 1, -1)
-            top = float(np.sqrt(np.einsum("ij,ij->i", flat, flat, dtype=float).max()))
-            self.stats[id(values)] = values, Leaf(interval=ends, size=amount(top), standing=Standing.BOUNDED)
+            squares_of_norms = np.einsum("ij,ij->i", flat, flat, dtype=float)
+            top = float(np.sqrt(squares_of_norms.max()))
+            leaf = Leaf(interval=ends, size=amount(top), standing=Standing.BOUNDED)
+            self.stats[id(values)] = values, leaf
         return self.stats[id(values)][1]

@@ -115,7 +115,8 @@ class Draft:
         for kind, default in DEFAULTS.items():
             if kind not in self.facts:
                 self.propose(kind, default, "no rule")
-        domain = {id(f): f for a in self.args for f in a.domain} | {id(f): f for f in self.domain}
+        of_arguments = {id(f): f for a in self.args for f in a.domain}
+        domain = of_arguments | {id(f): f for f in self.domain}
         return Facts(
             expr=self.expr,
             leaves=dict(self.leaves),
@@ -174,8 +175,15 @@ class Draft:
             self.propose("differentiable", True, "affine", "it is affine", uses)
         total = length(self.parts.get(name, NONE) for name in self.leaves)
         if total.finite and "lipschitz" in self.facts:
-            kept = self.facts["lipschitz"]
-            self.propose("lipschitz", total, kept.rule, kept.reason, kept.uses, standing=kept.standing)
+            lipschitz = self.facts["lipschitz"]
+            self.propose(
+                "lipschitz",
+                total,
+                lipschitz.rule,
+                lipschitz.reason,
+                lipschitz.uses,
+                standing=lipschitz.standing,
+            )
         if not self.value("differentiable"):
             self.facts.pop("gradient", None)
         elif self.value("gradient").finite and not (below.zero and above.zero):

@@ -19,8 +19,9 @@ def exchangeable(problem: ir.Problem) -> frozenset[str]:
     The model iterates over all rows of each, without a condition, and treats all rows alike.
     """
     exchangeable_names: set[str] = set()
-    for dim in {v.shape[0] for v in problem.variables.values() if v.shape and v.net is None}:
-        names = {name for name, v in problem.variables.items() if v.net is None and v.shape[:1] == (dim,)}
+    arrays = {name: v for name, v in problem.variables.items() if v.net is None and v.shape}
+    for dim in {v.shape[0] for v in arrays.values()}:
+        names = {name for name, v in arrays.items() if v.shape[0] == dim}
         candidates = [problem.variables[name] for name in names]
         scalar_arguments = all(
             not isinstance(arg, ir.Expr) or not arg.shape
@@ -36,18 +37,18 @@ def exchangeable(problem: ir.Problem) -> frozenset[str]:
 def _rows_alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
     """Whether the model treats all rows of the named variables alike."""
     nodes = list(problem.expressions())
-    items = [
-        node
-        for node in nodes
-        if isinstance(node, ir.Item) and isinstance(node.base, ir.Var) and node.base.name in names
-    ]
+    all_items = [node for node in nodes if isinstance(node, ir.Item)]
+    items = [n for n in all_items if isinstance(n.base, ir.Var) and n.base.name in names]
     rows = {node.indices[0].binder for node in items if isinstance(node.indices[0], ir.Element)}
     if not rows or any(not isinstance(node.indices[0], ir.Element) for node in items):
         return False
-    if any(not _covers(binder, dim) for binder in rows) or any(c.binders for c in problem.constraints):
+    families = any(constraint.binders for constraint in problem.constraints)
+    if families or any(not _covers(binder, dim) for binder in rows):
         return False
     for node in nodes:
-        if isinstance(node, ir.LetRef) and node.args or isinstance(node, ir.Column) and node.binder in rows:
+        let_of_elements = isinstance(node, ir.LetRef) and node.args
+        reads_row = isinstance(node, ir.Column) and node.binder in rows
+        if let_of_elements or reads_row:
             return False
         if isinstance(node, ir.Reduce) and rows.intersection(node.binders) and node.condition is not None:
             return False

@@ -381,7 +381,9 @@ def combine(first: Facts, second: Facts) -> Facts:
 
     ``log``, ``inner`` and ``powers`` come from the second way if it has them.
     """
-    changes: dict[str, Any] = {kind: getattr(first, kind).better(getattr(second, kind)) for kind in KINDS}
+    changes: dict[str, Any] = {}
+    for kind in KINDS:
+        changes[kind] = getattr(first, kind).better(getattr(second, kind))
     changes["leaves"] = {
         name: sign or second.leaves.get(name, 0)
         for name, sign in first.leaves.items()

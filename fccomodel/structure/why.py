@@ -128,7 +128,8 @@ def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:
 
 def written(expr: ir.Expr) -> ir.Expr:
     """The outermost part of an expression that the user wrote, or the expression if there is none."""
-    return next((node for node in reversed(list(ir.walk(expr))) if node.span != ir.NOWHERE), expr)
+    last_first = reversed(list(ir.walk(expr)))
+    return next((node for node in last_first if node.span != ir.NOWHERE), expr)
 
 
 def _place(analysis: Analysis, expr: ir.Expr) -> str:
@@ -311,9 +312,8 @@ def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) ->
         if isinstance(node, ir.LetRef):
             stack.append(node.let.body)
             continue
-        children = [
-            c.let.body if isinstance(c, ir.LetRef) else c for c in node.children if not _is_condition(c)
-        ]
+        formulas = [child for child in node.children if not _is_condition(child)]
+        children = [child.let.body if isinstance(child, ir.LetRef) else child for child in formulas]
         bad = [c for c in children if not good(analysis.see(c))]
         if bad:
             stack.extend(reversed(bad))
@@ -409,9 +409,8 @@ def _lost(
 
 def _worth_listing(analysis: Analysis, children: list[ir.Expr], bad: list[ir.Expr]) -> list[ir.Expr]:
     """The children with the property that are neither constants nor variables; none if they are many."""
-    others = [
-        c for c in children if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad
-    ]
+    composed = [c for c in children if not isinstance(c, ir.Var) and c not in bad]
+    others = [c for c in composed if not analysis.see(c).constant]
     if len(others) <= SHOWN_PARTS:
         return others
     return []

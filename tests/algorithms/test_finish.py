@@ -23,6 +23,7 @@ from fccomodel import pipeline
 from fccomodel.algorithms.runtime.finish import ending
 from fccomodel.algorithms.runtime.finish.panoc import direction, panoc
 from fccomodel.algorithms.runtime.finish.restore import least_norm
+from fccomodel.execution.run.loading import loaded
 
 HEAD = "model m; dim d; data D : table(x: real[d], y: real); var w[d];\n"
 LOGISTIC = "minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
@@ -353,8 +354,7 @@ def test_constraints_of_a_net_are_restored() -> None:
         data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"}
     )
     program = pipeline.emit(bound.plan())
-    solver = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
+    solver = loaded(program)
     with torch.no_grad():
         before = solver.solve(solver.SOLVER, dict(program.data), iterations=150, seconds=None)
         after = solver.solve_then_finish(solver.SOLVER, dict(program.data), iterations=150, way="restore")
@@ -374,8 +374,7 @@ def test_steps_of_a_net_that_fall_over_the_budget_are_repeated() -> None:
         data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"}
     )
     program = pipeline.emit(bound.plan())
-    solver = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
+    solver = loaded(program)
     calls = itertools.count(1)
     with torch.no_grad():
         cut = solver.solve(
@@ -398,8 +397,7 @@ def test_passes_finish_a_net_where_they_take_little(price: float, way: str) -> N
         data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"}
     )
     program = pipeline.emit(bound.plan())
-    solver = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
+    solver = loaded(program)
     exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     priced = replace(solver.SOLVER, one_pass=lambda *_: price)
     with torch.no_grad():
@@ -429,8 +427,7 @@ def test_passes_that_cost_little_more_than_steps_come_first(
     y = np.arange(60) % 3
     data = {"x": np.eye(3)[y] + 0.4 * rng.normal(size=(60, 3)), "y": y}
     program = pipeline.emit(fccomodel.compile(NEIGHBOURS).bind(data={"D": data}).plan(**algorithm))
-    solver = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
+    solver = loaded(program)
     record = replace(solver.SOLVER, one_pass=lambda *_: price)
     found = solver.solve_then_finish(record, dict(program.data), seconds=20.0, room=200 * price)
     assert (found.iterations == 0) == (begins == "passes") and found.passes > 0

@@ -17,6 +17,7 @@ from fccomodel.algorithms.runtime.loops.schedules import SCHEDULES, Decay, Pract
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings, LoopSettings, VectorSettings
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver, VectorSolver
 from fccomodel.algorithms.runtime.loops.vector_oracle import linearised
+from fccomodel.core.work import to_the_end
 
 CURVATURE = torch.tensor([1.0, 4.0])
 CENTRE = torch.tensor([3.0, -1.0])
@@ -159,6 +160,49 @@ def test_decay_returns_its_last_iterate() -> None:
 
 
 # ---------------------------------------------------------------------------------------- schedules
+def test_a_look_that_is_left_leaves_decay_its_last_iterate() -> None:
+    """Ctrl-C in a look: the answer is where the steps ended, not where they were at the look before."""
+    seen: list[torch.Tensor] = []
+    asked: list[bool] = []
+
+    def watched(state: Any, G: torch.Tensor, h: BlockSettings) -> float:
+        state.w.sub_(G, alpha=h.eta)
+        seen.append(state.w.clone())
+        return h.eta
+
+    def evaluate(data: Any, w: torch.Tensor) -> Any:
+        if len(seen) > 150:
+            asked.append(True)
+        return whole(data, w, None, None), {}
+
+    solver = dataclasses.replace(block_solver("decay"), update=watched, evaluate=evaluate)
+    with torch.no_grad():
+        found = solver.solve(solver, {}, iterations=400, seconds=None, stop=lambda: bool(asked), dear=-1.0)
+    last = seen[-1].clone()
+    project(last, 0.0)
+    assert found.status == "interrupted" and len(seen) < 400 and torch.equal(found.w, last.double())
+
+
+def test_a_finish_that_is_left_has_the_error_of_its_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round that is left before its point is kept has not converged."""
+    w = torch.ones(2, dtype=torch.float64)
+    monkeypatch.setattr(finish, "panoc", lambda *_: (torch.zeros(2, dtype=torch.float64), 0.0, 0.1))
+    monkeypatch.setattr(finish, "summary", lambda value: value)
+    monkeypatch.setattr(finish, "shift_centres", lambda *_: ({}, False, 0.0))
+    now = SimpleNamespace(w=w, best=w, value=(1.0, 0.0, 0.0), step=0.1, inner=None, pairs=[])
+    now.error, now.off, now.shifts, now.enough = math.inf, math.inf, {}, 1.0
+    h = SimpleNamespace(weight=1.0, rho=1.0)
+    solver = SimpleNamespace(evaluate=lambda *_: (0.0, 0.0, 0.0), nonconvex=False, attained=True, resume=None)
+    full = SimpleNamespace(data={}, h=h, count=SimpleNamespace(passes=0), tol=1e-6, solver=solver, c=None)
+    full.at = full.prox = full.keep = full.limit = None
+    full.endless = lambda: False
+    assert not to_the_end(lambda: finish.next_round(now, full), lambda: True)
+    assert now.best is w and now.error == math.inf
+    now.inner = None
+    assert to_the_end(lambda: finish.next_round(now, full), lambda: False)
+    assert not now.best.any() and now.error == 0.0
+
+
 def test_what_schedules_change() -> None:
     h, used = BlockSettings(stage=40, eta=0.5), []
     practical = Practical(falling=lambda h, share: share, next_stage=lambda *given: used.append(given))

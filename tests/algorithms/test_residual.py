@@ -13,6 +13,7 @@ import fccomodel
 from fccomodel import pipeline
 from fccomodel import report as kkt
 from fccomodel.algorithms.runtime.loops import block_loop, progress, residual
+from fccomodel.execution.run.loading import loaded
 
 RANDOM = np.random.default_rng(2)
 X = RANDOM.normal(size=(400, 5))
@@ -32,9 +33,7 @@ def program_of(text: str, **options):
     nets = {"nets": {"s": "mlp(6, activation=tanh)"}} if "net s" in text else {}
     bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}, **nets)
     program = pipeline.emit(bound.plan(**options))
-    module = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)
-    return bound, program, module
+    return bound, program, loaded(program)
 
 
 def estimate(solver, program, found, minibatches=None, tol=1e-6):

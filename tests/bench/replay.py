@@ -342,9 +342,7 @@ def timed(name: str) -> dict[str, float]:
     made = bound()
 
     def run(steps: int) -> float:
-        spent, result = seconds(
-            lambda: made.solve(seed=0, device="cpu", budget=f"{steps}it", polish=False, tol=1e-300)
-        )
+        spent, result = seconds(lambda: made.solve(seed=0, device="cpu", budget=f"{steps}it", polish=False))
         assert result.json["iterations"] == steps, f"{name} ended by itself"
         return spent
 

@@ -11,6 +11,7 @@ import torch
 from conformance.problems import COMPOSITIONS, Conformance
 from conformance.runs import bound_problem, needs_cvxpy, outcome, planned
 from fccomodel.evaluation import interpret
+from fccomodel.execution.run.loading import loaded
 from fccomodel.program.emit import Program, emit
 from fccomodel.program.lower import Lowered, lower
 
@@ -35,9 +36,8 @@ def named(problems: tuple[Conformance, ...]) -> pytest.MarkDecorator:
 def emitted(problem: Conformance, **options: object) -> tuple[Lowered, Program, types.ModuleType]:
     bound = bound_problem(problem)
     lowered = lower(bound.problem, bound, planned(problem, **options))
-    program, solver = emit(lowered), types.ModuleType("solver")
-    exec(compile(program.text, problem.name, "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
-    return lowered, program, solver
+    program = emit(lowered)
+    return lowered, program, loaded(program)
 
 
 @named(tuple(p for p in COMPOSITIONS if p.name != "cvar_bound"))

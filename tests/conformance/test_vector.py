@@ -4,7 +4,6 @@ the Jacobian."""
 from __future__ import annotations
 
 import math
-import types
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.execution import run
+from fccomodel.execution.run.loading import loaded
 from fccomodel.program import emit
 from fccomodel.program.lower import VectorSteps, lower
 from fccomodel.program.lower.leaves.slots import Slots
@@ -63,8 +63,7 @@ class Made:
         assert isinstance(lowered.steps, VectorSteps)
         self.steps = lowered.steps
         self.program = emit.emit(lowered)
-        self.solver: Any = types.ModuleType("solver")
-        exec(compile(self.program.text, "solver.py", "exec", dont_inherit=True), self.solver.__dict__)  # noqa: S102
+        self.solver: Any = loaded(self.program)
         self.data = self.fresh()
         self.exact = self.solver.prepare_full(
             self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64)

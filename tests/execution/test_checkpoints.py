@@ -95,10 +95,10 @@ CASES = {
     "theory": (PAIRS, {"algorithm": "sox", "budget": "240it", "schedule": "theory"}),
     "last stage": (MEDIAN, {"algorithm": "alexr2_final", "budget": "240it", "unverified": True}),
     "vector": (SHARED, {"algorithm": "ascvrg", "budget": "30000oracles"}),
-    "hybrid": (HINGE, {"algorithm": "hscg", "budget": "30000oracles", "precision": "float64"}),
+    "hybrid": (HINGE, {"algorithm": "hscg", "budget": "12000oracles", "precision": "float64"}),
     "finish": (PAIRS, {"budget": "500s"}),
     "restore": (NET, {"budget": "500s", "stage": 30, "longest": 30, "patience": 1}),
-    "race": (PAIRS, {"algorithm": "race", "budget": "600it"}),
+    "race": (PAIRS, {"algorithm": "race", "budget": "400it"}),
 }
 
 

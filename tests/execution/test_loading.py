@@ -39,3 +39,18 @@ def test_a_class_that_names_a_function_of_its_program_is_its_own(order):
         scale = f"def scale(x):\n    return {factor} * x"
         found.append(module(*([scale, OWN] if order == 0 else [OWN, scale])))
     assert [each.Own().value() for each in found] == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("before", [1, 3])
+def test_a_part_that_programs_share_has_the_lines_of_each(before):
+    """The code of a part is compiled once and moved to where a program has it, inner functions too."""
+    part = "def outer():\n    def inner():\n        return (\n            1\n            / 0\n        )\n    return inner"
+    parts = ["A = 1"] * before + [part]
+    alone = compile("\n\n\n".join((HEAD, *parts)), "solver.py", "exec")
+    scope: dict = {}
+    exec(alone, scope)
+    found, expected = module(*parts).outer, scope["outer"]
+    assert list(found.__code__.co_lines()) == list(expected.__code__.co_lines())
+    inner, of_text = found().__code__, expected().__code__
+    assert list(inner.co_lines()) == list(of_text.co_lines())
+    assert list(inner.co_positions()) == list(of_text.co_positions())

@@ -50,7 +50,7 @@ def test_a_budget_of_iterations_is_kept() -> None:
 def test_a_budget_of_seconds_is_kept() -> None:
     made, bound = program()
     found = run.run(made, bound, run.RunSettings(seconds=1e-3))
-    assert found.wall_s < 5 and found.stopped == "the time is used up" and found.timed
+    assert found.wall_s < 5 and found.stopped == "the time limit was reached" and found.timed
 
 
 def test_progress_is_of_the_best_point() -> None:

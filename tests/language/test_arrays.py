@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from support.notations import goes_both_ways
 
 import fccomodel as fc
 from fccomodel import report as kkt
@@ -135,10 +136,7 @@ def test_values_and_gradients(formula: str, data: dict) -> None:
 
 @pytest.mark.parametrize("formula", CASES)
 def test_both_notations(formula: str) -> None:
-    model = fc.Model.parse(f"{HEAD}minimize f: {formula};")
-    scope: dict = {}
-    exec(model.to_python(), scope)
-    assert str(scope["m"]) == str(model)
+    assert goes_both_ways(f"{HEAD}minimize f: {formula};")
 
 
 def test_in_python(data: dict) -> None:
@@ -215,10 +213,7 @@ def test_small_habits(data: dict) -> None:
     text += " minimize f: sumsq(a - [1, 2]) + sum[i in k] (b - i)^2 + sumsq(s) + (e - 3)^2 + g^2;"
     found = fc.compile(text).bind().solve(seed=0)
     assert found.objective == pytest.approx(0.5 + 1 / 3 + 4, rel=1e-6)
-    model = fc.Model.parse(text + "\n")
-    scope: dict = {}
-    exec(model.to_python(), scope)
-    assert str(scope["m"]) == str(model)
+    assert goes_both_ways(text + "\n")
 
 
 @pytest.mark.parametrize(

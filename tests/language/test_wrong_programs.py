@@ -105,7 +105,7 @@ WRONG = {
     "m.minimize(E(score(z.x) * «fc.log(-1) for z in D))\nm.check()": "F0413",
     "m.t = fc.var(domain=«simplex(3))\nm.minimize(sumsq(w) + m.t)\nm.check()": "F0301",
     "m.T = «fc.grid(1, 0)\nm.minimize(sumsq(w))\nm.check()": "F0409",
-    "m.let(r=(E(score(z.x) for z in D.where(D.g == k)) for k in G))\nm.minimize(«m.r + 1)\nm.check()": "F0301",
+    "m.let(r=(E(score(z.x) for z in D.where(D.g == k)) for k in G))\nm.minimize(«m.r + 1)\nm.check()": "F0303",
     "m.minimize(«sumsq(m.w))\nm.w = fc.var()\nm.check()": "F0301",
 }
 

@@ -530,6 +530,8 @@ PLACES = {
     "logaddexp": [((0.4, -1.2), ())],
     "logsumexp": [(([0.4, -1.2, 3.0],), ())],
     "sumsq": [(([0.4, -1.2, 3.0],), ())],
+    **{name: [(([[2.0, 0.3], [0.5, 1.2]],), ())] for name in ("logdet", "trace_inv")},
+    "matrix_frac": [(([0.4, -1.2], [[2.0, 0.3], [0.5, 1.2]]), ())],
 }
 
 
@@ -640,8 +642,10 @@ def test_outside_the_domain_there_is_no_value(atom):
 def array_shapes(rng, atom: ArrayAtom) -> tuple:
     """Fitting shapes for the arguments."""
     n, m, k = (int(x) for x in rng.integers(2, 5, 3))
-    if atom.name in ("norm_fro", "norm_nuc", "polar", "transpose"):
+    if atom.name in ("norm_fro", "norm_nuc", "norm_spec", "polar", "leading", "transpose"):
         return ((m, n),)
+    if atom.name in ("diagonal_of", "lambda_max", "eigenprojection", "symmetric_inverse") or atom.regular:
+        return ((n,), (n, n)) if atom.name == "matrix_frac" else ((n, n),)
     if atom.name == "matmul":
         return [((n,), (n,)), ((m, n), (n,)), ((m,), (m, n)), ((m, n), (n, k))][int(rng.integers(4))]
     if atom.name == "outer":
@@ -662,8 +666,20 @@ def array_numbers(rng, atom: ArrayAtom, count: int) -> tuple:
     return tuple(values[name] if name in atom.parameters else None for name in atom.names(count))
 
 
+def regular(rng, atom, args):
+    """The arguments with positive definite or invertible matrices where the atom needs them."""
+    for k, kind in atom.regular.items():
+        size = args[k].shape[-1]
+        if "definite" in kind:
+            root, turn = rng.normal(size=(2, size, size))
+            args[k] = root @ root.T + 0.5 * np.eye(size) + (turn - turn.T) / 4
+        else:
+            args[k] = rng.normal(size=(size, size)) + 3 * size * np.eye(size)
+    return args
+
+
 def array_args(rng, atom, shapes, numbers, where):
-    return [
+    args = [
         float(number)
         if number is not None
         else points(rng, interval, shape)
@@ -671,6 +687,7 @@ def array_args(rng, atom, shapes, numbers, where):
         else float(points(rng, interval, 1)[0])
         for shape, number, interval in zip(shapes, numbers, where, strict=True)
     ]
+    return regular(rng, atom, args)
 
 
 def array_place(rng, atom, count):
@@ -927,6 +944,7 @@ def test_constants_and_signs_come_out(atom, rng):
                 x if number is None else number
                 for x, number in zip(u, array_numbers(rng, atom, len(u)), strict=True)
             ]
+            u = regular(rng, atom, u)
         else:
             u = [
                 x if move else parameter(rng, atom, n)
@@ -977,11 +995,11 @@ def test_pieces_are_polynomials(atom, rng):
         assert rises.any(), "and the degree is no less"
 
 
-@BOOK.checks("ball", "in_groups")
+@BOOK.checks("ball", "in_groups", "matrices", "regular")
 @named([atom for atom in ARRAY if atom.ball is not None])
 def test_norms_are_the_largest_products_with_their_balls(atom, rng):
     ball = atom.ball
-    assert ball.words and ball.kind in ("box", "ball", "cross", "spectral")
+    assert ball.words and ball.kind in ("box", "ball", "cross", "spectral", "nuclear", "spectraplex")
     for _ in range(ROUNDS):
         shape = array_shapes(rng, atom)[0]
         size = 2 if atom.in_groups else 0
@@ -1001,8 +1019,8 @@ def test_norms_are_the_largest_products_with_their_balls(atom, rng):
         assert close(float((q.reshape(-1) * torch.tensor(u).reshape(-1)).sum()), value, 1e-5), (
             "and the best of it"
         )
-        inside = q / 2
-        assert close(run(ball.project, x="x", dims=dims, **{"x_": inside}), inside), (
+        inside = q / 2 if ball.kind != "spectraplex" else q / 2 + torch.eye(len(q)) / (2 * len(q))
+        assert close(run(ball.project, x="x", dims=dims, **{"x_": inside}), inside, 1e-8), (
             "and itself where it is inside"
         )
         groups = q.shape if not size else q.shape[-1:]

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from fccomodel.core.work import Meter
-from fccomodel.numerics import fista, power_method
+from fccomodel.numerics import fista, golden_sections, power_method
 from fccomodel.numerics.cone_programs import ConeProgram, solved
 
 A = np.random.default_rng(0).normal(size=(12, 5))
@@ -19,6 +19,19 @@ def test_the_power_method_finds_the_largest_eigenvalue():
     found = power_method.largest_eigenvalue(lambda z: A.T @ (A @ z), 5, rounds=200)
     assert 0.99 * exact <= found <= exact * (1 + 1e-12)
     assert power_method.largest_eigenvalue(np.zeros_like, 5, rounds=10) == 0.0
+
+
+def test_golden_sections_find_a_peak():
+    places = []
+
+    def value(x):
+        places.append(x)
+        return -((x - 0.3) ** 2)
+
+    found, where = golden_sections.largest(value, -1.0, 2.0, (value(0.0), 0.0), rounds=40)
+    assert where == pytest.approx(0.3, abs=1e-7) and found == value(where)
+    assert all(-1 < x < 2 for x in places)
+    assert golden_sections.largest(lambda x: -x, 0.0, 1.0, (5.0, 0.5), rounds=3) == (5.0, 0.5)
 
 
 def least_squares(project, iterations=20_000):

@@ -495,6 +495,23 @@ def test_draws_of_a_distribution_have_no_end():
     assert not order[0].biased and order[-1].biased >= order[0].biased
 
 
+def test_a_net_under_a_nonlinear_function_gets_estimates_that_are_kept() -> None:
+    """Steps take some of the rows, and passes over all of them may never follow: one minibatch at a time
+    is biased."""
+    text = (
+        "dim d; data D : table(x: real[d], y: real); net s : real[d] -> real; var v = params(s);"
+        "minimize mean[p in D] log(E[q ~ D | q.y < p.y] exp(s(v; q.x) - s(v; p.x)));"
+    )
+    compiled = pipeline.compile_model(Source(text=text, name="m"))
+    chosen = {}
+    for rows in (60, 600):
+        x = np.random.default_rng(0).normal(size=(rows, 3))
+        binding = pipeline.Binding(data={"D": {"x": x, "y": x[:, 0]}}, nets={"s": "mlp(4)"})
+        analysis = pipeline.analyse(compiled.problem, pipeline.bind(compiled, binding))
+        chosen[rows] = considered.candidates(analysis)["bsgd"].biased, pipeline.decide(analysis).algorithm
+    assert not chosen[60][0] and chosen[600][0] and chosen[600][1] != "bsgd"
+
+
 # ----------------------------------------------------------------------------------- nets with kinks
 @pytest.mark.parametrize(
     "objective",

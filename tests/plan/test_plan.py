@@ -73,6 +73,12 @@ def test_the_users_choice_replaces_the_selection_not_the_checks() -> None:
     assert code(SMOOTH, beat=0.1) == "F0606"
 
 
+def test_options_that_do_not_suit_are_told_at_once() -> None:
+    with pytest.raises(FccoError) as caught:
+        made(SMOOTH, step="sgd", schedule="decay", budget="60s")
+    assert [found.code for found in caught.value.diagnostics] == ["F0614", "F0607"]
+
+
 def test_every_value_has_an_origin() -> None:
     chosen = made(SMOOTH, algorithm="sox", gamma=0.3)
     assert chosen.options["gamma"] == (0.3, "command line") and chosen.hyper["gamma"] == 0.3

@@ -88,6 +88,7 @@ def test_draws_of_a_distribution_are_for_the_theorem_that_admits_them() -> None:
     theorem asks for."""
     made, told = planned(DRAWN)
     assert made.algorithm == "bsgd" and "inner batches: of one size" in told
+    assert any("biased however long the run" in line for line in made.practice)
     with pytest.raises(FccoError, match="met once: nothing tracks it"):
         planned(DRAWN, algorithm="sox")
 

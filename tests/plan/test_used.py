@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -19,6 +20,7 @@ from fccomodel import algorithms, pipeline
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
+from fccomodel.execution.run.loading import BETWEEN
 from fccomodel.plan import sizes, used
 from fccomodel.plan.settings import OPTIONS, SETTINGS
 
@@ -93,15 +95,22 @@ def models(algorithm: str) -> tuple[str, ...]:
 
 def read(text: str) -> set[str]:
     """The settings that a program reads."""
-    nodes = ast.walk(ast.parse(text))
-    return {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+    return set().union(*(reads_of(part) for part in text.split(BETWEEN)))
 
 
 def within(text: str, functions: set[str]) -> set[str]:
     """The settings that some functions of a program read."""
-    tree = ast.parse(text)
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in functions]
-    return {name for node in found for name in read(ast.unparse(node))}
+    heads = {part: set(re.findall(r"^def (\w+)", part, re.MULTILINE)) for part in text.split(BETWEEN)}
+    return set().union(*(reads_of(part) for part, names in heads.items() if names & functions))
+
+
+@cache
+def reads_of(part: str) -> frozenset[str]:
+    """The attributes that one part of a program reads: programs have most parts in common."""
+    nodes = ast.walk(ast.parse(part))
+    return frozenset(
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    )
 
 
 def other(name: str, value: Any) -> Any:

@@ -161,3 +161,27 @@ def test_an_underflowing_weight_is_reported_inside_its_bound() -> None:
     assert result.report.solved and abs(result.objective) < 1e-8
     found = judged(text, {"w": [1, 0, 0, 0]}, c=np.arange(4.0))
     assert np.isfinite(found.objective) and any("nearest numbers inside" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e8, 1e9], ids=str)
+def test_columns_that_nearly_cancel_hide_no_better_point(far: float) -> None:
+    """Slope and intercept of a column far from 0 nearly cancel: beyond 1e8 rounding hides the curvature."""
+    text = "data D : table(x: real, y: real); var a; var b; minimize mean[z in D] (a * z.x + b - z.y)^2;"
+    x = np.arange(20.0)
+    y = x + np.sin(7 * x)
+    data = {"D": {"x": far + x, "y": y}}
+    centred = float(((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2).mean())
+    slope = float(y @ data["D"]["x"] / (data["D"]["x"] @ data["D"]["x"]))
+    found = judged(text, {"a": slope, "b": 0.0}, **data)
+    assert not found.verdict.startswith("Solved") and found.objective > 10 * centred
+    assert found.better is not None
+    better = judged(text, {name: float(value) for name, value in found.better.items()}, **data)
+    assert better.objective < 1.1 * centred
+
+
+def test_columns_that_cancel_are_no_alarm() -> None:
+    text = "data D : table(x: real, y: real); var a; var b; minimize mean[z in D] (a * z.x + b * z.x - z.y)^2;"
+    x = np.arange(20.0) + 1
+    y = x + np.sin(7 * x)
+    found = judged(text, {"a": y @ x / (x @ x), "b": 0.0}, D={"x": x, "y": y})
+    assert found.verdict.startswith("Solved to high accuracy")

@@ -16,7 +16,8 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.errors import too_many_to_sort
-from fccomodel.report.new_rows import subsample
+from fccomodel.report.new_rows import memory_needed, subsample
+from fccomodel.report.new_rows.memory_needed import bytes_needed
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(900, 3))
@@ -58,6 +59,24 @@ def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
     assert 0 < half < 0.2 and abs(found.objective - exact.objective) < 2 * half
     outcome = pipeline.solve(bound.plan(budget="200it"))
     assert not outcome.report.exact and np.isfinite(outcome.report.objective)
+
+
+def test_bytes_of_a_report_are_foreseen(bound, monkeypatch):
+    """From a part of the rows: neither less than all rows take, nor far more."""
+    taken = bytes_needed(bound.bound)
+    monkeypatch.setattr(memory_needed, "COUNTED_ELEMENTS", 10_000)
+    foreseen = memory_needed._counted(bound.bound, 0)
+    assert 0.5 * taken < foreseen < 6 * taken and taken > 8 * passes.amount(bound.bound)
+
+
+def test_rows_that_do_not_fit_are_not_taken(bound, monkeypatch):
+    """A report for which there is not enough memory is made on a part of the rows."""
+    monkeypatch.setattr(subsample, "FREE_ELEMENTS", 1000)
+    needed = bytes_needed(bound.bound)
+    assert subsample.part_that_fits(Parts(bound=bound.bound, seed=0)) is None
+    monkeypatch.setattr(subsample, "lacking", lambda size: needed / 4 if size > needed / 4 else None)
+    found = report.report(bound.bound, {"w": np.zeros(3)})
+    assert not found.exact and "drawn at random" in found.notes[0]
 
 
 def test_what_is_too_dear_is_estimated(bound, monkeypatch):

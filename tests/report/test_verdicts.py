@@ -236,6 +236,15 @@ def test_unbounded_only_where_the_point_is_feasible():
     assert free.failure == "unbounded" and free.verdict.startswith("Unbounded") and not free.solved
 
 
+def test_an_origin_far_from_the_data_does_not_make_a_gap_small():
+    """The median of 50 integers at 1e15: from 0 the objective falls by 1e15, and a gap of all of it is
+    large all the same."""
+    t = 1e15 + np.arange(51.0) ** 2
+    text = "data D : table(t: real); var m; minimize mean[z in D] abs(z.t - m);"
+    found = at(text, data={"D": {"t": t}}, m=1e15 + 400.0)
+    assert not found.solved and "proved gap" not in found.verdict, found.verdict
+
+
 # ---------------------------------------------------------------------------------------- one story
 def test_a_violation_within_tolerance_is_no_alarm():
     w, _ = solved(fit, [lambda c, w: c.sum_squares(w) <= 0.5])

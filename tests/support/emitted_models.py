@@ -18,6 +18,7 @@ import torch
 from fccomodel import pipeline, plan
 from fccomodel.algorithms.runtime.helpers import support
 from fccomodel.core.source import Source
+from fccomodel.execution.run.loading import loaded
 from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal_form import normalise
@@ -99,6 +100,7 @@ case(
     "minimize E[z ~ D] (if z.time > 1 then log(z.time) * dot(w, z.x)^2 else z.y * dot(w, z.x)) "
     '+ E[z ~ D] (z.g == "north") * exp(0.1 * dot(w, z.x)) + sumsq(w)^2;',
 )
+case("waves", "minimize E[z ~ D] (sin(dot(w, z.x)) - cos(z.time * w[1]))^2 + 0.1 * sumsq(w);")
 case(
     "recursion",
     "let x[z in D, t in 1 .. 4] = if t == 1 then dot(w, z.x) else max(x[z, t - 1], t * w[1]) "
@@ -695,9 +697,7 @@ def emitted(name: str, planned: plan.Plan, bound: Any, scale: float) -> Made:
     problem = bound.problem
     lowered = lower(problem, bound, planned)
     program = emit.emit(lowered)
-    solver = types.ModuleType("solver")
-    vars(solver)["MODULES"] = {key: kept.module for key, kept in program.modules.items()}
-    exec(compile(program.text, f"{name}_solver.py", "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
+    solver = loaded(program)
     return Made(
         name=name, bound=bound, plan=planned, lowered=lowered, program=program, solver=solver, scale=scale
     )

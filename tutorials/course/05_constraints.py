@@ -78,7 +78,7 @@ assert abs(slope + price) < 0.02 * price
 # - **SONEX** tracks $c(w)$ by an estimate $u$ of the kind MSVR (session 2). The slope of the rounded penalty at $u$ takes the
 #   place of $y$ in the gradient above.
 # - **ALEXR2** has two loops. The inner one is ALEXR (session 4) on the rounded problem plus a parabola that holds $w$ near
-#   where it is; its dual variable $y$ takes the place of $y$. The outer one moves $w$ towards what the inner one found.
+#   where it is; its dual variable plays the role of the multiplier $y$. The outer one moves $w$ towards what the inner one found.
 #
 # So each has, at every step, an idea of the multiplier, and a trace shows it. (`inner_batch` is the number of rows that a
 # step draws for $c$.)

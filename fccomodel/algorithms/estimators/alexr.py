@@ -8,10 +8,8 @@ gradient_by = "new"
 
 
 def track(u, index, g, g_prev, h):
-    """psi = f*: u_i <- (tau u_i + g~_i) / (1 + tau), of which y_i = grad f(u_i) (alexr-2025, Lemma 1;
-    its (4) swaps the weights).
-
-    g~_i = g_i(w_t) + theta (g_i(w_t) - g_i(w_{t-1})), one batch at both points. At the first visit u_i = g_i.
+    """psi = f*: u_i <- (tau u_i + g~_i) / (1 + tau), with y_i = grad f(u_i) (alexr-2025, Lemma 1; its (4)
+    swaps the weights).
     """
     old = u[index]
     old = torch.where(old.isnan(), g, old)

@@ -1,5 +1,6 @@
-"""The moving average of the whole vector g, of which the sampled blocks are a scaled sparse estimate
-(MOAP; sox-2022, (3))."""
+"""The moving average of the whole vector g, by a sparse estimate from the sampled blocks, scaled up
+(MOAP; sox-2022, (3)).
+"""
 
 from fccomodel.algorithms.estimators._logs import log_weight
 from fccomodel.core.lazy import torch

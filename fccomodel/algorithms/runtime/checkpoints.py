@@ -1,9 +1,9 @@
-"""What the loops of a program call ``keep``: the state of a run goes into files as it goes, and comes
-back.
+"""Checkpoints: the loops of a program hand the state of a run to ``keep``, which writes it into
+files and restores it. The emitter copies this text.
 
-The emitter copies it: plain torch and the standard library. A program by itself writes
-``FileKeeper``'s files; a run inside Python (``fccomodel.execution.checkpoints.keeper``) has files,
-messages and errors of its own.
+It needs only torch and the standard library. A program on its own writes the files of
+``FileKeeper``; a run inside Python (``fccomodel.execution.checkpoints.keeper``) has files, messages
+and errors of its own.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from fccomodel.core.lazy import torch
 
 
 class Keeper:
-    """Writes the state of a run every so many seconds, once a person asks to stop, on SIGTERM, and
-    where steps end.
+    """Writes the state of a run at regular times, when a person asks to stop, on SIGTERM, and at the end of
+    the steps.
 
-    ``keep(stage, run)`` is called wherever a state is whole; ``again(stage, run)`` puts one back;
-    ``ended(stage, outcome)`` is told what a stage came to, and ``outcome(stage, ...)`` gives it.
-    ``spent`` are the seconds that the run took before, and ``left`` is the state by stages that it
-    goes on from, until it is put back.
+    The loops call ``keep(stage, run)`` wherever a state is complete. ``again(stage, run)`` restores a
+    state; ``ended(stage, outcome)`` records the result of a stage, and ``outcome(stage, ...)`` returns it.
+    ``spent`` holds the seconds that the run took before this process. ``left`` holds the state, by stage,
+    from which the run continues; it is empty once restored.
 
-    A state is everything that changes in a run, and what is made of the program, its data and the
-    seed is made anew.
+    A state contains everything that changes in a run. What follows from the program, its data and the seed
+    is computed again.
     """
 
     def __init__(self, folder, every, left=None, spent=0.0, step=0):
@@ -49,7 +49,7 @@ class Keeper:
         self.stopping = self.terminated = False
 
     def terminate(self, *signalled):
-        """The process is asked to end, once the state is written."""
+        """Note that the process must end as soon as the state is written."""
         self.terminated = True
 
     def asked(self):
@@ -57,11 +57,15 @@ class Keeper:
         return False
 
     def stop(self):
-        """What the loops ask: that a person wants them to end, once the state of before is written."""
+        """Whether the loops must stop because a person asked for it. The state before the stop is written
+        by then.
+        """
         return self.stopping
 
     def __call__(self, stage, run, reason=""):
-        """A state that is whole, after a step; ``reason``: why it is the last, where no step was cut."""
+        """Write the state after a step, if it is time to. ``reason`` says why this step is the last one; it
+        is empty if more steps follow.
+        """
         if self.stopping:
             return
         due, stopping, ending = self.word(stage)
@@ -81,15 +85,17 @@ class Keeper:
             raise SystemExit(128 + signal.SIGTERM)
 
     def word(self, stage=""):
-        """Whether it is time to write, a person wants the run to end, and the process is asked to."""
+        """Three facts: whether it is time to write, whether a person wants the run to end, and whether the
+        process was asked to terminate.
+        """
         return time.perf_counter() >= self.due, self.asked(), self.terminated
 
     def write(self, stage, run):
-        """Puts it into files."""
+        """Write the state into files."""
         raise NotImplementedError
 
     def again(self, stage, run):
-        """Whether the state was written in this stage: then ``run`` stands as it did."""
+        """Restore ``run`` if the state was written in this stage. Returns whether it was."""
         if stage not in self.left:
             return False
         self.back(self.left[stage], run)
@@ -97,7 +103,7 @@ class Keeper:
         return True
 
     def ended(self, stage, outcome):
-        """What a stage came to, unless a person ended it, is part of all states from here on."""
+        """Record the result of a stage, unless a person ended it: all states from here on contain it."""
         if outcome.status != "interrupted":
             held = SimpleNamespace(
                 **{name: value for name, value in vars(outcome).items() if name != "exact"}
@@ -105,7 +111,7 @@ class Keeper:
             self.base, self.outcomes = outcome.iterations, self.packed(held, f"after {stage}")
 
     def outcome(self, stage, solver, data, device, exact=None):
-        """What a stage came to before; None where it is not known to have ended."""
+        """The result that a stage had before, or None if it is not known to have ended."""
         if f"after {stage}" not in self.left:
             return None
         outcome = self.back(self.left[f"after {stage}"])
@@ -116,17 +122,19 @@ class Keeper:
         return outcome
 
     def packed(self, held, name):
-        """A part of the state as it stands."""
+        """A copy of a part of the state."""
         return {name: copy.deepcopy(held)}
 
     def back(self, held, into=None):
-        """A part of the state again, in the place of what ``into`` holds."""
+        """Restore a part of the state, in place where ``into`` holds an object for it."""
         return put_back(held, into, {})
 
 
 def put_back(held, into, made):
-    """What ``held`` says, in the objects that ``into`` has: others hold them too. ``made``: what
-    stands for each object of it."""
+    """Restore the values of ``held`` in the objects of ``into``, to which others may refer as well.
+
+    ``made`` maps the id of each object of ``held`` to the object that replaces it.
+    """
     if id(held) in made:
         return made[id(held)]
     if isinstance(held, torch.Generator):
@@ -155,11 +163,12 @@ def put_back(held, into, made):
 
 
 class FileKeeper(Keeper):
-    """One with a folder that has the last two states, ``000007/state.pt`` beside a manifest, each
-    written beside and renamed.
+    """A keeper that writes into a folder. The folder has the last two states, each as ``000007/state.pt``
+    beside a manifest. Files are written to a temporary name and renamed.
 
-    identity   what the program, its data and settings are known by, by name: a state of others is refused
-    classes    what a state has of beside numbers, texts, lists and tensors; nothing else is unpickled
+    identity   identifies the program, its data and settings, by name: a state of another run is refused
+    classes    the dataclasses that a state may contain; nothing else but numbers, texts, lists and
+               tensors is unpickled
     """
 
     def __init__(self, folder, every, identity, classes):
@@ -174,7 +183,7 @@ class FileKeeper(Keeper):
         )
 
     def newest(self):
-        """The last whole state, the seconds and the steps before it; None where there is none."""
+        """The last complete state, with the seconds and the steps before it; None if there is none."""
         for place in self.states():
             try:
                 manifest = json.loads((place / "manifest.json").read_text())
@@ -200,8 +209,10 @@ class FileKeeper(Keeper):
         return None
 
     def write(self, stage, run):
-        """One more state, whole or not at all, and those before the last two are removed; where that
-        fails the run goes on, and says so, unless it is about to be ended."""
+        """Write one more state, completely or not at all, and remove all but the last two.
+
+        If writing fails, the run says so and continues, unless the process is about to end.
+        """
         places = self.states()
         number = f"{1 + max((int(place.name) for place in places), default=0):06d}"
         new = self.folder / f".{number}.{os.getpid()}"

@@ -1,8 +1,8 @@
-"""What a program of several ranks does together: each rank makes the same draws, works on its share,
-and sums go over all.
+"""Functions for programs of several ranks: each rank makes the same draws and works on its share,
+and sums are taken over all ranks.
 
-A rank is a process of ``torch.distributed``; without it there is one, and everything is its own.
-The emitter copies what a program of ranks calls.
+A rank is a process of ``torch.distributed``. Without it there is one process, which owns
+everything. The emitter copies the functions that a program of ranks calls.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from fccomodel.algorithms.runtime.helpers.support import net_in_parts
 
 
 class Ranks:
-    """The ranks of a program, and what they said to each other: ``calls``, and ``sent`` bytes of
-    numbers that were summed.
+    """The ranks of a program, and their messages: the number of ``calls``, and the bytes ``sent``.
 
-    A word goes round after every ``pace`` times that they ask whether to end, ``asked`` times since
-    the last, when it was
-    ``said``: so does what each of them wishes, by ``wish()``, and all have ``heard`` what any does.
+    The ranks exchange a message each time that they have asked ``pace`` times whether to end. ``asked``
+    counts the times since the last message, at which ``said`` was sent. The message carries the wish of
+    each rank, by ``wish()``; every rank has ``heard`` what any of them wishes.
 
-    ``together``: all ranks go the same way at the moment; then passes over tables of ``least``
-    numbers and more are shared.
+    ``together`` says whether all ranks take the same path at the moment. Then passes over tables of at
+    least ``least`` numbers are shared.
     """
 
     least = 1 << 20
@@ -69,8 +68,9 @@ RANKS = Ranks()
 
 
 def joined(device):
-    """Makes this process one of those that torchrun, or a launcher like it, started; its own device
-    where there are several."""
+    """Make this process one of those that torchrun, or a launcher like it, has started, with a device of
+    its own if there are several.
+    """
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         return device
     if device == "cuda":
@@ -83,7 +83,7 @@ def joined(device):
 
 
 class Added(torch.autograd.Function):
-    """The sum of all ranks' values; each has the same adjoint of it, which is that of its own."""
+    """The sum of all ranks' values as an operation of autograd. Its adjoint goes to each rank unchanged."""
 
     @staticmethod
     def forward(x):
@@ -92,7 +92,7 @@ class Added(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Nothing is kept for the derivative."""
+        """Keep nothing: the derivative needs no values."""
         pass
 
     @staticmethod
@@ -107,7 +107,9 @@ class Added(torch.autograd.Function):
 
 
 class Apart(torch.autograd.Function):
-    """A value that all ranks have, in use by each for its share: its adjoint is the sum of theirs."""
+    """A value that all ranks have and use for their shares, as an operation of autograd: its adjoint is the
+    sum of the ranks' adjoints.
+    """
 
     @staticmethod
     def forward(x):
@@ -116,7 +118,7 @@ class Apart(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Nothing is kept for the derivative."""
+        """Keep nothing: the derivative needs no values."""
         pass
 
     @staticmethod
@@ -143,7 +145,7 @@ def in_parts(w):
 
 
 def once(x):
-    """What all ranks know, counted by the first of them alone."""
+    """A value that all ranks know, counted by the first rank alone."""
     nothing = torch.zeros_like(x) if isinstance(x, torch.Tensor) else 0.0
     if RANKS.rank == 0:
         return x
@@ -151,34 +153,36 @@ def once(x):
 
 
 def owned(places):
-    """Which of some drawn blocks this rank owns, as places in the draw: block i belongs to rank i
-    modulo their number."""
+    """The drawn blocks that this rank owns, as places in the draw. Block i belongs to rank i modulo their
+    number.
+    """
     return (places % RANKS.count == RANKS.rank).nonzero().squeeze(-1)
 
 
 def placed(count, device):
-    """This rank's share of so many samples, as places in the draw."""
+    """This rank's share of ``count`` samples, as places in the draw."""
     return torch.arange(RANKS.rank, count, RANKS.count, device=device)
 
 
 def mine(count):
-    """How many of so many elements are this rank's."""
+    """How many of ``count`` elements belong to this rank."""
     return len(range(RANKS.rank, count, RANKS.count))
 
 
 def scored(rows, w):
-    """``rows @ w``, of whose rows each rank takes a share."""
+    """``rows @ w``, computed in shares of the rows."""
     return gathered(lambda part: part @ w, rows)
 
 
 def net_scored(net, w, rows):
-    """The net's output for every row, of which each rank takes a share."""
+    """The net's output for every row, computed in shares of the rows."""
     return gathered(lambda part: net_in_parts(net, w, part), rows)
 
 
 def gathered(values, rows):
-    """``values(rows)``, one for each row: each rank makes those of its share, and has all; of few
-    rows, and where ranks do not go the same way, every rank makes its own."""
+    """``values(rows)``, one for each row: each rank computes its share and receives the others. If rows are
+    few, or if ranks take different paths, every rank computes all.
+    """
     if not RANKS.together or RANKS.count == 1 or rows.numel() < RANKS.least:
         return values(rows)
     part = slice(len(rows) * RANKS.rank // RANKS.count, len(rows) * (RANKS.rank + 1) // RANKS.count)
@@ -189,7 +193,7 @@ def gathered(values, rows):
 
 
 def joint(solve):
-    """``solve``, in which all ranks go the same way."""
+    """``solve`` with all ranks on the same path."""
 
     def solved(*given, **named):
         """Solve with all ranks together."""
@@ -203,8 +207,9 @@ def joint(solve):
 
 
 def brought(x, dim, ids):
-    """Makes x whole: entries along ``dim`` (those at ``ids``, in this order, where given) as their
-    owners have them."""
+    """Complete x: take the entries along ``dim`` (those at ``ids``, in this order, if given) from their
+    owners.
+    """
     if RANKS.count > 1:
         if ids is None:
             ids = torch.arange(x.shape[dim], device=x.device)
@@ -217,8 +222,10 @@ def brought(x, dim, ids):
 
 
 def wholly(take_steps, owners):
-    """``take_steps``, after which every rank has all estimates and centres as their owners do;
-    ``owners``: by name, along which dim they are kept, and at which ids."""
+    """``take_steps``, after which every rank receives all estimates and centres from their owners.
+
+    ``owners`` says, by name, along which dim they are owned, and at which ids.
+    """
 
     def taken(run, solver, data, *more):
         """Take the steps, then gather the whole state."""
@@ -230,7 +237,7 @@ def wholly(take_steps, owners):
 
 
 def whole_state(run, data, owners):
-    """Estimates and centres as their owners have them, on every rank."""
+    """Give every rank the estimates and centres of their owners."""
     for name, (dim, key) in owners.items():
         for held in (getattr(run, "u", None), getattr(run, "c", None)):
             if hasattr(held, name):
@@ -253,7 +260,7 @@ class KeeperOfAll(FileKeeper):
         return found[0]
 
     def word(self, stage=""):
-        """What the run was told: by rank 0 alone during the finish."""
+        """The facts about the end that the run was told; rank 0 decides alone during the finish."""
         if stage in ("finish", "restore"):  # those are rank 0's alone
             return super().word(stage)
         heard, RANKS.heard = RANKS.heard, (False, False, False)
@@ -268,7 +275,7 @@ class KeeperOfAll(FileKeeper):
 
 
 def by_rank_0(priced):
-    """``priced``, counted by rank 0 for all: what follows from it is the same everywhere."""
+    """``priced``, counted by rank 0 for all ranks, so that all decide the same."""
 
     def agreed(work, most=math.inf):
         """The result, and the seconds that rank 0 measured; infinity if more than ``most``."""
@@ -282,8 +289,9 @@ def by_rank_0(priced):
 
 
 def unhurried(to_the_end):
-    """``to_the_end`` of several ranks: work always comes to its end, since each has a clock of its own,
-    and would leave the others waiting."""
+    """``to_the_end`` for several ranks: it always completes the work, because each rank has its own clock
+    and the others would wait.
+    """
 
     def done(work, over, dear=True):
         """Do the work. It came to its end."""
@@ -293,10 +301,10 @@ def unhurried(to_the_end):
 
 
 def agreed(ending):
-    """``ending``, by one word of all ranks: the clock of any of them ends the run of all, and so does
-    a person.
+    """``ending``, agreed by all ranks: the clock of any rank, or a person, ends the run of all.
 
-    It goes round every so many calls, as rank 0 finds to take about a twentieth of a second.
+    The ranks exchange a message after a number of calls that rank 0 measures to take about a twentieth of a
+    second.
     """
 
     def made(began, stop, seconds, iterations, oracles=None, share=None, work=None):
@@ -327,7 +335,7 @@ def agreed(ending):
                     work.timed = work.timed or not stopped
                     if stopped:
                         return "interrupted"
-                    return "the time is used up"
+                    return "the time limit was reached"
             return counted(count, calls)
 
         return ended
@@ -336,7 +344,7 @@ def agreed(ending):
 
 
 def led(end):
-    """What comes after the steps, by rank 0 alone; the others are done with them."""
+    """The stage after the steps, made by rank 0 alone; the other ranks are done."""
 
     def ended(solver, outcome, *more, **given):
         """End on rank 0 alone."""

@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    """Show an error that nobody foresaw: a full disk, or a defect of the compiler."""
+    """Show an unexpected error: a full disk, or a defect of the compiler."""
     if isinstance(error, OSError) and error.filename is None:  # the disk behind a stream is full
         _end_output()
         show([errors.output_not_written(error)], None)

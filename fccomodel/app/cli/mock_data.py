@@ -32,8 +32,8 @@ def run(args: argparse.Namespace) -> int:
     from fccomodel.app.generated import mocking
 
     compiled = pipeline.compile_model(files.read_model(args.model))
-    _, _, made = mocking.drawn(compiled, rows=args.rows, seed=args.seed)
-    for path in mocking.write(made, compiled.problem.name, args.out):
+    _, _, tables_drawn = mocking.drawn(compiled, rows=args.rows, seed=args.seed)
+    for path in mocking.write(tables_drawn, compiled.problem.name, args.out):
         say(str(path))
     return DONE
 

@@ -45,16 +45,17 @@ def run(args: argparse.Namespace) -> int:
     binding = shared.binding_of(args)
     began = time.perf_counter()
     with display.rows_so_far(display.terminal(sys.stderr), quiet=args.quiet) as told:
-        made = pipeline.prepare(compiled, binding, args.out, dtype=args.dtype, told=told)
-    if made.again:
-        say(f"{made.folder} is written again: {made.again}")
-    for name, n in made.tables.items():
+        data_folder = pipeline.prepare(compiled, binding, args.out, dtype=args.dtype, told=told)
+    if data_folder.again:
+        say(f"{data_folder.folder} is written again: {data_folder.again}")
+    for name, n in data_folder.tables.items():
         say(f"{name}: {n:,} rows")
-    for note in made.notes:
+    for note in data_folder.notes:
         say(f"  {note}")
-    say(f"{made.folder}: {made.bytes / 1e6:,.1f} MB in {time.perf_counter() - began:.1f} s; bind it with")
-    for name in made.tables:
-        say(f'  [{name}] source = "{made.folder}"     or --data {name}={made.folder}')
+    megabytes, seconds = data_folder.bytes / 1e6, time.perf_counter() - began
+    say(f"{data_folder.folder}: {megabytes:,.1f} MB in {seconds:.1f} s; bind it with")
+    for name in data_folder.tables:
+        say(f'  [{name}] source = "{data_folder.folder}"     or --data {name}={data_folder.folder}')
     return DONE
 
 

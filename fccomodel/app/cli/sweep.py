@@ -65,23 +65,23 @@ def run(args: argparse.Namespace) -> int:
             say(f"{done}/{count}  {at}: objective {point.outcome.report.objective:.6g}", sys.stderr)
 
     if args.path is not None:
-        found = sweeps.path(
+        solves = sweeps.path(
             compiled, whole, bound, args.path, chosen, count=args.count, ratio=args.ratio, progress=told
         )
     else:
-        found = sweeps.sweep(
+        solves = sweeps.sweep(
             compiled, whole, bound, values, chosen, start=args.start, show=args.show, progress=told
         )
     if args.out is not None:
-        found.save(args.out)
+        solves.save(args.out)
     if args.plot is not None:
-        found.plot().savefig(args.plot, dpi=150)
+        solves.plot().savefig(args.plot, dpi=150)
     if args.json:
-        print_json(found.json)
+        print_json(solves.json)
     else:
-        print_report(display.table(found))
+        print_report(display.table(solves))
         print_written(args.out, "--out DIR keeps the table and every answer")
-    if found.interrupted:
+    if solves.interrupted:
         return INTERRUPTED
     return DONE
 

@@ -126,8 +126,8 @@ class _Estimator(BaseEstimator):
             own["seed"] = self.random_state
         if self.budget is not None:
             own["budget"] = self.budget
-        given = files.merged(("an argument of the estimator", own), ("in its `options`", self.options))
-        result = bound.solve(**given)
+        all_options = files.merged(("an argument of the estimator", own), ("in its `options`", self.options))
+        result = bound.solve(**all_options)
         if not result.report.solved:
             warnings.warn(f"{result.report.verdict} (see its report)", ConvergenceWarning, stacklevel=3)
         return result
@@ -139,18 +139,18 @@ class _Estimator(BaseEstimator):
         """
         others = [name for name in self._table().columns if name not in (self.features, self.target)]
         if group is None:
-            given = {}
+            columns = {}
         elif isinstance(group, Mapping):
-            given = {str(name): values for name, values in group.items()}
+            columns = {str(name): values for name, values in group.items()}
         elif hasattr(group, "columns"):
-            given = {str(name): group[name] for name in group.columns}
+            columns = {str(name): group[name] for name in group.columns}
         elif len(others) == 1:
-            given = {others[0]: group}
+            columns = {others[0]: group}
         else:
-            given = {"group": group}
-        if set(given) != set(others):
-            refuse(errors.groups_of_estimator(list(given), others))
-        return given
+            columns = {"group": group}
+        if set(columns) != set(others):
+            refuse(errors.groups_of_estimator(list(columns), others))
+        return columns
 
     def _rows(self, x: Any) -> dict[str, np.ndarray]:
         """New rows of features, checked against the features of ``fit``."""
@@ -225,8 +225,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
 
         F0816 if the model has a single score, which cannot tell labels or more than two classes apart.
         """
-        given = self._rows(X)
-        per_result = [result.decision_function(given) for result in self.results_]
+        rows = self._rows(X)
+        per_result = [result.decision_function(rows) for result in self.results_]
         if len(per_result) > 1:
             return np.column_stack(per_result)
         (scores,) = per_result
@@ -302,5 +302,5 @@ class FCCORegressor(RegressorMixin, _Estimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The model's score of each row."""
-        given = self._rows(X)
-        return self.result_.decision_function(given)
+        rows = self._rows(X)
+        return self.result_.decision_function(rows)

@@ -60,11 +60,11 @@ def fcco(shell: Any, line: str, cell: str) -> Any:
     shell.user_ns[args.name] = named
     if not args.solve:
         return named
-    given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if args.budget is not None:
-        given["budget"] = args.budget
+        options["budget"] = args.budget
     if args.seed is not None:
-        given["seed"] = args.seed
-    result = named.solve(**given)
+        options["seed"] = args.seed
+    result = named.solve(**options)
     shell.user_ns[f"{args.name}_result"] = result
     return result

@@ -318,10 +318,12 @@ class CompiledModel(latex.Typeset):
 
         tables = dict(_of_only_table(self.compiled.problem, rows, tables))
         data, params, nets = _named(self.compiled.problem, data, params, nets, tables)
-        given = {name: owned(value) for name, value in data.items()}
-        given = keyed(self.compiled.problem, given, owned(keys))
+        data_by_name = {name: owned(value) for name, value in data.items()}
+        data_by_name = keyed(self.compiled.problem, data_by_name, owned(keys))
         drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
-        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python, drawing))
+        return self._bound(
+            _binding(spec, data_by_name, params, nets, samplers, data_dir, allow_python, drawing)
+        )
 
     # The keywords are those of ``bind``.
     @public
@@ -351,8 +353,10 @@ class CompiledModel(latex.Typeset):
         options.check_stored(dtype)
         data, params, nets = _named(self.compiled.problem, data, params, nets, tables)
         binding = _binding(spec, data, params, nets, samplers, data_dir, allow_python)
-        made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
-        return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
+        data_folder = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
+        return self._bound(
+            replace(binding, data={**binding.data, **dict.fromkeys(data_folder.tables, data_folder.folder)})
+        )
 
     def _bound(self, binding: pipeline.Binding) -> BoundModel:
         return BoundModel(
@@ -395,8 +399,8 @@ class BoundModel(latex.Typeset):
 
         Data are read again only if the new values decide sizes or sets.
         """
-        given = {name: owned(value) for name, value in params.items()}
-        binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, given)
+        values = {name: owned(value) for name, value in params.items()}
+        binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, values)
         return BoundModel(compiled=self.compiled, binding=binding, bound=bound)
 
     @public

@@ -16,6 +16,7 @@ from fccomodel.app.shown.history import History
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.app.stored import results, store
 from fccomodel.core import options
+from fccomodel.pipeline.memory_needed import MemoryNeeded, memory_needed
 
 if TYPE_CHECKING:
     from fccomodel.app.shown.tracing import Traced
@@ -45,6 +46,14 @@ class Explanation(Shown):
         """A dictionary with ``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``, and
         with ``refused`` if no algorithm solves the model."""
         return results.plain(explain.to_json(*self._analysis_and_plan, **self._rejected))
+
+    @property
+    def memory(self) -> MemoryNeeded | None:
+        """The memory of a solve, foreseen part by part; None without data or without a plan."""
+        analysis, plan = self._analysis_and_plan
+        if plan is None or analysis.bound is None:
+            return None
+        return memory_needed(analysis, plan)
 
     def why(self, subject: str) -> str:
         """The chain of rules that proves a curvature.
@@ -122,7 +131,9 @@ class Result(Shown, results.Recorded):
 
     @property
     def constraints(self) -> dict[str, float]:
-        """Left minus right side of each constraint, by label. A value of at most 0 is feasible."""
+        """The left side minus the right side of each constraint, by label. A value of at most 0 is
+        feasible.
+        """
         return {label: entry[0] for label, entry in self.outcome.report.constraints.items()}
 
     @property

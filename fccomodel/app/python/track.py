@@ -46,16 +46,16 @@ class Tracker:
 
 def scalars(values: Mapping[str, Any]) -> dict[str, float]:
     """Numbers by name: ``constraints/NAME``, and ``constraints/NAME/2`` of an array's entry."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= {f"{name}/{key}": number for key, number in scalars(value).items()}
+            numbers |= {f"{name}/{key}": number for key, number in scalars(value).items()}
         elif np.ndim(value):
             entries = np.asarray(value).reshape(-1)
-            found |= {f"{name}/{k}": float(number) for k, number in enumerate(entries)}
+            numbers |= {f"{name}/{k}": float(number) for k, number in enumerate(entries)}
         else:
-            found[name] = float(value)
-    return found
+            numbers[name] = float(value)
+    return numbers
 
 
 def tensorboard(folder: str = "runs", **options: Any) -> Tracker:

@@ -170,8 +170,10 @@ class Criterion(compiled.Criterion):
             for numbers, batch in loader:
                 numbers = np.asarray(numbers)
                 if numbers.ndim > 1 or numbers.dtype.kind not in "iu":
-                    found = f"the first entry of a batch has shape {numbers.shape} and type {numbers.dtype}"
-                    self._refuse(errors.criterion_row_numbers(asked.table, found))
+                    description = (
+                        f"the first entry of a batch has shape {numbers.shape} and type {numbers.dtype}"
+                    )
+                    self._refuse(errors.criterion_row_numbers(asked.table, description))
                 rows.append(numbers.astype(np.int64).reshape(-1))
                 items.add(rows[-1], batch, self._input(asked, batch, inputs))
                 for one in wanted:

@@ -1,4 +1,4 @@
-"""What an answer can do for new rows, at hand or read back from its folder."""
+"""The methods of an answer for new rows, whether it is in memory or read from its folder."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class Answer:
         from fccomodel.app.scoring import linear
         from fccomodel.app.shown import labelled
 
-        found = linear.coefficients(self.fitted())
-        columns = ("column", found.names)
-        if found.coefficients.ndim == 1:
-            return labelled.Labelled(found.coefficients, [columns])
-        return labelled.Labelled(found.coefficients, [("score", None), columns])
+        coefficients = linear.coefficients(self.fitted())
+        columns = ("column", coefficients.names)
+        if coefficients.coefficients.ndim == 1:
+            return labelled.Labelled(coefficients.coefficients, [columns])
+        return labelled.Labelled(coefficients.coefficients, [("score", None), columns])
 
     @property
     def intercept_(self) -> np.ndarray:

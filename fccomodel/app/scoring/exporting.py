@@ -78,8 +78,8 @@ def export(known: Fitted, path: Path) -> Path:
 def module(known: Fitted) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     """The score with its scaling as a module in float64, and two rows of each of its inputs."""
     wanted = rows.score(known.compiled)
-    if (made := _net(known, wanted)) is not None:
-        return made
+    if (network := _net(known, wanted)) is not None:
+        return network
     if len(wanted.columns) != 1 or wanted.others or not wanted.table.columns[wanted.columns[0]].shape:
         refuse(errors.no_export(wanted.name, "it is no function of one vector of the row"))
     record = known.encoding[wanted.table.name][wanted.columns[0]]
@@ -123,10 +123,10 @@ def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[t
         [np.zeros((1, width)), np.eye(width), np.random.default_rng(0).normal(size=(LINEARITY_ROWS, width))]
     )
     columns = {wanted.columns[0]: points}
-    found = scoring.at(known, wanted, BoundTable(name=wanted.table.name, n=len(points), columns=columns))
-    constant, weights = found[0], found[1 : width + 1] - found[0]
+    scores = scoring.at(known, wanted, BoundTable(name=wanted.table.name, n=len(points), columns=columns))
+    constant, weights = scores[0], scores[1 : width + 1] - scores[0]
     linear, tolerance = points[width + 1 :] @ weights + constant, LINEARITY_TOLERANCE
-    if not np.allclose(linear, found[width + 1 :], rtol=tolerance, atol=tolerance):
+    if not np.allclose(linear, scores[width + 1 :], rtol=tolerance, atol=tolerance):
         refuse(errors.no_export(wanted.name, "it is neither a net of the row's vector nor linear in it"))
     return Linear(weights, constant), width
 

@@ -170,10 +170,10 @@ def _of_definition(
         name for name, of in compiled.problem.tables.items() if of.family is None and table in ("", name)
     ]
     found = {
-        f"{call.text}, {name} the rows": made
+        f"{call.text}, {name} the rows": quantity
         for call in {call.text: call for call in calls}.values()
         for name in tables
-        if (made := _at(compiled, defined, call, name)) is not None
+        if (quantity := _at(compiled, defined, call, name)) is not None
     }
     if len(found) != 1:
         refuse(errors.which_columns(defined.name, defined.params, list(found)))
@@ -236,8 +236,8 @@ def _at(compiled: pipeline.Compiled, defined: DefDecl, call: _Call, table: str) 
         problem = check(model, compiled.source)
     except FccoError:
         return None
-    made = problem.lets[name]
-    return Quantity(name=defined.name, problem=problem, row=made.binders[0], expr=made.body)
+    definition = problem.lets[name]
+    return Quantity(name=defined.name, problem=problem, row=definition.binders[0], expr=definition.body)
 
 
 # ------------------------------------------------------------------------------------------ one row

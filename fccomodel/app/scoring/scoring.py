@@ -80,10 +80,10 @@ def sizes(bound: Bound) -> dict[str, int]:
 
 def sections(sources: Mapping[str, Any]) -> dict[str, Any]:
     """The entries of the binding that hold for new rows too, for each table."""
-    given = {name: source.get("spec") for name, source in sources.items()}
+    specs = {name: source.get("spec") for name, source in sources.items()}
     return {
         name: {k: spec[k] for k in LASTING if k in spec}
-        for name, spec in given.items()
+        for name, spec in specs.items()
         if isinstance(spec, Mapping)
     }
 
@@ -96,9 +96,9 @@ def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
     the columns that the quantity reads. Raises F05xx if they do not bind as before.
     """
     table, read = _bound(known, wanted, data, wanted.columns)
-    found = at(known, wanted, table)
-    everything = np.full((read, *found.shape[1:]), np.nan)
-    everything[table.numbers] = found
+    values = at(known, wanted, table)
+    everything = np.full((read, *values.shape[1:]), np.nan)
+    everything[table.numbers] = values
     return everything
 
 
@@ -161,8 +161,8 @@ def at(known: Fitted, wanted: Quantity, table: BoundTable) -> np.ndarray:
     point = {name: torch.as_tensor(np.asarray(of), dtype=torch.float64) for name, of in known.point.items()}
     env = {binder: elements.ids(bound, binder.domain) for binder in wanted.others}
     with quoting(problem.source), torch.no_grad():
-        found = evaluate(bound, wanted.expr, point, {wanted.row: np.arange(table.n), **env})
-    return found.double().numpy()
+        values = evaluate(bound, wanted.expr, point, {wanted.row: np.arange(table.n), **env})
+    return values.double().numpy()
 
 
 # ------------------------------------------------------------------------------------------ classes
@@ -243,15 +243,17 @@ def _outermost(wanted: Quantity) -> str:
 def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:
     """The column with two values that the score predicts, or None. Raises F0814 if there are several."""
     kinds = wanted.table.columns
-    found = [name for name in kinds if name not in wanted.columns and len(_values(known, wanted, name)) == 2]
+    columns_left = [
+        name for name in kinds if name not in wanted.columns and len(_values(known, wanted, name)) == 2
+    ]
     if target is not None:
-        if target not in found:
-            refuse(errors.no_target(target, found))
+        if target not in columns_left:
+            refuse(errors.no_target(target, columns_left))
         return target
-    if len(found) > 1:
-        refuse(errors.which_target(wanted.table.name, found))
-    if found:
-        return found[0]
+    if len(columns_left) > 1:
+        refuse(errors.which_target(wanted.table.name, columns_left))
+    if columns_left:
+        return columns_left[0]
     return None
 
 
@@ -355,8 +357,8 @@ class Modules(Mapping[str, Any]):
             definition = definition_of(self._binding, name)
             folders = () if self._binding.data_dir is None else (self._binding.data_dir,)
             net, allowed = self._problem.nets[name], self._binding.allow_python
-            made = nets.build(net, definition, self._sizes, allow_python=allowed, folders=folders)[0]
-            self._made[name] = nets.with_buffers(made, of_net(self._statistics, name))
+            network = nets.build(net, definition, self._sizes, allow_python=allowed, folders=folders)[0]
+            self._made[name] = nets.with_buffers(network, of_net(self._statistics, name))
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -380,8 +382,8 @@ def definition_of(binding: pipeline.Binding, name: str) -> Any:
 
 def of_net(statistics: Mapping[str, np.ndarray], net: str) -> dict[str, np.ndarray]:
     """The buffers of one net by name, of those of all nets by ``net:buffer``."""
-    found = ((key.partition(":"), value) for key, value in statistics.items())
-    return {name: value for (owner, _, name), value in found if owner == net}
+    split_keys = ((key.partition(":"), value) for key, value in statistics.items())
+    return {name: value for (owner, _, name), value in split_keys if owner == net}
 
 
 def module(known: Fitted, name: str) -> torch.nn.Module:

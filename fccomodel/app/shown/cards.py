@@ -287,9 +287,9 @@ def _reduction(kind: Reduction) -> Card:
     binders = {"in": "iterates over all elements: [k in K]", "~": "draws: [z ~ D]"}
     card = [("binders", "; ".join(binders[b] for b in kind.binders))]
     if kind.option is not None:
-        given = kind.option.domains(_anything())
+        domains = kind.option.domains(_anything())
         card += [("option", f"{kind.option.name}, as {kind.option.name} = {kind.option.example}")]
-        card += [("domain", _domain((kind.option.name,), [where or _anything() for where in given]))]
+        card += [("domain", _domain((kind.option.name,), [where or _anything() for where in domains]))]
     if kind.increasing:
         card += [("monotone", "increasing in every element")]
     if kind.arrays:

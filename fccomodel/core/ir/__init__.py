@@ -34,6 +34,7 @@ from fccomodel.core.ir._expressions import (
 )
 from fccomodel.core.ir._problem import (
     FAMILY,
+    MATRIX_RELATIONS,
     Array,
     ColumnType,
     Constraint,
@@ -45,7 +46,7 @@ from fccomodel.core.ir._problem import (
     Table,
     Variable,
 )
-from fccomodel.core.ir._walking import free_binders, same, variables_of, walk
+from fccomodel.core.ir._walking import contents, free_binders, same, variables_of, walk
 from fccomodel.core.source import NOWHERE
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Exists",
     "Expr",
     "FAMILY",
+    "MATRIX_RELATIONS",
     "Hole",
     "Item",
     "Label",
@@ -86,6 +88,7 @@ __all__ = [
     "Var",
     "Variable",
     "VectorSet",
+    "contents",
     "free_binders",
     "same",
     "variables_of",

@@ -27,6 +27,9 @@ class ColumnType:
     span: Span = NOWHERE
 
 
+#: The relations of matrices: one minus the other has no positive (no negative) eigenvalue.
+MATRIX_RELATIONS = ("<<", ">>")
+
 #: The hidden column of a family of tables.
 FAMILY = "__family"
 
@@ -128,7 +131,8 @@ class Constraint:
 
     The body is the left minus the right side. A two-sided ``lo <= e <= hi`` becomes two constraints,
     labelled ``label.lower`` and ``label.upper``. ``written`` is the relation in the text: left side,
-    ``<=``, ``>=`` or ``==``, right side.
+    ``<=``, ``>=`` or ``==``, right side. A matrix inequality, ``<<`` or ``>>``, has the largest eigenvalue
+    of the difference as its body.
     """
 
     label: str
@@ -139,6 +143,11 @@ class Constraint:
     condition: Expr | None = None
     options: Mapping[str, Expr] = field(default_factory=dict)
     span: Span = NOWHERE
+
+    @property
+    def of_matrices(self) -> bool:
+        """Whether this is a matrix inequality."""
+        return self.written[1] in MATRIX_RELATIONS
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -97,7 +97,29 @@ def _free(node: Expr, memo: str) -> tuple[Binder, ...]:
 
 def variables_of(expr: Expr) -> frozenset[str]:
     """The names of the decision variables in an expression. Each node remembers its own."""
-    memo = "_variables"
+    return _gathered(expr, "_variables", lambda node: (node.name,) if isinstance(node, Var) else ())
+
+
+def contents(expr: Expr) -> frozenset[str]:
+    """The classes of the nodes of an expression, such as ``Reduce``, and the operations, such as ``div``.
+
+    It enters the bodies of ``let``. Each node remembers its own.
+    """
+    return _gathered(expr, "_contents", _content)
+
+
+def _content(node: Expr) -> tuple[str, ...]:
+    """The class of a node, and its operation if it has one."""
+    if isinstance(node, Apply):
+        return ("Apply", node.op)
+    return (type(node).__name__,)
+
+
+def _gathered(expr: Expr, memo: str, own: Callable[[Expr], tuple[str, ...]]) -> frozenset[str]:
+    """What the nodes of an expression have together; each node remembers it under ``memo``. Not recursive.
+
+    own  what a node has itself
+    """
     stack = [expr]
     while stack:
         node = stack[-1]
@@ -106,18 +128,18 @@ def variables_of(expr: Expr) -> frozenset[str]:
         elif unknown := [child for child in _inner(node, True) if memo not in vars(child)]:
             stack.extend(unknown)
         else:
-            vars(node)[memo] = _variables(node, memo)
+            vars(node)[memo] = _joined(node, memo, own(node))
             stack.pop()
     return vars(expr)[memo]
 
 
-def _variables(node: Expr, memo: str) -> frozenset[str]:
-    """The variables of a node whose children remember theirs; equal sets are shared, to save memory."""
-    own = frozenset({node.name} if isinstance(node, Var) else ())
-    sets = {vars(child)[memo] for child in _inner(node, True)} | {own}
-    if len(sets) > 2:
-        return frozenset().union(*sets)
-    return max(sets, key=len)
+def _joined(node: Expr, memo: str, own: tuple[str, ...]) -> frozenset[str]:
+    """What a node has with its children, which remember theirs; equal sets are shared, to save memory."""
+    sets = {vars(child)[memo] for child in _inner(node, True)} | {frozenset(own)}
+    largest = max(sets, key=len)
+    if all(part <= largest for part in sets):
+        return largest
+    return frozenset().union(*sets)
 
 
 #: What two equal nodes of a kind share, besides equal children. Nodes of other kinds draw or name

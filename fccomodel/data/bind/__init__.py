@@ -310,7 +310,7 @@ class _Binder:
         drafts: dict[str, Draft] = {}
         for name, table in self.problem.tables.items():
             section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
-            given = self.data.get(name)
+            source = self.data.get(name)
             stored = self.encoding.get(name, {})
             if isinstance(self.where, Mapping):
                 where = self.where.get(name)
@@ -318,14 +318,14 @@ class _Binder:
                 where = self.where
             family_labels = self.family_labels(table, sizes)
             opened = None
-            with self.errors.collect(span=table.span, place=section.place if given is None else ""):
+            with self.errors.collect(span=table.span, place=section.place if source is None else ""):
                 ways = self.ways(stored, table)
-                opened = _families.open_table(table, section, given, where, family_labels, ways)
+                opened = _families.open_table(table, section, source, where, family_labels, ways)
                 if name in self.only:
                     opened = self.rows_alone(name, opened)
             if opened is None:
                 continue
-            source_replaced = section.source is not None and given is not None
+            source_replaced = section.source is not None and source is not None
             if source_replaced and not opened.raw.ready and not stored:
                 self.notes.append(
                     f"{name}: {opened.raw.origin} in place of the binding's source {section.source}"
@@ -389,17 +389,17 @@ class _Binder:
         records: dict[str, Any] = {}
         for name, array in self.problem.arrays.items():
             section = self.spec.arrays.get(name, ArraySpec())
-            given = self.data.get(name)
-            with self.errors.collect(span=array.span, place=section.place if given is None else ""):
-                arrays[name], records[name] = _arrays.bind_array(array, section, given, sizes, self.ways())
+            source = self.data.get(name)
+            with self.errors.collect(span=array.span, place=section.place if source is None else ""):
+                arrays[name], records[name] = _arrays.bind_array(array, section, source, sizes, self.ways())
                 records[name]["spec"] = _prepared.plain(section.raw)
         values.arrays = arrays
         for name, value in arrays.items():
             array = self.problem.arrays[name]
             with self.errors.collect(span=array.span):
-                built = _tables.Built(values=np.atleast_1d(value))
+                number = _tables.Built(values=np.atleast_1d(value))
                 rows = _tables.Rows(total=len(np.atleast_1d(value)))
-                _tables.check_domain(built, array.type, name, self.members(array.type, values), rows)
+                _tables.check_domain(number, array.type, name, self.members(array.type, values), rows)
         return arrays, records
 
     def members(self, kind: ir.ColumnType, values: numbers.Values) -> np.ndarray | None:

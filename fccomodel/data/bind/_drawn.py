@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def only_nets_read(problem: ir.Problem) -> dict[str, frozenset[str]]:
-    """By table the columns of vectors that no formula reads but as the input of a net."""
+    """The columns of vectors that formulas read only as inputs of nets, by table."""
     read = {
         (child.binder.domain.table, child.name)
         for node in _nodes(problem)
@@ -63,11 +63,7 @@ def _conditions(domain: ir.Set) -> tuple[ir.Expr, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Given:
-    """What ``bind`` was told about rows that are drawn.
-
-    transform, eval_transform   by column, ``"x"`` or ``"D.x"``, what steps and looks do to a row
-    workers    processes that fetch rows
-    """
+    """The arguments of ``bind`` about rows that are drawn."""
 
     transform: Mapping[str, Any] = field(default_factory=dict)
     eval_transform: Mapping[str, Any] = field(default_factory=dict)
@@ -77,7 +73,7 @@ class Given:
         return bool(self.transform or self.eval_transform or self.workers)
 
     def of(self, table: ir.Table, columns: frozenset[str]) -> Drawing:
-        """What of it is about one table, whose ``columns`` may be drawn."""
+        """The arguments about one table, whose ``columns`` may be drawn."""
         if not columns:
             return Drawing()
         return Drawing(
@@ -102,8 +98,8 @@ class Given:
 
 def _of_table(given: Mapping[str, Any], table: str, columns: frozenset[str]) -> dict[str, Any]:
     """The transforms of a table's columns."""
-    found = {name: f for name, f in given.items() if name in columns}
-    return found | {c: given[f"{table}.{c}"] for c in columns if f"{table}.{c}" in given}
+    forms = {name: f for name, f in given.items() if name in columns}
+    return forms | {c: given[f"{table}.{c}"] for c in columns if f"{table}.{c}" in given}
 
 
 def keyed(problem: ir.Problem, data: Mapping[str, Any], keys: Any) -> dict[str, Any]:
@@ -116,10 +112,10 @@ def keyed(problem: ir.Problem, data: Mapping[str, Any], keys: Any) -> dict[str, 
     named = isinstance(keys, Mapping) and keys and set(keys) <= set(problem.tables)
     of_tables = dict(keys) if named else {}
     if not named:
-        given = [name for name in data if name in problem.tables]
-        if len(given) != 1:
-            refuse(drawn_errors.keys_of_which(given))
-        of_tables = {given[0]: keys}
+        tables = [name for name in data if name in problem.tables]
+        if len(tables) != 1:
+            refuse(drawn_errors.keys_of_which(tables))
+        of_tables = {tables[0]: keys}
     return {
         name: Keyed(value, of_tables[name]) if name in of_tables else value for name, value in data.items()
     }

@@ -198,9 +198,9 @@ def _open_family(
         refuse(errors.families.no_column(table.name))
     for name in spec.family.columns:
         demand_column(opened.raw, name, f"{table.name}: family")
-    built = labels(opened.raw, spec.family, opened.rows, f"{table.name}: family")
-    assert built.labels is not None
-    return _in_set_order(table, opened, built.values, built.labels, elements)
+    label_column = labels(opened.raw, spec.family, opened.rows, f"{table.name}: family")
+    assert label_column.labels is not None
+    return _in_set_order(table, opened, label_column.values, label_column.labels, elements)
 
 
 def _in_set_order(

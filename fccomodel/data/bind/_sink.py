@@ -48,14 +48,14 @@ class Sink:
         stored: Mapping[str, Any] | None,
     ) -> Built:
         """A column of vectors in a file. It equals the column of ``_encode``, rounded to ``dtype``."""
-        given = replace(entry, columns=tuple(columns))
-        if _encode.vector(raw, given, _first(rows), what, rank) is not None:
+        section = replace(entry, columns=tuple(columns))
+        if _encode.vector(raw, section, _first(rows), what, rank) is not None:
 
             def vector(block: Rows) -> Built:
                 """The vectors of a block of rows."""
-                built = _encode.vector(raw, given, block, what, rank)
-                assert built is not None
-                return built
+                values = _encode.vector(raw, section, block, what, rank)
+                assert values is not None
+                return values
 
             return self._written(what, rows, vector)
         learned, notes = self._learned(raw, entry, columns, rows, what, dict(stored or {}))
@@ -65,11 +65,11 @@ class Sink:
         def features(block: Rows) -> Built:
             """The features of a block of rows; their ranges are noted."""
             nonlocal smallest, largest
-            built = _encode.features(raw, entry, columns, block, what, learned)
+            values = _encode.features(raw, entry, columns, block, what, learned)
             if not stored and not entry.scale:
-                smallest = np.minimum(smallest, built.values.min(0))
-                largest = np.maximum(largest, built.values.max(0))
-            return built
+                smallest = np.minimum(smallest, values.values.min(0))
+                largest = np.maximum(largest, values.values.max(0))
+            return values
 
         written = self._written(what, rows, features)
         names = written.names
@@ -100,9 +100,9 @@ class Sink:
             names: tuple[str, ...] = ()
             width = max(1, _encode.features(raw, plain, columns, _first(rows), what, stored).values.size)
             for block in _blocks(rows, width):
-                built = _encode.features(raw, plain, columns, block, what, stored)
-                moments.add(built.values)
-                names = built.names or ()
+                values = _encode.features(raw, plain, columns, block, what, stored)
+                moments.add(values.values)
+                names = values.names or ()
                 self.told(f"{what}: means and deviations", moments.n, rows.n)
             divisor = _encode.divisors(moments.mean, moments.deviation, names, what, notes)
             stored["scale"] = {"mean": moments.mean.tolist(), "divisor": divisor.tolist()}

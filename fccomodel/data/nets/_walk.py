@@ -94,7 +94,7 @@ def _weights(state: str) -> str:
 
 
 def _fixed_weights(state: str) -> str:
-    """The rule of a linear layer with fixed weights, some of which may be negative."""
+    """The rule of a linear layer with fixed weights, which may be negative."""
     if state in (CONSTANT, AFFINE, SMOOTH):
         return state
     return UNKNOWN

@@ -166,7 +166,7 @@ def no_such_name(file: str, name: str, names: Sequence[str]) -> Diagnostic:
 
 
 def arguments(name: str, needed: Sequence[str], sizes: Mapping[str, Any]) -> Diagnostic:
-    """What makes a net is called with the model's sizes by name, and needs no more."""
+    """A function that makes a net gets the model's sizes by name, and may need no other argument."""
     return FIT.error(
         f"{name} needs {', '.join(needed)}",
         reason="it is called with the model's sizes by name: "
@@ -176,7 +176,7 @@ def arguments(name: str, needed: Sequence[str], sizes: Mapping[str, Any]) -> Dia
 
 
 def call_fails(name: str, error: Exception) -> Diagnostic:
-    """What makes a net returns."""
+    """A function that makes a net must not fail."""
     return FIT.error(
         f"{name}(...) fails: {type(error).__name__}: {first_line(error)}",
         fix="mend it, or bind a module from Python",
@@ -184,7 +184,7 @@ def call_fails(name: str, error: Exception) -> Diagnostic:
 
 
 def not_a_module(name: str, value: object) -> Diagnostic:
-    """What makes a net returns a torch module."""
+    """A function that makes a net must return a torch module."""
     return FIT.error(
         f"{name}(...) gives a {type(value).__name__}, not a torch module", fix="return a torch.nn.Module"
     )

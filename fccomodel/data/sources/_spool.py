@@ -158,7 +158,7 @@ class Spool:
         """The table with columns mapped from files; each is read when it is first needed."""
         if raw.ready:
             return raw
-        kept: dict[str, RawColumn] = {}
+        columns_by_name: dict[str, RawColumn] = {}
 
         def parts(name: str) -> Iterable[RawColumn]:
             """The parts of a column of the source."""
@@ -168,14 +168,14 @@ class Spool:
 
         def load(name: str) -> RawColumn:
             """The column, mapped from the spool's file."""
-            if name not in kept:
+            if name not in columns_by_name:
                 growing = self._growing(name)
                 with closing(growing):
                     for part in parts(name):
                         growing.add(part)
                         self.told(f"{raw.called}: {name}", growing.n, raw.n)
-                kept[name] = growing.column()
-            return kept[name]
+                columns_by_name[name] = growing.column()
+            return columns_by_name[name]
 
         def pieces(name: str) -> Iterator[RawColumn]:
             """The column as one piece."""
@@ -227,19 +227,21 @@ class Spool:
                 self.told(part.called, n, None)
         if first is None:
             refuse(errors.empty_file(str(value)))
-        kept = {name: column.column() for name, column in columns.items()}
+        values = {name: column.column() for name, column in columns.items()}
         numeric = {
             name: column.categories is None and (not column.unusable or first.numeric[name])
-            for name, column in kept.items()
+            for name, column in values.items()
         }
         vectors = frozenset(
-            name for name in kept if numeric[name] and (name in first.vectors or kept[name].values.ndim > 1)
+            name
+            for name in values
+            if numeric[name] and (name in first.vectors or values[name].values.ndim > 1)
         )
         return RawTable(
             origin=first.origin,
             n=n,
             numeric=numeric,
-            load=kept.__getitem__,
+            load=values.__getitem__,
             vectors=vectors,
             hidden=first.hidden,
         )

@@ -63,9 +63,9 @@ def _of_items(value: Any, origin: str, request: Request) -> RawTable:
     drawn = drawn_rows.chosen(reader, list(reader.parts(first)), len(value), origin, request)
     if drawn.keys is not None:
         return drawn.beside_keys()
-    kept = [name for name in reader.parts(first) if name not in drawn.names]
+    eager_columns = [name for name in reader.parts(first) if name not in drawn.names]
     columns = _Columns(value, reader, request)
-    arrays_by_name = columns.read(kept)
+    arrays_by_name = columns.read(eager_columns)
     raw = {str(name): from_array(column) for name, column in arrays_by_name.items()}
     table = replace(arrays.as_table(raw, origin, len(value)), notes=columns.changes(arrays_by_name))
     return drawn.beside(table)
@@ -78,9 +78,9 @@ def _names(first: Any, request: Request, origin: str) -> tuple[str, ...]:
     """
     count = len(first) if isinstance(first, tuple | list) else 1
     if request.drawing.keys is not None:
-        drawn = [name for name in request.fields if name in request.drawn]
-        if count == len(drawn):
-            return tuple(drawn)
+        lazy_columns = [name for name in request.fields if name in request.drawn]
+        if count == len(lazy_columns):
+            return tuple(lazy_columns)
     if count != len(request.fields):
         refuse(errors.parts_of_an_item(request.name, origin, count, request.fields))
     return request.fields
@@ -135,7 +135,7 @@ class _Columns:
         return tuple(notes)
 
     def _put(self, column: np.ndarray, row: int, value: np.ndarray) -> np.ndarray:
-        """A value written straight into its column, which becomes one of floats where one is."""
+        """Write a value into its column; a column of integers becomes one of floats for a float."""
         if value.shape != column.shape[1:]:
             refuse(errors.shape_of_item(self.request.name, row, value.shape, column.shape[1:]))
         if column.dtype.kind in "biu" and value.dtype.kind == "f":

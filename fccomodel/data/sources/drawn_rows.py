@@ -253,10 +253,10 @@ def chosen(reader: Reader, names: Sequence[str], n: int, origin: str, request: R
     key_table = None
     if keys is not None:
         key_table = sources.open(keys, replace(request, drawn=frozenset()))
-    drawn = [name for name in names if name in request.drawn]
+    lazy_columns = [name for name in names if name in request.drawn]
     if key_table is not None:
-        drawn = [name for name in drawn if name not in key_table.numeric]
-    own = tuple(map(str, drawn))
+        lazy_columns = [name for name in lazy_columns if name not in key_table.numeric]
+    own = tuple(map(str, lazy_columns))
     source = RowSource(reader=reader, what=origin, workers=request.drawing.workers)
     if own and key_table is None and not request.drawing.asked and _small(source, own, n):
         own = ()

@@ -22,7 +22,7 @@ QUERY = Code("F0538", "not one query")
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an exception says, or its kind."""
+    """The first line of an exception's message, or its type."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
@@ -88,7 +88,7 @@ def pattern_of_all_folders(pattern: str) -> Diagnostic:
 
 
 def pattern_too_wide(pattern: str, limit: int) -> Diagnostic:
-    """A pattern looks at so many files that it can be found in a moment."""
+    """A pattern of file names must not search too many files."""
     return FILE.error(
         f"{pattern} looks at more than {limit:,} files and folders",
         fix="name the folders, and use wildcards for files alone",
@@ -324,7 +324,7 @@ def not_array_like(what: str, error: Exception) -> Diagnostic:
 
 
 def address(value: str | Path) -> Diagnostic:
-    """Nothing is downloaded."""
+    """Data are never downloaded: a source must be a local file."""
     return NOT_A_TABLE.error(
         f"{value} is an address",
         reason="nothing is downloaded while binding",

@@ -96,6 +96,8 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def outdated(manifest: Mapping[str, Any]) -> str:
-    """The name of a source that has changed since it was prepared, or "". A missing one is unchanged."""
+    """The name of a source that has changed since it was prepared, or "". A source that is missing counts
+    as unchanged.
+    """
     paths = {Path(entry["path"]): entry for entry in manifest["sources"]}
     return next((path.name for path, entry in paths.items() if path.is_file() and not same(path, entry)), "")

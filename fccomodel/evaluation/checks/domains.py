@@ -440,7 +440,8 @@ def _range(bound: Bound, node: ir.Expr) -> Interval:
             table = bound.tables.get(binder.domain.table)
             if table is None or name not in table.columns or drawn(table.columns[name]):
                 return REALS
-            return remember(bound, ("hull", table.name, name), lambda: enclosing(table.columns[name]))
+            values = table.columns[name]
+            return remember(bound, ("hull", table.name, name), lambda: enclosing(values))
         case ir.Column(binder=binder) | ir.Element(binder=binder):
             return _of_set(bound, binder.domain)
     return REALS
@@ -450,7 +451,8 @@ def _of_param(bound: Bound, name: str) -> Interval:
     """The range of the entries of a parameter or an array."""
     arrays = bound.params if name in bound.params else bound.arrays
     if name in arrays:
-        return remember(bound, ("hull", name), lambda: enclosing(np.asarray(arrays[name], float)))
+        values = arrays[name]
+        return remember(bound, ("hull", name), lambda: enclosing(np.asarray(values, float)))
     if name in bound.problem.params:
         return declared(bound.problem.params[name])
     return REALS

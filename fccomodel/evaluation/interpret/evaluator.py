@@ -38,6 +38,8 @@ from fccomodel.library.reductions.sum import SUM
 
 #: Numbers held at once; a larger intermediate result is computed block by block.
 CHUNK = 1 << 21
+#: Pairs up to which all are computed at once; of more, sorting may need none.
+PAIRS_AT_ONCE = 1 << 16
 #: Numbers of a block, few enough for the processor's cache.
 BLOCK = 1 << 17
 #: Elements that a tail mean may sort.
@@ -93,7 +95,8 @@ def combinations(bound: Bound, node: ir.Reduce, env: Mapping[ir.Binder, Any]) ->
     inner = {binder: Named(torch.as_tensor(ids), (new_axis(),)) for binder, ids in env.items()}
     value = Evaluator(bound, {}).number(node, inner)
     axes = tuple(axis for at in inner.values() for axis in at.axes)
-    return spread(value, axes).expand([at.length(axis) for at in inner.values() for axis in at.axes])
+    lengths = [at.length(axis) for at in inner.values() for axis in at.axes]
+    return spread(value, axes).expand(lengths)
 
 
 Handler = Callable[["Evaluator", ir.Expr, Env], Named]
@@ -213,13 +216,17 @@ class Evaluator(Conditions):
     # ---------------------------------------------------------------------------------------- sizes
     def axes(self, node: ir.Expr, env: Env) -> dict[int, int]:
         """The axes that a node depends on, with their lengths."""
-        return {axis: env[b].length(axis) for b in self.free(node) if b in env for axis in env[b].axes}
+        places = [env[binder] for binder in self.free(node) if binder in env]
+        return {axis: at.length(axis) for at in places for axis in at.axes}
 
     def event(self, node: ir.Expr) -> int:
         """The number of entries of a node's value at one element."""
-        return remember(
-            self.bound, ("event", node), lambda: math.prod(elements.shape(self.bound, node.shape))
-        )
+
+        def entries() -> int:
+            """The number of entries of the node's value."""
+            return math.prod(elements.shape(self.bound, node.shape))
+
+        return remember(self.bound, ("event", node), entries)
 
     def numel(self, node: ir.Expr, env: Env) -> int:
         """The number of entries of a node's value at all elements."""
@@ -256,7 +263,8 @@ class Evaluator(Conditions):
         """The text of a net or a score ``dot(w, z.x)`` that is needed at many rows of a table, or None."""
         if self.inside:
             return None
-        if not isinstance(node, ir.NetCall) and not (isinstance(node, ir.Apply) and node.op == "dot"):
+        inner_product = isinstance(node, ir.Apply) and node.op == "dot"
+        if not isinstance(node, ir.NetCall) and not inner_product:
             return None
         free = self.free(node)
         if len(free) != 1:
@@ -291,7 +299,8 @@ class Evaluator(Conditions):
         if u.axes > v.axes:
             u, v = v, u
         centre = middle(v.data)
-        return Named(squared_distances(u.data, beside(v.data, centre), centre), u.axes + v.axes)
+        squares = squared_distances(u.data, beside(v.data, centre), centre)
+        return Named(squares, u.axes + v.axes)
 
     def dot(self, u: Named, v: Named) -> Named:
         """``sum_k u_k v_k``; products of many rows with one vector have their own gradient."""
@@ -309,9 +318,12 @@ class Evaluator(Conditions):
             working = torch.float32
         else:
             working = torch.float64
-        module = remember(
-            self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).to(working).eval()
-        )
+
+        def in_working_precision() -> torch.nn.Module:
+            """A copy of the net for evaluations."""
+            return copy.deepcopy(self.bound.nets[node.net]).to(working).eval()
+
+        module = remember(self.bound, ("net", node.net), in_working_precision)
         output = elements.shape(self.bound, node.shape)
         if node.params is None:
             weights = torch.zeros(0, dtype=torch.float64)
@@ -320,11 +332,12 @@ class Evaluator(Conditions):
         lengths, rows = self.net_inputs(node, env)
         parameters = (*module.parameters(), *module.buffers())
         widths = sum(parameter.shape[0] for parameter in parameters if parameter.dim())
+        stays_in_file = any(isinstance(one, Mapped) for one in rows)
         if thrifty:
             floats = [one if one.dtype == torch.int64 else one.to(working) for one in rows]
             value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), *floats)
             value = value.to(weights.dtype)
-        elif len(rows[0]) * max(widths, 1) <= self.chunk and not any(isinstance(one, Mapped) for one in rows):
+        elif len(rows[0]) * max(widths, 1) <= self.chunk and not stays_in_file:
             value = net_apply(module, weights, *rows)
         else:
             value = NetRows.apply(module, ROWS, weights, *rows)
@@ -333,12 +346,13 @@ class Evaluator(Conditions):
     def net_inputs(self, node: ir.NetCall, env: Env) -> tuple[dict[int, int], list[torch.Tensor]]:
         """The axes of a net's output with their lengths, and its inputs at all of their elements,
         (n, *input) each; whole numbers as int64."""
-        given = [self.value(one, env) for one in node.inputs]
-        found = {axis: one.length(axis) for one in given for axis in one.axes}
+        inputs = [self.value(one, env) for one in node.inputs]
+        found = {axis: one.length(axis) for one in inputs for axis in one.axes}
         lengths = dict(sorted(found.items()))
         axes = tuple(lengths)
         rows = []
-        for one, wanted in zip(given, self.bound.problem.nets[node.net].inputs, strict=True):
+        declared = self.bound.problem.nets[node.net].inputs
+        for one, wanted in zip(inputs, declared, strict=True):
             data = one.data
             if one.axes != axes:
                 data = spread(one, axes).expand((*lengths.values(), *one.event))
@@ -373,13 +387,18 @@ class Evaluator(Conditions):
         if (once := self._distinct_runs(node, space, inner)) is not None:
             return once
         leaves, event = self.leaves(node.body, space, inner)
-        size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
+        axes = (*space.kept, *space.over)
+        size = math.prod(space.lengths[axis] for axis in axes)
         if isinstance(space, Listing):
             size *= space.total_size
-        if size * event <= self.chunk:
+        of_pairs = isinstance(space, Listing) or len((*space.kept, *space.over)) > 1
+        few = size * event <= self.chunk
+        if few and not (of_pairs and size > PAIRS_AT_ONCE):
             return self._at_once(node, space, inner, leaves)
         if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
             return fast
+        if few:
+            return self._at_once(node, space, inner, leaves)
         if isinstance(space, Product):
             count = space.count
         else:
@@ -400,7 +419,8 @@ class Evaluator(Conditions):
         """The reduction over a space with few elements."""
         if isinstance(space, Product):
             self.not_empty(node, space, space.count, inner)
-            return collapse(reductions.of(node), space, self.value(node.body, inner), self.options(node))
+            values = self.value(node.body, inner)
+            return collapse(reductions.of(node), space, values, self.options(node))
         whole = space.whole()
         self.not_empty(node, space, whole.count, inner)
         value = self.in_block(node.body, inner, leaves, whole)
@@ -418,7 +438,8 @@ class Evaluator(Conditions):
         runs, run_of_cell = space.distinct()
         if len(run_of_cell) <= runs.entries:
             return None
-        self.not_empty(node, space, torch.from_numpy(space.runs.size).to(torch.float64), inner)
+        sizes = torch.from_numpy(space.runs.size).to(torch.float64)
+        self.not_empty(node, space, sizes, inner)
         distinct = self.over(node, runs, inner)
         return space.finish(distinct.data.index_select(len(space.kept), run_of_cell))
 
@@ -482,7 +503,8 @@ class Evaluator(Conditions):
         lengths = self.axes(node, env)
         space = Product(over=(), kept=tuple(sorted(lengths)), lengths=lengths)
         leaves, event = self.leaves(node, space, env, root=False)
-        return stream(self.streamed(SUM, node, space, env, leaves, event, space.count, {}))
+        streamed = self.streamed(SUM, node, space, env, leaves, event, space.count, {})
+        return stream(streamed)
 
     def leaves(
         self, body: ir.Expr, space: Product | Listing, inner: Env, *, root: bool = True
@@ -533,7 +555,8 @@ class Evaluator(Conditions):
         for condition in remember(self.bound, ("asked", expr), conditions):
             if condition is None or not all(b in env for b in self.free(condition)):
                 continue
-            if not all(bool(self.value(part, env).data.all()) for part in conjuncts(condition)):
+            holds = (bool(self.value(part, env).data.all()) for part in conjuncts(condition))
+            if not all(holds):
                 return False
         return True
 
@@ -581,7 +604,8 @@ class Evaluator(Conditions):
         example: dict[ir.Binder, int] = {}
         for b in sorted(parents, key=lambda b: b.name):
             if set(inner[b].axes) <= set(space.cells):
-                example[b] = int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)])
+                indices = tuple(place[axis] for axis in inner[b].axes)
+                example[b] = int(inner[b].data[indices])
         realising.no_elements(self.bound, space.last, example, empty_cells)
 
     def number(self, node: ir.Reduce, env: Env) -> Named:
@@ -593,13 +617,19 @@ class Evaluator(Conditions):
 
     def parts(self, node: ir.Reduce) -> tuple[selections.Selection, ...]:
         """The selections of a reduction's binders."""
-        return remember(self.bound, ("split", node), lambda: selections.split(node.binders, node.condition))
+
+        def parts() -> tuple[selections.Selection, ...]:
+            """The node's binders, with the part of the condition that selects each."""
+            return selections.split(node.binders, node.condition)
+
+        return remember(self.bound, ("split", node), parts)
 
 
 # ------------------------------------------------------------------------------------------ helpers
 def safe(node: ir.Expr) -> bool:
     """Whether the value and the derivative of an expression are finite if its columns are."""
-    applied = [atoms.of(n) for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply)]
+    nodes = ir.walk(node, lets=False)
+    applied = [atoms.of(n) for n in nodes if isinstance(n, ir.Apply)]
     return all(atom is not None and atom.safe for atom in applied)
 
 

@@ -72,7 +72,8 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     lengths = evaluator.axes(node, env)
     axes = tuple(sorted(lengths))
     full_shape = (*(lengths[axis] for axis in axes), *shape)
-    start = torch.full(full_shape, 1 / max(1, math.prod(shape)), dtype=torch.float64)
+    uniform = 1 / max(1, math.prod(shape))
+    start = torch.full(full_shape, uniform, dtype=torch.float64)
     most = cap(evaluator, domain, shape[0])
 
     def slope(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -92,10 +93,12 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     if not form.divergence:
         return Named(vertex(slope(start)[1], most), axes)
     assert form.reference is not None
-    p = spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
+    reference = evaluator.value(form.reference, env)
+    p = spread(reference, axes).expand(start.shape).detach()
     mu = torch.ones((), dtype=torch.float64)
     if form.weight is not None:
-        mu = spread(evaluator.value(form.weight, env), axes).detach().to(torch.float64)
+        weight = evaluator.value(form.weight, env)
+        mu = spread(weight, axes).detach().to(torch.float64)
     mu = mu.expand(start.shape[: len(axes)]).unsqueeze(-1)
     # At q = p the divergence's slope is equal in all entries, which does not matter on a simplex.
     r = slope(p)[1]
@@ -127,7 +130,9 @@ def _concave(
 
     def certain(q: torch.Tensor) -> bool:
         """Whether the value at q is proved to be the largest, to the accuracy."""
-        return bool((concave_maxima.gap(slope, furthest, q) <= ACCURACY * (1 + slope(q)[0].abs())).all())
+        gap = concave_maxima.gap(slope, furthest, q)
+        value, *_ = slope(q)
+        return bool((gap <= ACCURACY * (1 + value.abs())).all())
 
     q = concave_maxima.ascent(slope, project, project(start), steps=300)
     if certain(q):
@@ -178,7 +183,8 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
 
     By bisection on nu, and one exact step in the entries between 0 and the cap.
     """
-    low = (r - 2 * mu * (cap / p - 1)).amin(-1, keepdim=True) - 1
+    all_at_cap = r - 2 * mu * (cap / p - 1)
+    low = all_at_cap.amin(-1, keepdim=True) - 1
     high = (r + 2 * mu).amax(-1, keepdim=True) + 1
 
     def at(nu: torch.Tensor) -> torch.Tensor:
@@ -193,7 +199,8 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
     q = at((low + high) / 2)
     inside = ((q > 0) & (q < cap)).to(torch.float64)
     missing = 1 - q.sum(-1, keepdim=True)
-    return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
+    mass_inside = (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
+    return q + missing * inside * p / mass_inside
 
 
 #: Formulas for the maximiser by the generator of the divergence.

@@ -41,9 +41,9 @@ class Minibatch(Evaluator):
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
         lengths = lengths_of([value, count])
-        kept = tuple(sorted(lengths.keys() - {axis}))
+        axes_left = tuple(sorted(lengths.keys() - {axis}))
         lengths[axis] = self.batch
-        space = Product(over=(axis,), kept=kept, lengths=lengths)
+        space = Product(over=(axis,), kept=axes_left, lengths=lengths)
         if kind.total:
             kind = MEAN
         mean = collapse(kind, space, value, self.options(node))
@@ -134,7 +134,8 @@ class Minibatch(Evaluator):
             zero = Named(torch.zeros((), dtype=torch.float64))
             return Named(torch.zeros_like(offset), axes), zero
         place = (spread(start, axes) + offset).clamp(max=len(rows) - 1)
-        return Named(rows[place], axes), Named(room.data.to(torch.float64), room.axes)
+        has_row = Named(room.data.to(torch.float64), room.axes)
+        return Named(rows[place], axes), has_row
 
     def _passed(self, part: selections.Selection, env: Env) -> Named:
         """Whether each drawn element satisfies the conditions that are tested one by one."""

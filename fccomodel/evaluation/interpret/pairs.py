@@ -107,7 +107,8 @@ def _average(part: Named, over: frozenset[int]) -> Named:
     dims = tuple(k for k, axis in enumerate(part.axes) if axis in over)
     if not dims:
         return part
-    return Named(part.data.mean(dims), tuple(axis for axis in part.axes if axis not in over))
+    axes_left = tuple(axis for axis in part.axes if axis not in over)
+    return Named(part.data.mean(dims), axes_left)
 
 
 def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
@@ -201,7 +202,8 @@ def _log_mean_exp(terms: Parts, space: Product) -> Named:
 
 
 #: kernel -> for u > 0 and for u < 0, the coefficients of 1, u, u^2
-PIECES: Mapping[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
+Quadratic = tuple[float, float, float]
+PIECES: Mapping[str, tuple[Quadratic, Quadratic]] = {
     "sqhinge": ((0, 0, 1), (0, 0, 0)),
     "pos": ((0, 1, 0), (0, 0, 0)),
     "abs": ((0, 1, 0), (0, -1, 0)),
@@ -230,7 +232,8 @@ def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space:
     n = len(b)
     total = torch.zeros_like(from_top)
     above, below = pieces
-    for piece, sums, number in ((above, _heads, count), (below, _tails, n - count)):
+    sides = ((above, _heads, count), (below, _tails, n - count))
+    for piece, sums, number in sides:
         constant, linear, square = piece
         if not any(piece):
             continue
@@ -250,7 +253,8 @@ def _heads(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
 
 def _tails(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     """Sums of the values after the first ``count``."""
-    return torch.cat([values.flip(0).cumsum(0).flip(0), values.new_zeros(1)])[count]
+    sums_of_tails = values.flip(0).cumsum(0).flip(0)
+    return torch.cat([sums_of_tails, values.new_zeros(1)])[count]
 
 
 # ------------------------------------------------------------------------ runs of one binder's rows
@@ -269,7 +273,8 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
         mean = _run_mean(evaluator, node.body, space, inner)
     if mean is None or not kind.total:
         return mean
-    sizes = space.finish(torch.from_numpy(space.runs.size).to(torch.float64).expand(space.shape))
+    sizes_of_runs = torch.from_numpy(space.runs.size).to(torch.float64)
+    sizes = space.finish(sizes_of_runs.expand(space.shape))
     if kind.logarithmic:
         return _added([mean, Named(sizes.data.log(), sizes.axes)])
     return apply_atom("mul", [mean, sizes], [None, None])

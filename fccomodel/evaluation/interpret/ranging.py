@@ -52,8 +52,10 @@ def space(
         inner[part.binder] = value
     if listed:
         return listing(evaluator, node, listed, env, inner, over)
-    kept = {axis: n for axis, n in evaluator.axes(node.body, inner).items() if axis not in over}
-    return Product(over=tuple(sorted(over)), kept=tuple(sorted(kept)), lengths=kept | over), inner
+    lengths = evaluator.axes(node.body, inner)
+    lengths_left = {axis: n for axis, n in lengths.items() if axis not in over}
+    product = Product(over=tuple(sorted(over)), kept=tuple(sorted(lengths_left)), lengths=lengths_left | over)
+    return product, inner
 
 
 def all_of(
@@ -71,11 +73,13 @@ def all_of(
     args = [evaluator.value(arg, inner) for arg in domain.args]
     event = math.prod(elements.shape(evaluator.bound, domain.shape))
     weight = net_costs.numbers_of_a_draw(evaluator.bound, binder, node.body, event)
-    around = evaluator.axes(node.body, {b: value for b, value in inner.items() if b is not binder})
+    others = {b: value for b, value in inner.items() if b is not binder}
+    around = evaluator.axes(node.body, others)
     beside = math.prod(over.values())
     number = draw_counts.count(evaluator.draws, math.prod(around.values()) * weight, beside)
     evaluator.sampled[binder] = max(evaluator.sampled.get(binder, 0), number * beside)
-    return draws.sample(evaluator.bound, binder, args, number, evaluator.seed, tuple(over.items()))
+    axes = tuple(over.items())
+    return draws.sample(evaluator.bound, binder, args, number, evaluator.seed, axes)
 
 
 def listing(
@@ -94,7 +98,8 @@ def listing(
     outer_parents = {b for part in parts for b in part.parents if b in env}
     cells = tuple(sorted({axis for b in outer_parents for axis in env[b].axes}))
     if cells:
-        places = np.indices([outer[axis] for axis in cells]).reshape(len(cells), -1)
+        cell_lengths = [outer[axis] for axis in cells]
+        places = np.indices(cell_lengths).reshape(len(cells), -1)
     else:
         places = np.zeros((0, 1), dtype=np.int64)
     prefix = dict(zip(cells, places, strict=True))
@@ -154,7 +159,8 @@ def runs_of(
         value = all_of(evaluator, part, node, inner, {})
         n = value.length(value.axes[-1])
         start_at = np.zeros(total, dtype=np.int64)
-        return Runs(start=start_at, size=np.full(total, n), skip=None, order=np.arange(n)), value
+        runs = Runs(start=start_at, size=np.full(total, n), skip=None, order=np.arange(n))
+        return runs, value
     flat = new_axis()
 
     def along(value: Named) -> Named:
@@ -169,7 +175,8 @@ def runs_of(
         return np.array(np.broadcast_to(value.data.numpy(), (total,)))
 
     index = realising.index(evaluator.bound, part)
-    start, size, skip = index.locate({parent: along(inner[parent]) for parent in part.parents})
+    parents = {parent: along(inner[parent]) for parent in part.parents}
+    start, size, skip = index.locate(parents)
     first, count = array(start), array(size)
     left_out = None
     if skip is not None:

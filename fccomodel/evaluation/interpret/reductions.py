@@ -77,7 +77,8 @@ class AtOnce:
 def collapse(kind: Reduction, whole: Product | ListingBlock, value: Named, options: Options) -> Named:
     """A reduction of elements that are all in memory; torch differentiates it."""
     full = whole.full(Named(value.data.to(torch.float64), value.axes))
-    elements = AtOnce(whole=whole, full=full, count=_fit(whole.count, value.event), event=value.event)
+    count = _fit(whole.count, value.event)
+    elements = AtOnce(whole=whole, full=full, count=count, event=value.event)
     if kind.kinked:
         return whole.finish(_weighted_sum(kind, elements, options))
     return whole.finish(kind.value(elements, options))
@@ -134,7 +135,8 @@ class Blocks:
 
     def blocks(self) -> Iterator[tuple[Block, list[Named]]]:
         """Every block with the parts of the leaves that belong to it."""
-        named = [Named(data, leaf.axes) for data, leaf in zip(self.at, self.leaves, strict=True)]
+        pairs = zip(self.at, self.leaves, strict=True)
+        named = [Named(data, leaf.axes) for data, leaf in pairs]
         for block in self.space.blocks(self.size):
             yield block, [block.take(leaf) for leaf in named]
 
@@ -156,7 +158,8 @@ class Blocks:
 
     def top(self, sign: float = 1.0) -> torch.Tensor:
         """The largest of ``sign`` times the elements, block by block."""
-        result = torch.full((*self.space.shape, *self.event), -torch.inf, dtype=torch.float64)
+        shape = (*self.space.shape, *self.event)
+        result = torch.full(shape, -torch.inf, dtype=torch.float64)
         for block, full in self.elements():
             block.raise_to(result, sign * full)
         return result
@@ -250,9 +253,8 @@ class Streamed(Blocks):
         """
         first = 0
         for block, pieces in self.blocks():
-            inputs = [
-                piece.data.detach().requires_grad_(want) for piece, want in zip(pieces, wanted, strict=True)
-            ]
+            asked = zip(pieces, wanted, strict=True)
+            inputs = [piece.data.detach().requires_grad_(want) for piece, want in asked]
             with torch.enable_grad():
                 full = block.full(self.body(block, inputs))
             yield block, inputs, full, first
@@ -308,4 +310,5 @@ class _Blocks(torch.autograd.Function):
 
 def stream(streamed: Streamed) -> Named:
     """The value of a reduction that is computed block by block, differentiable in its leaves."""
-    return streamed.space.finish(_Blocks.apply(streamed, *(leaf.data for leaf in streamed.leaves)))
+    leaves = [leaf.data for leaf in streamed.leaves]
+    return streamed.space.finish(_Blocks.apply(streamed, *leaves))

@@ -51,7 +51,8 @@ class Product:
     @property
     def count(self) -> torch.Tensor:
         """The number of elements that go into each entry of a result."""
-        return torch.tensor(math.prod(self.lengths[axis] for axis in self.over), dtype=torch.float64)
+        elements = math.prod(self.lengths[axis] for axis in self.over)
+        return torch.tensor(elements, dtype=torch.float64)
 
     def full(self, value: Named) -> torch.Tensor:
         """A body's value, expanded along every axis to the axis's length."""
@@ -92,7 +93,8 @@ class Product:
         for axis in reversed(self.axes):
             length = self.lengths[axis]
             step = max(1, min(length, room))
-            ranges[axis] = [(low, min(low + step, length)) for low in range(0, length, step)]
+            starts = range(0, length, step)
+            ranges[axis] = [(low, min(low + step, length)) for low in starts]
             room = max(1, room // step)
         for combination in itertools.product(*(ranges[axis] for axis in self.axes)):
             yield self.block(dict(zip(self.axes, combination, strict=True)))
@@ -149,18 +151,14 @@ class ProductBlock:
     def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
         """Raise a result to the maxima of this block's elements."""
         part = self.take(Named(total, self.space.kept)).data
-        torch.maximum(part, self.space.top(self.only(full, -torch.inf)), out=part)
+        largest = self.space.top(self.only(full, -torch.inf))
+        torch.maximum(part, largest, out=part)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dense(Product):
-    """A product of which only some combinations are elements: most of the rows, for each cell of an axis.
-
-    cell         axis of the cells; each cell has a run of rows
-    last_axis    axis of the rows
-    start, size  position of the first row of each cell's run, and the run's length (columns)
-    skip         offset of the row that each run leaves out; negative if none (a column)
-    place        the position of each row in the order of the runs (a row)
+    """A product with a mask of the combinations that are elements. It has most of the rows, for each cell
+    of an axis.
     """
 
     cell: int
@@ -279,10 +277,7 @@ class Listing:
 
     @property
     def dense(self) -> Dense | None:
-        """This space as a product, or None.
-
-        It needs one axis of cells, whose runs have at least half of all combinations.
-        """
+        """This space as a product with a mask, or None if it has none."""
         if self.tests or len(self.cells) != 1 or set(self.prefix) != set(self.cells):
             return None
         runs = self.runs
@@ -317,12 +312,13 @@ class Listing:
         code = start * (size.max(initial=0) + 1) + size
         _, first, run_of_cell = np.unique(code, return_index=True, return_inverse=True)
         axis, count = new_axis(), len(first)
+        runs = Runs(start=start[first], size=size[first], skip=None, order=self.runs.order)
         listing = replace(
             self,
             cells=(axis,),
             lengths={**self.lengths, axis: count},
             prefix={axis: np.arange(count)},
-            runs=Runs(start=start[first], size=size[first], skip=None, order=self.runs.order),
+            runs=runs,
             flat=new_axis(),
         )
         return listing, torch.from_numpy(run_of_cell.reshape(-1))
@@ -339,7 +335,8 @@ class Listing:
 
     def blocks(self, size: int) -> Iterator[ListingBlock]:
         """Blocks of at most ``size`` combinations each, in order."""
-        times = math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))
+        axes = (*self.kept, *self.over)
+        times = math.prod(self.lengths[axis] for axis in axes)
         size = max(1, size // max(1, times))
         ends = torch.from_numpy(self.runs.size).cumsum(0)
         for low in range(0, self.total_size, size):
@@ -347,7 +344,8 @@ class Listing:
             block = self.make(self._positions(ends, low, high))
             if self.tests:
                 passed = self._tested(block)
-                block = self.make({axis: places[passed] for axis, places in block.index.items()})
+                places_left = {axis: places[passed] for axis, places in block.index.items()}
+                block = self.make(places_left)
             yield block
 
     def _positions(self, ends: torch.Tensor, low: int, high: int) -> dict[int, torch.Tensor]:
@@ -359,7 +357,8 @@ class Listing:
         runs = self.runs
         sizes, start, order = map(torch.from_numpy, (runs.size, runs.start, runs.order))
         starts = ends - sizes
-        first, last = torch.searchsorted(ends, torch.tensor([low, high - 1]), right=True).tolist()
+        first_and_last = torch.tensor([low, high - 1])
+        first, last = torch.searchsorted(ends, first_and_last, right=True).tolist()
         here = slice(first, last + 1)
         inside = ends[here].clamp(max=high) - starts[here].clamp(min=low)
         run = torch.arange(first, last + 1).repeat_interleave(inside)
@@ -384,7 +383,8 @@ class Listing:
         blocks = list(self.blocks(1 << 62))
         if blocks:
             return blocks[0]
-        return self.make({axis: torch.zeros(0, dtype=torch.int64) for axis in self.merged})
+        no_places = {axis: torch.zeros(0, dtype=torch.int64) for axis in self.merged}
+        return self.make(no_places)
 
     def counts(self, size: int) -> torch.Tensor:
         """The number of elements that go into each cell."""
@@ -437,7 +437,8 @@ class ListingBlock:
         if len(merged) == 1:
             dim = value.axes.index(merged[0])
             data = value.data.index_select(dim, self.index[merged[0]])
-            return Named(data.movedim(dim, len(value.axes) - 1), self.place(value.axes))
+            last = len(value.axes) - 1
+            return Named(data.movedim(dim, last), self.place(value.axes))
         first = [k for k, axis in enumerate(value.axes) if axis in self.space.merged]
         rest = [k for k, axis in enumerate(value.axes) if axis not in self.space.merged]
         event_dims = range(len(value.axes), value.data.dim())
@@ -460,7 +461,8 @@ class ListingBlock:
             return
         assert len(merged) == 1
         dim = total.axes.index(merged[0])
-        total.data.index_add_(dim, self.index[merged[0]], piece.movedim(len(total.axes) - 1, dim))
+        rows = piece.movedim(len(total.axes) - 1, dim)
+        total.data.index_add_(dim, self.index[merged[0]], rows)
 
     def full(self, value: Named) -> torch.Tensor:
         """The value with all axes of the block."""
@@ -520,14 +522,16 @@ class ListingBlock:
         """The sum of each cell's values."""
         part = self._summed(full)
         dim = len(self.space.kept)
-        zero = part.new_zeros((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]))
+        shape = (*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :])
+        zero = part.new_zeros(shape)
         return zero.index_add(dim, self.cell, part)
 
     def top(self, full: torch.Tensor) -> torch.Tensor:
         """The largest of each cell's values, and -inf for a cell without values."""
         part = self._largest(full)
         dim = len(self.space.kept)
-        low = part.new_full((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]), -torch.inf)
+        shape = (*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :])
+        low = part.new_full(shape, -torch.inf)
         return low.scatter_reduce(dim, self._spread(part, dim), part, "amax")
 
     @property

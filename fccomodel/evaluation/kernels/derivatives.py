@@ -25,7 +25,8 @@ def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entri
     Three gradients are enough if each entry of the inputs influences only one entry of the output.
     Otherwise there is one gradient for each entry of the output.
     """
-    empty = (np.zeros(0, dtype=int), np.zeros(0, dtype=int), np.zeros(0))
+    no_places, no_values = np.zeros(0, dtype=int), np.zeros(0)
+    empty = (no_places, no_places, no_values)
     if not output.requires_grad or not inputs:
         return [empty] * len(inputs)
 
@@ -79,7 +80,8 @@ def _by_owner(gradient: Callable[[Array], list[Array]], count: int) -> list[Entr
         columns = np.flatnonzero((first != 0) | (second != 0) | (third != 0))
         with np.errstate(divide="ignore", invalid="ignore"):
             quotient = second[columns] / first[columns]
-        owner = np.rint(np.nan_to_num(quotient, nan=-1.0, posinf=-1.0, neginf=-1.0)) - 1
+        finite = np.nan_to_num(quotient, nan=-1.0, posinf=-1.0, neginf=-1.0)
+        owner = np.rint(finite) - 1
         if ((owner < 0) | (owner >= count)).any():
             return None
         rows = owner.astype(int)
@@ -118,7 +120,8 @@ def by_row(entries: Entries) -> Iterator[tuple[int, Array, Array]]:
     order = np.argsort(rows, kind="stable")
     distinct_rows, starts = np.unique(rows[order], return_index=True)
     ends = np.append(starts, len(order))
-    for row, first, last in zip(distinct_rows.tolist(), ends[:-1], ends[1:], strict=True):
+    ranges = zip(distinct_rows.tolist(), ends[:-1], ends[1:], strict=True)
+    for row, first, last in ranges:
         places = order[first:last]
         yield row, columns[places], values[places]
 

@@ -97,7 +97,8 @@ class _Again:
     ) -> Iterator[tuple[tuple[torch.Tensor, ...], torch.Tensor]]:
         """The parameters with some rows of each input at a time, and the outputs there with their graph."""
         leaf = x[0].detach().requires_grad_(wanted[0])
-        for rows in zip(*(one.split(self.size) for one in x[1:]), strict=True):
+        blocks = [one.split(self.size) for one in x[1:]]
+        for rows in zip(*blocks, strict=True):
             parts = [part.detach() for part in rows]
             for part, want in zip(parts, wanted[1:], strict=True):
                 if want:

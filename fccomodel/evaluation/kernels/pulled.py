@@ -71,17 +71,21 @@ def directional(
 ) -> torch.Tensor:
     """The derivative of a value with a graph along directions of its inputs; None stands for 0."""
     outer = torch.zeros_like(value, requires_grad=True)
-    varying = [(x, way) for x, way in zip(inputs, along, strict=True) if x.requires_grad and way is not None]
+    pairs = zip(inputs, along, strict=True)
+    varying = [(x, way) for x, way in pairs if x.requires_grad and way is not None]
     if not varying or not value.requires_grad:
         return torch.zeros_like(value)
-    slopes = torch.autograd.grad(value, [x for x, _ in varying], outer, create_graph=True, allow_unused=True)
+    with torch.enable_grad():
+        whole = (value * outer).sum()
+    slopes = torch.autograd.grad(whole, [x for x, _ in varying], create_graph=True, allow_unused=True)
     used = [
         (g, way) for g, (_, way) in zip(slopes, varying, strict=True) if g is not None and g.requires_grad
     ]
     if not used:
         return torch.zeros_like(value)
-    total = torch.stack([(g * way).sum() for g, way in used]).sum()
-    (found,) = torch.autograd.grad(total, outer, allow_unused=True)
-    if found is None:
+    products = [(g * way).sum() for g, way in used]
+    total = torch.stack(products).sum()
+    (derivative,) = torch.autograd.grad(total, outer, allow_unused=True)
+    if derivative is None:
         return torch.zeros_like(value)
-    return found.detach()
+    return derivative.detach()

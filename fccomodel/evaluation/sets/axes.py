@@ -87,7 +87,8 @@ def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tenso
     axes = union(values)
     event: int | None = None
     if entrywise:
-        event = max((value.data.dim() - len(value.axes) for value in values), default=0)
+        dims_of_events = (value.data.dim() - len(value.axes) for value in values)
+        event = max(dims_of_events, default=0)
     return [spread(value, axes, event) for value in values], axes
 
 
@@ -150,7 +151,8 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
 def _expanded(tensors: Sequence[torch.Tensor], args: Sequence[Named], axes: int) -> list[torch.Tensor]:
     """The tensors with their leading dims, one for each of the axes, expanded to common lengths."""
     lengths = torch.broadcast_shapes(*(tensor.shape[:axes] for tensor in tensors))
-    return [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
+    pairs = zip(tensors, args, strict=True)
+    return [tensor.expand((*lengths, *arg.event)) for tensor, arg in pairs]
 
 
 def _texts(atom: atoms.Atom, numbers: Sequence[float | None], entrywise: bool) -> list[str | None]:

@@ -488,7 +488,8 @@ class Pointwise:
                 dim = node.base.shape[k]
             places.append(self.place(index, dim, env))
         axes = union([base, *places])
-        ranges = [Named(torch.arange(base.length(axis)), (axis,)) for axis in base.axes]
+        lengths = [(axis, base.length(axis)) for axis in base.axes]
+        ranges = [Named(torch.arange(length), (axis,)) for axis, length in lengths]
         selection = tuple(spread(at, axes) for at in (*ranges, *places))
         return Named(base.data[selection], axes)
 

@@ -35,14 +35,16 @@ class Mapped(torch.Tensor):
             shape = rows.shape
         else:
             shape = (len(at), *rows.shape[1:])
-        made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
-        made.rows, made.at, made.sizes, made.place = rows, at, sizes, (torch.device(device), dtype)
-        return made
+        view = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
+        view.rows, view.at, view.sizes = rows, at, sizes
+        view.place = (torch.device(device), dtype)
+        return view
 
     def expect(self, how):
         """Tell the system how the rows will be read."""
         if isinstance(self.rows, torch.Tensor) and self.rows.device.type == "cpu":
-            expect(self.rows.data_ptr(), self.rows.numel() * self.rows.element_size(), how)
+            size = self.rows.numel() * self.rows.element_size()
+            expect(self.rows.data_ptr(), size, how)
 
     def few(self, count):
         """Whether ``count`` rows may be in memory at once."""
@@ -67,7 +69,8 @@ class Mapped(torch.Tensor):
             if rest or self.few(len(rows)):
                 return self.placed(rows[(slice(None), *rest)])
             return Mapped(rows, *self.place, sizes=self.sizes)
-        if isinstance(first, torch.Tensor) and first.dim() == 1 and not rest and not self.few(len(first)):
+        rows_alone = isinstance(first, torch.Tensor) and first.dim() == 1 and not rest
+        if rows_alone and not self.few(len(first)):
             return Mapped(self.rows, *self.place, at=first, sizes=self.sizes)
         self.expect("scattered")
         rest = [part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest]
@@ -83,7 +86,8 @@ class Mapped(torch.Tensor):
             return self.chosen(slice(args[1], args[1] + args[2]))
         if name == "split" and isinstance(args[0], int):
             return self.parts(args[0])
-        if name == "to" and all(isinstance(part, str | torch.device | torch.dtype) for part in args):
+        known = str | torch.device | torch.dtype
+        if name == "to" and all(isinstance(part, known) for part in args):
             return self.moved(args)
         if name == "detach" or name == "reshape" and args == (-1, *self.shape[1:]):
             return self
@@ -112,7 +116,8 @@ class Mapped(torch.Tensor):
 
     def parts(self, size):
         """All rows in order, some at a time, which are loaded when they are used."""
-        size = max(1, min(size, self.MOST // max(1, math.prod(self.shape[1:]))))
+        entries_of_row = max(1, math.prod(self.shape[1:]))
+        size = max(1, min(size, self.MOST // entries_of_row))
         for start in range(0, len(self), size):
             part = slice(start, min(start + size, len(self)))
             if self.at is None:
@@ -143,8 +148,10 @@ class Mapped(torch.Tensor):
                 yield slice(start, start + len(part)), part.whole()
                 start += len(part)
             return
-        step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
-        shape, there = (step, *self.rows.shape[1:]), (self.rows.device, self.rows.dtype) == self.place
+        entries_of_row = max(1, self.rows[:1].numel())
+        step = max(1, min(count, self.MOST // entries_of_row))
+        shape = (step, *self.rows.shape[1:])
+        there = (self.rows.device, self.rows.dtype) == self.place
         taken = self.rows.new_empty(shape if self.at is not None else 0)
         if there:
             moved = None
@@ -185,9 +192,9 @@ class Mapped(torch.Tensor):
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*args, **kwargs)
         if isinstance(args[0], Mapped) and not kwargs:
-            found = args[0].without_loading(name, *args[1:])
-            if found is not None:
-                return found
+            view = args[0].without_loading(name, *args[1:])
+            if view is not None:
+                return view
         if (
             name in ("__matmul__", "matmul", "mv", "mm")
             and not kwargs
@@ -199,13 +206,13 @@ class Mapped(torch.Tensor):
                 return Products.apply(left, right)
             if isinstance(right, Mapped) and right.dim() == 2 and not isinstance(left, Mapped):
                 return Sums.apply(left, right)
-        return function(*map(in_memory, args), **{key: in_memory(value) for key, value in kwargs.items()})
+        named = {key: in_memory(value) for key, value in kwargs.items()}
+        return function(*map(in_memory, args), **named)
 
     @classmethod
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):  # type: ignore[override]
-        return function(
-            *map(in_memory, args), **{key: in_memory(value) for key, value in (kwargs or {}).items()}
-        )
+        named = {key: in_memory(value) for key, value in (kwargs or {}).items()}
+        return function(*map(in_memory, args), **named)
 
 
 class FetchedRows:
@@ -222,7 +229,8 @@ class FetchedRows:
             self.at = torch.arange(shape[0])
         else:
             self.at = at
-        self.shape, self.device = (*self.at.shape, *self.event), torch.device("cpu")
+        self.shape = (*self.at.shape, *self.event)
+        self.device = torch.device("cpu")
 
     def __len__(self):
         return len(self.at)
@@ -237,7 +245,8 @@ class FetchedRows:
             first = first.cpu()
         view = FetchedRows(self.fetch, (len(self), *self.event), self.at[first])
         if rest:
-            return view.to()[(slice(None),) * view.at.dim() + tuple(rest)]
+            all_rows = (slice(None),) * view.at.dim()
+            return view.to()[all_rows + tuple(rest)]
         return view
 
     def to(self, *place):
@@ -289,7 +298,9 @@ class Products(torch.autograd.Function):
     def backward(ctx, g):
         """The derivative in w: ``g' rows``."""
         sums = Sums.apply if torch.is_grad_enabled() else Sums.of  # ``apply`` cannot take batches of g
-        return None, sums(g.mT, ctx.rows).mT if g.dim() == 2 else sums(g, ctx.rows)
+        if g.dim() == 2:
+            return None, sums(g.mT, ctx.rows).mT
+        return None, sums(g, ctx.rows)
 
 
 class Sums(torch.autograd.Function):
@@ -313,4 +324,6 @@ class Sums(torch.autograd.Function):
     def backward(ctx, g):
         """The derivative in the first factor: ``rows g``."""
         products = Products.apply if torch.is_grad_enabled() else Products.of
-        return products(ctx.rows, g.mT).mT if g.dim() == 2 else products(ctx.rows, g), None
+        if g.dim() == 2:
+            return products(ctx.rows, g.mT).mT, None
+        return products(ctx.rows, g), None

@@ -78,7 +78,8 @@ class Members(memory.Owned):
         if self.whole:
             return _grid(self.binders, self.lists)
         axis = new_axis()
-        return {binder: along(ids, axis) for binder, ids in zip(self.binders, self.ids, strict=True)}
+        pairs = zip(self.binders, self.ids, strict=True)
+        return {binder: along(ids, axis) for binder, ids in pairs}
 
     def over(self, value: Named) -> torch.Tensor:
         """A value in ``env`` at all members: (members, *event)."""
@@ -136,7 +137,7 @@ def without_empty(bound: Bound) -> Bound:
 
 
 def _empty_note(labels: Sequence[str]) -> str:
-    """What users are told of families without members."""
+    """The note for users on families without members."""
     names = ", ".join(f"`{label}`" for label in labels)
     if len(labels) > 1:
         return f"{names} have no members on these data, and ask for nothing"

@@ -239,7 +239,8 @@ def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, 
     occurs = np.ones((), dtype=bool)
     for part, key in zip(parts, keys, strict=True):
         values = part.data.numpy()
-        at = np.searchsorted(key, values).clip(0, max(len(key) - 1, 0))
+        last = max(len(key) - 1, 0)
+        at = np.searchsorted(key, values).clip(0, last)
         is_key = np.zeros(at.shape, dtype=bool)
         if len(key):
             is_key = key[at] == values
@@ -264,7 +265,8 @@ def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements
 def _distinct(evaluate: Conditions, expr: ir.Expr, env: Env, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct values of an expression at ``count`` elements, and the number of each one's value."""
     value = evaluate.value(expr, env)
-    return np.unique(np.broadcast_to(value.data.numpy(), (count,)), return_inverse=True)
+    values = np.broadcast_to(value.data.numpy(), (count,))
+    return np.unique(values, return_inverse=True)
 
 
 def index(bound: Bound, selection: Selection) -> Index:

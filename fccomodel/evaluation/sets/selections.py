@@ -125,7 +125,11 @@ def _with_anchors(
     anchors = [key for key in keys if ir.free_binders(key)[0] not in binders]
     if any(len(own_keys) > 1 for own_keys in keys_of) or len(anchors) > 1:
         return conditions
-    class_equalities = [c for c in equalities if any(ir.same(_sides(c)[0], key) for key in keys)]
+    class_equalities = []
+    for equality in equalities:
+        left, _ = _sides(equality)
+        if any(ir.same(left, key) for key in keys):
+            class_equalities.append(equality)
     others = [c for c in conditions if all(c is not equality for equality in class_equalities)]
     rewritten: list[ir.Expr] = []
     for binder, own_keys in zip(binders, keys_of, strict=True):
@@ -364,6 +368,7 @@ def relations(selection: Selection) -> list[ir.Expr]:
     conditions += [order.test for order in selection.orders]
     own = ir.Element(binder=selection.binder)
     for other in selection.excludes:
-        conditions.append(ir.Apply(op="ne", args=(own, ir.Element(binder=other))))
+        theirs = ir.Element(binder=other)
+        conditions.append(ir.Apply(op="ne", args=(own, theirs)))
     conditions += selection.masks
     return conditions

@@ -53,10 +53,7 @@ class Equipped:
     said: str = ""
 
     def later(self, module: ModuleType, program: Any, device: str, dtype: Any, seconds: float) -> Callable:
-        """The solver's ``leaping`` for a run of so many ``seconds``, which chooses a backend.
-
-        It goes by counted work alone, so that the same command always takes the same backend.
-        """
+        """The solver with a ``leaping`` that chooses a backend during a run of this many ``seconds``."""
         from fccomodel.execution.backends.steps.several import Several
 
         def leaping(solver: Any, step: float, share: float | None) -> tuple[Any, float, float]:
@@ -76,7 +73,7 @@ class Equipped:
                 for name in sorted(better, key=lambda name: -_foreseen(able[name], step, calls, room)):
                     one = able[name]
                     try:
-                        leap, said = thread.submit(one.leap, several).result()
+                        leap, note = thread.submit(one.leap, several).result()
                     except Unfit as unfit:
                         self.said = self.said or _unfit(name, unfit)
                         continue
@@ -84,7 +81,7 @@ class Equipped:
                         f"some {_foreseen(one, step, calls, room):.2g} steps by counted work, not "
                         f"{room / step:.2g} eager ones"
                     )
-                    self.name, self.said = name, f"{said}: {many}"
+                    self.name, self.said = name, f"{note}: {many}"
                     return replace(solver, leap=leap), _step(one, step, calls), one.start
             return solver, step, 0.0
 
@@ -109,28 +106,28 @@ def equip(
     """
     from fccomodel.execution.backends.steps.several import Several
 
-    found, asked = Equipped(), EAGER if name == AUTO and iterations is None else name
+    equipment, asked = Equipped(), EAGER if name == AUTO and iterations is None else name
     if asked == EAGER:
         if name == AUTO and seconds is not None and hasattr(module.SOLVER, "leaping"):
-            later = found.later(module, program, device, dtype, seconds)
+            later = equipment.later(module, program, device, dtype, seconds)
             vars(module)["SOLVER"] = replace(module.SOLVER, leaping=later)
-        return found
+        return equipment
     try:
         several = Several.of(module, program, device, dtype)
         for asked in ranked(several, iterations or 0) if name == AUTO else (name,):
             if asked == EAGER:
-                return found
+                return equipment
             try:
                 return _equipped(asked, several, module, device, iterations is None)
             except Unfit as unfit:
                 if name != AUTO:
                     raise
-                found.said = found.said or _unfit(asked, unfit)
+                equipment.said = equipment.said or _unfit(asked, unfit)
     except Unfit as unfit:
         if name != AUTO:
             refuse(errors.not_run_by(name, str(unfit)))
-        found.said = f"steps are eager: no other backend can take them ({unfit})"
-    return found
+        equipment.said = f"steps are eager: no other backend can take them ({unfit})"
+    return equipment
 
 
 def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseeing: bool) -> Equipped:
@@ -141,7 +138,7 @@ def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseei
     one = all()[name]
     if missing := one.missing(device):
         raise Unfit(missing)
-    leap, said = one.leap(several)
+    leap, note = one.leap(several)
     equipped = several.equipped(leap)
     if foreseeing and one.share:
         calls = several.calls()
@@ -149,7 +146,7 @@ def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseei
             equipped, leaping=lambda solver, step, share: (solver, _step(one, step, calls), 0.0)
         )
     vars(module)["SOLVER"] = equipped
-    return Equipped(name, said)
+    return Equipped(name, note)
 
 
 def _unfit(asked: str, unfit: Unfit) -> str:
@@ -162,12 +159,16 @@ def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
     import torch
 
     program = SimpleNamespace(text=Path(str(module.__file__)).read_text(), data=tensors, modules={})
-    given = {"device": asked.device, "dtype": getattr(torch, asked.precision), "iterations": asked.iterations}
+    settings = {
+        "device": asked.device,
+        "dtype": getattr(torch, asked.precision),
+        "iterations": asked.iterations,
+    }
     try:
-        found = equip(check(asked.backend, "--backend"), module, program, **given)
+        equipment = equip(check(asked.backend, "--backend"), module, program, **settings)
     except FccoError as error:
         raise SystemExit(str(error)) from None
-    print(found.said or f"steps by the {found.name} backend")
+    print(equipment.said or f"steps by the {equipment.name} backend")
 
 
 def ranked(several: Any, iterations: int) -> list[str]:
@@ -178,7 +179,8 @@ def ranked(several: Any, iterations: int) -> list[str]:
     able = {name: one for name, one in all().items() if not one.missing(several.device)}
     calls = several.calls()
     saved = {name: one.share * calls * iterations - one.start for name, one in able.items()}
-    return [*sorted((name for name in saved if saved[name] > 0), key=lambda name: -saved[name]), EAGER]
+    worth_it = [name for name in saved if saved[name] > 0]
+    return [*sorted(worth_it, key=lambda name: -saved[name]), EAGER]
 
 
 def _step(one: Backend, step: float, calls: float) -> float:

@@ -78,11 +78,13 @@ class Text:
             "drawn": list(one.batches[0]),
         }
         graph = graph_of(one, [x for group in groups.values() for x in group], pooled)
-        self.loops, self.heads, self.moved = Loops(), list[str](), dict[Any, View]()
-        given = [n for n in graph.nodes if n.op == "placeholder"]
+        self.loops = Loops()
+        self.heads: list[str] = []
+        self.moved: dict[Any, View] = {}
+        placeholders = [n for n in graph.nodes if n.op == "placeholder"]
         for name, group in groups.items():
             for k in range(len(group)):
-                self.argument(name, k, given.pop(0))
+                self.argument(name, k, placeholders.pop(0))
         for node in graph.nodes:
             if node.op == "call_function":
                 self.operation(node)
@@ -104,7 +106,8 @@ class Text:
         elif group == "drawn":
             place = f"drawn[step * DRAWN + {k}]"
         self.heads.append(f"{number} *{name} = ({number} *)({place});")
-        view = View(Buffer(name, x.dtype, x.numel(), argument=True), tuple(x.shape), tuple(x.stride()))
+        buffer = Buffer(name, x.dtype, x.numel(), argument=True)
+        view = View(buffer, tuple(x.shape), tuple(x.stride()))
         self.loops.values[node] = view
         if group == "moving":
             self.moved[node] = view
@@ -209,10 +212,9 @@ class Library:
         self.several, self.made, self.kept = several, dict[bool, Any](), True
         self.fixed: tuple[Any, Any] = (None, None)
         self.phases: list[dict[str, Any]] = []
-        self.sizes = [
-            x.numel()
-            for x in (*several.moving(several.state, several.state.w), *several.kept(several.u, several.c))
-        ]
+        moving = several.moving(several.state, several.state.w)
+        estimates = several.kept(several.u, several.c)
+        self.sizes = [x.numel() for x in (*moving, *estimates)]
         self.function(False)
 
     def function(self, pooled: bool) -> Any:
@@ -230,7 +232,8 @@ class Library:
             build(texts.text, place)
             beside.write_text(json.dumps({"room": texts.room, "phases": texts.phases}))
         steps, known = ctypes.CDLL(str(place)).steps, json.loads(beside.read_text())
-        steps.restype, steps.argtypes = ctypes.c_long, [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 7]
+        steps.restype = ctypes.c_long
+        steps.argtypes = [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 7]
         self.phases, room = known["phases"], torch.zeros(known["room"] + 64, dtype=torch.uint8)
         return steps, room, room.data_ptr() + -room.data_ptr() % 64
 
@@ -248,7 +251,8 @@ class Library:
         """Take the steps. All arguments change in place."""
         steps, _, room = self.function(pooled)
         if self.fixed[0] is not fixed:
-            expected = [(x.shape, x.stride(), x.dtype) for x in self.several.fixed(self.several.data)]
+            fixed_arrays = self.several.fixed(self.several.data)
+            expected = [(x.shape, x.stride(), x.dtype) for x in fixed_arrays]
             assert [(x.shape, x.stride(), x.dtype) for x in fixed] == expected, (
                 "data are those of another program"
             )
@@ -278,13 +282,14 @@ def made_by() -> str:
 
 def pointers(arrays: Sequence[torch.Tensor]) -> Any:
     """The addresses of arrays."""
-    return (ctypes.c_void_p * max(len(arrays), 1))(*[x.data_ptr() for x in arrays])
+    pointers = ctypes.c_void_p * max(len(arrays), 1)
+    return pointers(*[x.data_ptr() for x in arrays])
 
 
 def build(text: str, place: Path) -> None:
     """Build the library of a text, and put it in its place as a whole."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    said = ""
+    message = ""
     with tempfile.TemporaryDirectory(dir=place.parent) as beside:
         source, made = Path(beside) / "steps.c", Path(beside) / "steps.so"
         source.write_text(text)
@@ -294,8 +299,8 @@ def build(text: str, place: Path) -> None:
             if done.returncode == 0:
                 made.replace(place)
                 return
-            said = said or next((line for line in done.stderr.splitlines() if "error" in line), "")
-    raise Unfit(f"the C compiler fails: {said[:200]}")
+            message = message or next((line for line in done.stderr.splitlines() if "error" in line), "")
+    raise Unfit(f"the C compiler fails: {message[:200]}")
 
 
 def leap(several: Several) -> tuple[Leap, str]:
@@ -303,8 +308,8 @@ def leap(several: Several) -> tuple[Leap, str]:
     with attempting():
         library = Library(several)
     where = "at hand" if library.kept else "made for this run"
-    said = f"steps by the compiled backend, {LARGEST_CALL} in a call; its library was {where}"
-    return Leap(several, library, least=1, most=LARGEST_CALL), said
+    note = f"steps by the compiled backend, {LARGEST_CALL} in a call; its library was {where}"
+    return Leap(several, library, least=1, most=LARGEST_CALL), note
 
 
 backend = Backend(

@@ -98,9 +98,9 @@ def leap(several: Several) -> tuple[Leap, str]:
     """Steps by graphs that are captured on demand, after one trial; and a sentence on them."""
     with attempting():
         call, count = Captured(several), len(several.moving(several.state, several.state.w))
-        given = several.example()
+        example = several.example()
         first = len(several.fixed(several.data))
-        call.captured(given[:first], given[first:], count, several.pooled)
+        call.captured(example[:first], example[first:], count, several.pooled)
     return Leap(several, call), f"steps by CUDA graphs, {STEPS} in a call"
 
 

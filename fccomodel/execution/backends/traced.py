@@ -48,10 +48,12 @@ class Graphs:
     def step(self, phase: int, pooled: bool) -> Recorded:
         """The recording of one step of a phase."""
         if (phase, pooled) not in self.steps:
-            one = replace(self.several, batches=self.several.batches[:1]).beginning(self.phases[phase])
-            given = apart(one.example(), self.fixed)
-            self.steps[phase, pooled] = found = recorded(lambda *arrays: one(*arrays, pooled=pooled), given)
-            found.in_place(range(self.fixed, self.fixed + len(one.moving(one.state, one.state.w))))
+            of_one_batch = replace(self.several, batches=self.several.batches[:1])
+            one = of_one_batch.beginning(self.phases[phase])
+            copies = apart(one.example(), self.fixed)
+            self.steps[phase, pooled] = trace = recorded(lambda *arrays: one(*arrays, pooled=pooled), copies)
+            moving = one.moving(one.state, one.state.w)
+            trace.in_place(range(self.fixed, self.fixed + len(moving)))
         return self.steps[phase, pooled]
 
     def graph(self, phase: int, pooled: bool) -> tuple[Callable[..., Any], int]:
@@ -79,10 +81,10 @@ class Graphs:
                 moved = step(*arrays[:fixed], *moved, *kept, rows[k : k + 1], weights[k : k + 1], *batch)
             return tuple(moved)
 
-        given = tuple(apart(self.several.example(), fixed))
+        copies = tuple(apart(self.several.example(), fixed))
         with warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():
             warnings.simplefilter("ignore", DeprecationWarning)
-            return torch.jit.trace(steps, given, check_trace=False)
+            return torch.jit.trace(steps, copies, check_trace=False)
 
     def __call__(
         self,

@@ -112,7 +112,8 @@ def write(
         record = {"format": FORMAT, "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **manifest}
         record["shapes"] = {name: [str(x.dtype), list(x.shape)] for name, x in arrays.items()}
         record["files"] = {name: files.digest(new / name) for name in (STATE, TENSORS)}
-        (new / MANIFEST).write_text(json.dumps(files.seal(record), indent=1) + "\n", encoding="utf-8")
+        sealed = json.dumps(files.seal(record), indent=1)
+        (new / MANIFEST).write_text(f"{sealed}\n", encoding="utf-8")
         for path in new.iterdir():
             flush(path)
         os.replace(new, at.folder / f"{number:06d}")
@@ -143,8 +144,10 @@ def digest(array: Any) -> str:
 def _places(folder: Path) -> Iterator[Path]:
     """The checkpoints in a folder, the last one first."""
     if folder.is_dir():
-        found = [place for place in folder.glob("[0-9]" * 6 + "*") if place.name.isdecimal() and _ours(place)]
-        yield from sorted(found, key=lambda place: -int(place.name))
+        folders = [
+            place for place in folder.glob("[0-9]" * 6 + "*") if place.name.isdecimal() and _ours(place)
+        ]
+        yield from sorted(folders, key=lambda place: -int(place.name))
 
 
 def _unfinished(folder: Path) -> list[Path]:

@@ -55,7 +55,7 @@ def parameters(bound: Bound) -> dict[str, Any]:
 
 
 def _program_hash(text: str) -> str:
-    """A hash of what a program does, whatever its budget and its comments."""
+    """A hash of the program without its budget and its comments."""
     tree = ast.parse(text)
     tree.body = [s for s in tree.body[1:] if not isinstance(s, ast.Assign) or _name(s) not in BUDGET_NAMES]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]

@@ -32,7 +32,8 @@ class Keeper(runtime.Keeper):
         state = None
         if self.found is not None:
             past, state = self.found.manifest, dict(self.found.state)
-        super().__init__(at.folder, at.every, state, float(past["seconds"]), int(past["step"]))
+        seconds, step = float(past["seconds"]), int(past["step"])
+        super().__init__(at.folder, at.every, state, seconds, step)
         self.tensors: dict[str, torch.Tensor] = {}
         self.device: Any = "cpu"
         self.settings: Callable[[], Any] = SimpleNamespace
@@ -52,7 +53,7 @@ class Keeper(runtime.Keeper):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """This message and notes on damaged checkpoints, for the report."""
+        """Notes for the report: this message, and one for each damaged checkpoint."""
         return tuple(filter(None, (self.message and f"{self.message} from a checkpoint", self.said)))
 
     def of(self, module: Any, data: Mapping[str, Any], device: str, told: Callable[[Any], None]) -> None:

@@ -121,7 +121,8 @@ def failure(
                 family, constraint, family.of(said["weights"][constraint.label].cpu().numpy())
             )
         least = 1e-3 * max(weights.values())
-        conflict = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > least}
+        largest_first = sorted(weights.items(), key=lambda pair: -pair[1])
+        conflict = {label: weight for label, weight in largest_first if weight > least}
         for constraint in bound.problem.constraints:
             if constraint.label not in program.penalties and ir.variables_of(constraint.body):
                 family = members.of(bound, constraint)
@@ -147,30 +148,32 @@ def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> 
 
 def notes(program: Program, module: Any, final: Any) -> list[str]:
     """Notes on a run for the reader: step size, smoothing, epsilon, divergence."""
-    said = []
+    sentences = []
     if module.SOLVER.direct and getattr(final, "way", "") == "finish":
         if not module.SOLVER.nonconvex:
             steps = f"{final.iterations:,} steps only prepare passes over all rows"
-            said.append(f"{steps}: the problem is convex, and passes are cheap")
+            sentences.append(f"{steps}: the problem is convex, and passes are cheap")
         elif not final.iterations and not module.SOLVER.resume:
-            said.append(
+            sentences.append(
                 "passes over all rows come in place of steps: the problem is smooth, and they cost "
                 "little more"
             )
     if module.SOLVER.settings().eta == 0 and final.iterations:
-        said.append(f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start")
-    said += [gap(f.text, final.h.smoothing(name), f.width) for name, f in program.smoothed.items()]
+        sentences.append(
+            f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start"
+        )
+    sentences += [gap(f.text, final.h.smoothing(name), f.width) for name, f in program.smoothed.items()]
     if getattr(final, "epsilon", None) is not None:
-        said.append(
+        sentences.append(
             f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {final.epsilon:.2g} (hscg-2020, "
             "Lemma 3.1)"
         )
     if getattr(final, "broken", None) is not None:
-        said.append(
+        sentences.append(
             f"iterates were not finite by step {final.broken:,}: the run went on from its best point with "
             "smaller steps"
         )
-    return said
+    return sentences
 
 
 def gap(text: str, lam: float, width: float) -> str:

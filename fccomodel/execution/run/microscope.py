@@ -156,7 +156,9 @@ class Microscope:
 
     def trace(self, module: Any, program: Program, bound: Bound, seed: int) -> Trace:
         """The trace that the copies give."""
-        kept = {name: blocks(bound, buffer.binders, seed) for name, buffer in program.estimates.items()}
+        blocks_traced = {
+            name: blocks(bound, buffer.binders, seed) for name, buffer in program.estimates.items()
+        }
         duals = {}
         if self.seen and "y" in self.wanted:
             centred = {name: f for name, f in program.smoothed.items() if hasattr(self.seen[0].c, name)}
@@ -166,9 +168,9 @@ class Microscope:
             with torch.inference_mode(False), torch.no_grad():
                 tensors = module.as_namespace(dict(program.data), self.seen[0].w.device, torch.float64)
                 exact = module.SOLVER.prepare_full(tensors)
-        looks = [self.look(module, program, bound, at, kept, duals, exact, seed) for at in self.seen]
-        labels = {name: family.labels("") for name, family in (kept | duals).items()}
-        texts = {name: program.estimates[name].text for name in kept}
+        looks = [self.look(module, program, bound, at, blocks_traced, duals, exact, seed) for at in self.seen]
+        labels = {name: family.labels("") for name, family in (blocks_traced | duals).items()}
+        texts = {name: program.estimates[name].text for name in blocks_traced}
         return Trace(
             looks=looks,
             estimates=texts,

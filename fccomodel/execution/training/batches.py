@@ -95,8 +95,8 @@ class Scores:
         if key not in batch.outputs:
             wanted = self.bound.problem.nets[call.net].inputs
             inputs = [
-                self._net_input(given, declared.whole, batch)
-                for given, declared in zip(call.inputs, wanted, strict=True)
+                self._net_input(expressions, declared.whole, batch)
+                for expressions, declared in zip(call.inputs, wanted, strict=True)
             ]
             module = self.frozen[call.net] if call.net in self.frozen else batch.modules[call.net]
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
@@ -110,7 +110,8 @@ class Scores:
             return self._outputs(given, batch)
         assert isinstance(given, ir.Column) and given.name is not None
         table = _table(given.binder)
-        values = self._rows_of(self.bound.tables[table].columns[given.name], batch.rows[table], batch.step)
+        column = self.bound.tables[table].columns[given.name]
+        values = self._rows_of(column, batch.rows[table], batch.step)
         if whole:
             return values.round().to(self.device, torch.int64)
         return values.to(self.device, self.dtype)

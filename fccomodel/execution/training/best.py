@@ -69,8 +69,7 @@ class BestPoint:
         return self.best is not None and math.isfinite(self.looks.solved_on.merit(self.best.level, 1.0))
 
     def compare(self, new: Point, steps: int) -> None:
-        """Keeps the better of the best point and a new one after so many steps; counts looks without a
-        gain."""
+        """Keep the new point if it is better than the best one, and count looks without a gain."""
         weight = self._weight()
         self.merit = self.looks.solved_on.merit(new.level, weight)
         if self._better(new, weight):

@@ -1,4 +1,4 @@
-"""What a training run ends with, so that another goes on from it to the same numbers."""
+"""The state that a training run leaves, from which another run continues to the same numbers."""
 
 from __future__ import annotations
 

@@ -408,7 +408,7 @@ class Criterion(torch.nn.Module):
         return self.placed[key]
 
     def _made(self, rows: int) -> Made:
-        """The functions for batches of so many rows: those made for ``batch``, or for a power of two."""
+        """The functions for batches with this many rows: those of ``batch``, or of a power of two."""
         capacity = self.batch
         while capacity < rows:
             capacity = max(2 * capacity, LEAST_ROWS)
@@ -422,9 +422,12 @@ class Criterion(torch.nn.Module):
     # ---------------------------------------------------------------------------- between the steps
     @torch.no_grad()
     def step(self) -> None:
-        """After the optimizer's step: variables back into their sets; at the end of a stage the centres
-        move to the multipliers seen, estimates average over longer windows, and penalties whose
-        multipliers are at their bound are raised."""
+        """Update the criterion after the optimizer's step.
+
+        Variables move back into their sets. At the end of a stage the centres move to the multipliers seen,
+        estimates average over longer windows, and penalties whose multipliers are at their bound are
+        raised.
+        """
         self._project()
         if self.steps < self.until:
             return

@@ -71,7 +71,7 @@ def recipe_value(name: str, value: Any, takes: str) -> Diagnostic:
 
 
 def not_watched(text: str, labels: Sequence[str], lets: Sequence[str]) -> Diagnostic:
-    """What early stopping watches is the objective, a constraint, the violation, or a let."""
+    """Early stopping can watch the objective, a constraint, the violation, or a let."""
     name = text.rpartition(" ")[2]
     known = ["objective", "violation", *labels, *lets]
     if name in lets:

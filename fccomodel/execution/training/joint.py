@@ -126,18 +126,18 @@ def _device() -> torch.device:
 def _all(value: torch.Tensor) -> list[torch.Tensor]:
     """A tensor of every rank, in their order."""
     value = value.to(_device())
-    found = [torch.empty_like(value) for _ in range(count())]
-    distributed.all_gather(found, value)
-    return found
+    parts = [torch.empty_like(value) for _ in range(count())]
+    distributed.all_gather(parts, value)
+    return parts
 
 
 def of_all(value: np.ndarray) -> np.ndarray:
     """The rows of every rank, one after another; their numbers may differ."""
     if count() == 1:
         return value
-    found: list[np.ndarray] = [value] * count()
-    distributed.all_gather_object(found, value)
-    return np.concatenate(found)
+    parts: list[np.ndarray] = [value] * count()
+    distributed.all_gather_object(parts, value)
+    return np.concatenate(parts)
 
 
 def share(rows: list[int], together: bool) -> list[int]:

@@ -23,12 +23,7 @@ PAIRS = "(pairs)"
 
 
 class TrainingKeeper:
-    """Writes the state of a training run every so many seconds, and has the one to go on from.
-
-    spent  seconds that the run took before
-    left   the state to go on from, or None
-    said   a note on damaged checkpoints, or ""
-    """
+    """Writes the state of a training run at regular times, and reads the one from which a run continues."""
 
     def __init__(self, at: Checkpoints, identity: Mapping[str, Any]):
         self.at, self.identity = at, identity

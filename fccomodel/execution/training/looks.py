@@ -42,28 +42,28 @@ class Point:
 
 def evaluated(modules: Modules) -> dict[str, torch.nn.Module]:
     """Copies of nets on the host, in evaluation mode."""
-    found = {name: copy.deepcopy(net).cpu().eval() for name, net in modules.items()}
-    for net in found.values():
+    copies = {name: copy.deepcopy(net).cpu().eval() for name, net in modules.items()}
+    for net in copies.values():
         vars(net).pop(IN_TRAIN_MODE, None)
-    return found
+    return copies
 
 
 def with_nets(bound: Bound, modules: Modules) -> Bound:
     """The problem with these nets in place of its own; the data's memory is shared."""
-    made = net_costs.part_of(replace(bound, nets={**bound.nets, **modules}), bound)
-    return memory.akin(made, bound)
+    part = net_costs.part_of(replace(bound, nets={**bound.nets, **modules}), bound)
+    return memory.akin(part, bound)
 
 
 def point(bound: Bound, modules: Modules, variables: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
     """The values of all variables: a net's parameters as one vector, others as they are."""
-    found, nets = {}, {**bound.nets, **modules}
+    values, nets = {}, {**bound.nets, **modules}
     for name, variable in bound.problem.variables.items():
         if variable.net is not None:
             parts = [p.detach().reshape(-1) for p in nets[variable.net].parameters()]
-            found[name] = torch.cat(parts).double().cpu().numpy()
+            values[name] = torch.cat(parts).double().cpu().numpy()
         else:
-            found[name] = variables[name].detach().double().cpu().numpy()
-    return found
+            values[name] = variables[name].detach().double().cpu().numpy()
+    return values
 
 
 class Looks:

@@ -290,7 +290,9 @@ class Loop:
         self.course.steps += 1
 
     def _between_steps(self, progress: Callable[[Progress], None] | None, stop: Callable[[], bool]) -> None:
-        """After a step: whether the run ends; callback, progress and looks in their rhythm."""
+        """Call the callback, report progress and look at the point, each at its rhythm. Returns whether the
+        run ends.
+        """
         course, limit, recipe = self.course, self.limits.iterations, self.recipe
         now, done = time.perf_counter(), course.done
         course.worked += self.step_cost
@@ -299,7 +301,7 @@ class Loop:
         elif limit is not None and done >= limit:
             course.reason = "the budget is used up"
         elif now >= self.limits.until:
-            course.reason, course.timed = "the time is used up", True
+            course.reason, course.timed = "the time limit was reached", True
         if recipe.callback is not None and done % recipe.every == 0:
             self._called(recipe.callback)
         if course.steps >= course.next_look and not course.reason:

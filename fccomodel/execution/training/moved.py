@@ -1,4 +1,6 @@
-"""What the steps of a training run move: nets and variables, by an optimizer, a schedule and an average."""
+"""The nets and variables that training steps move, with the optimizer, its schedule and the
+average.
+"""
 
 from __future__ import annotations
 
@@ -55,43 +57,20 @@ class Moved:
     ):
         self.modules = {name: copied(bound.nets[name], device, dtype) for name in _trained(bound, criterion)}
         self.variables = criterion.variables
-        self._begin(bound, plan)
+        _set_to_start(self.modules, self.variables, bound, plan)
         self.live = Live(self.modules, self.variables)
         self.parameters = Parameters(self._named())
         self.clip = recipe.clip
-        self.optimizer = self._optimizer(recipe)
+        self.optimizer = _optimizer(recipe, self.parameters)
         self.scheduler = recipe.scheduler(self.optimizer) if recipe.scheduler is not None else None
         self.average = None
         if recipe.ema is not None:
             self.average = AveragedModel(self.live, avg_fn=_warmed(recipe.ema))
 
-    def _begin(self, bound: Bound, plan: Plan) -> None:
-        """Sets the variables to their values at the plan's start, if it has one."""
-        start = plan.start.values if plan.start is not None else {}
-        for name, variable in bound.problem.variables.items():
-            if name not in start:
-                continue
-            value = torch.from_numpy(np.array(start[name], dtype=np.float64))
-            with torch.no_grad():
-                if variable.net is not None and variable.net in self.modules:
-                    _fill(self.modules[variable.net], value)
-                elif name in self.variables:
-                    self.variables[name].copy_(value.reshape(self.variables[name].shape))
-
     def _named(self) -> dict[str, torch.nn.Parameter]:
         """All parameters by name."""
         nets = {f"{n}.{name}": p for n, net in self.modules.items() for name, p in net.named_parameters()}
         return {**nets, **{name: value for name, value in self.variables.items()}}
-
-    def _optimizer(self, recipe: Recipe) -> torch.optim.Optimizer:
-        """The optimizer of the parameters. Raises F0805 if it is none, or is of others."""
-        optimizer = recipe.optimizer(self.parameters)
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            refuse(errors.not_an_optimizer(optimizer))
-        known = set(map(id, self.parameters))
-        if any(id(p) not in known for group in optimizer.param_groups for p in group["params"]):
-            refuse(errors.other_parameters())
-        return optimizer
 
     # ------------------------------------------------------------------------------------------ steps
     def step(self, loss: torch.Tensor, after: Callable[[], None]) -> None:
@@ -135,6 +114,31 @@ class Moved:
             state = {k.removeprefix(begin): v for k, v in point.state.items() if k.startswith(begin)}
             modules[name].load_state_dict(state)
         return modules, {name: point.state[f"variable_{name}"] for name in self.variables}
+
+
+def _set_to_start(modules: Modules, variables: Any, bound: Bound, plan: Plan) -> None:
+    """Sets nets and variables to their values at the plan's start, if it has one."""
+    start = plan.start.values if plan.start is not None else {}
+    for name, variable in bound.problem.variables.items():
+        if name not in start:
+            continue
+        value = torch.from_numpy(np.array(start[name], dtype=np.float64))
+        with torch.no_grad():
+            if variable.net is not None and variable.net in modules:
+                _fill(modules[variable.net], value)
+            elif name in variables:
+                variables[name].copy_(value.reshape(variables[name].shape))
+
+
+def _optimizer(recipe: Recipe, parameters: Parameters) -> torch.optim.Optimizer:
+    """The optimizer of the parameters. Raises F0805 if it is none, or is of others."""
+    optimizer = recipe.optimizer(parameters)
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        refuse(errors.not_an_optimizer(optimizer))
+    known = set(map(id, parameters))
+    if any(id(p) not in known for group in optimizer.param_groups for p in group["params"]):
+        refuse(errors.other_parameters())
+    return optimizer
 
 
 def _trained(bound: Bound, criterion: Criterion) -> list[str]:

@@ -1,4 +1,4 @@
-"""What somebody trains the nets of a model with: an optimizer, its schedule, a callback, validation."""
+"""The user's choices for training: an optimizer, its schedule, a callback, validation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Parameters(list[torch.nn.Parameter]):
 
 
 def adam(parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
-    """The optimizer of a run where nobody gives one."""
+    """The default optimizer of a training run."""
     return torch.optim.Adam(parameters, lr=LEARNING_RATE)
 
 

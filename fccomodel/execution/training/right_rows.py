@@ -89,7 +89,7 @@ class Items:
                 self.entries.setdefault(place, []).append(entry.detach().cpu().numpy())
 
     def _same(self, numbers: np.ndarray, given: Any) -> bool | None:
-        """Whether most inputs are those of the bound rows with these numbers; None if nobody knows."""
+        """Whether most inputs equal those of the bound rows with these numbers; None if unknown."""
         values = self.table.columns.get(self.columns[0])
         if len(self.columns) > 1 or values is None or drawn(values) or not isinstance(given, torch.Tensor):
             return None
@@ -98,7 +98,8 @@ class Items:
             return None
         here = given.detach().cpu().numpy().reshape(len(numbers), -1).astype(np.float64)
         there = np.asarray(values[places], dtype=np.float64).reshape(len(numbers), -1)
-        close = np.abs(here - there).max(axis=1) <= SAME * (1.0 + np.abs(there).max(axis=1))
+        scale = 1.0 + np.abs(there).max(axis=1)
+        close = np.abs(here - there).max(axis=1) <= SAME * scale
         return bool(close.mean() > 0.5)
 
     def others(self, numbers: np.ndarray) -> str:

@@ -128,18 +128,18 @@ def unbound_index(
 ) -> Diagnostic:
     """A value depends on no index that nothing binds; ``family``: there may be one value per element
     instead."""
-    drawn = binding == "~"
-    if drawn:
+    is_random = binding == "~"
+    if is_random:
         fix = f"Reduce over it: `E_{name}`, or `E[...]` around it."
     else:
         fix = f"Reduce over it: `mean_{name}`, `sum_{name}` or `max_{name}`."
-    if family and not drawn:
+    if family and not is_random:
         fix += f" For one value per `{name}` declare a family, `let x[{name} in {domain}] = ...`."
     return UNBOUND_INDEX.error(
         f"{what} depends on the index `{name}`, which nothing binds",
         span=span,
         reason=f"`index {name} {binding} {domain}` is declared on line {line};"
-        + (" what is drawn must be averaged." if drawn else " it stands for every element of its set."),
+        + (" what is drawn must be averaged." if is_random else " it stands for every element of its set."),
         fix=fix,
     )
 

@@ -68,8 +68,21 @@ def vectors_without_size(written: Quote) -> Diagnostic:
         f"{written} has no size here",
         span=written.span,
         reason="`max[q in ..]` ranges over vectors of known size.",
-        fix="Use `simplex(K)` or `capped_simplex(K, alpha)`.",
+        fix=_closed_form(written.text.partition("(")[0]),
     )
+
+
+def _closed_form(family: str) -> str:
+    """What to write for the largest ``dot(x, u)`` over the vectors u of a set."""
+    closed = {
+        "ball": ("norm2(u) <= r", "norm2(x)"),
+        "ball1": ("norm1(u) <= r", "norminf(x)"),
+        "box": ("-r <= u <= r", "norm1(x)"),
+    }
+    if family not in closed:
+        return "Use `simplex(K)` or `capped_simplex(K, alpha)`."
+    where, norm = closed[family]
+    return f"Write the closed form: the largest dot(x, u) over {where} is r * {norm}."
 
 
 def vectors_without_members(written: Quote) -> Diagnostic:
@@ -83,7 +96,7 @@ def vectors_without_members(written: Quote) -> Diagnostic:
 
 
 def vectors_without_distribution(written: Quote) -> Diagnostic:
-    """Nothing is drawn from a set of vectors."""
+    """A set of vectors has no distribution, so it cannot be sampled."""
     return NOT_A_SET.error(
         f"nothing can be drawn from {written}",
         span=written.span,

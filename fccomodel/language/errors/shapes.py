@@ -109,6 +109,58 @@ def ball_of_a_scalar(span: Span) -> Diagnostic:
     return SHAPE.error("a scalar variable has no ball", span=span, fix="Write bounds: `>= -1, <= 1`.")
 
 
+def matrix_inequality(op: str, value: Quote) -> Diagnostic:
+    """Only square matrices have eigenvalues that an inequality could bound."""
+    return SHAPE.error(
+        f"{value} is {value.what}, and `{op}` compares square matrices",
+        span=value.span,
+        reason="`A << B` says that B - A has no negative eigenvalue.",
+        fix=f"Write `{op[0]}=` for numbers, and for arrays entry by entry; declare both axes of a matrix "
+        "with one dim or set.",
+    )
+
+
+def matrices_of_two_sizes(op: str, left: Quote, right: Quote, span: Span) -> Diagnostic:
+    """A matrix inequality subtracts one matrix from the other."""
+    return SHAPE.error(
+        f"{left} and {right} have different sizes",
+        span=span,
+        reason=f"The left side is {left.what}, the right side {right.what}; `{op}` compares square matrices "
+        "of one size.",
+        fix="Give both the same dims where they are declared.",
+    )
+
+
+def matrix_and_number(op: str, value: Quote) -> Diagnostic:
+    """A number is no matrix, except 0."""
+    return SHAPE.error(
+        f"{value} is a number, and `{op}` compares square matrices",
+        span=value.span,
+        reason="A multiple of the identity or a matrix of equal entries could be meant.",
+        fix=f"Write `{value.text} * eye(n)`; 0 may stand alone.",
+    )
+
+
+def matrices_compared(op: str, span: Span) -> Diagnostic:
+    """A matrix inequality is a constraint, no condition."""
+    return SHAPE.error(
+        f"`{op}` cannot stand in a condition",
+        span=span,
+        reason="It compares square matrices, in a constraint.",
+        fix="Write it as a labelled constraint after `subject to`: `lmi: A << B;`.",
+    )
+
+
+def set_of_square_matrices(family: str, variable: str, span: Span) -> Diagnostic:
+    """Only square matrices are symmetric."""
+    return SHAPE.error(
+        f"`{family}` is a set of square matrices, and this is a {variable}",
+        span=span,
+        reason="A symmetric matrix has one set for its rows and its columns.",
+        fix=f"Declare both axes with one dim or set: `var P[n, n] in {family};`.",
+    )
+
+
 def affine(written: Quote, matrix: str, right: str, variable: str) -> Diagnostic:
     """``A x = b`` needs a matrix [m, n], a vector [m] and a variable [n]."""
     return SHAPE.error(
@@ -122,12 +174,12 @@ def affine(written: Quote, matrix: str, right: str, variable: str) -> Diagnostic
 
 # --------------------------------------------------------------------------------- arrays by formula
 def array_by_formula(value: Quote) -> Diagnostic:
-    """An array by formula is read by its entries; only short vectors are written out."""
+    """An array by formula with many axes is read by its entries; vectors and matrices can be made whole."""
     return SHAPE.error(
         f"{value} is an array by formula, which cannot stand here",
         span=value.span,
-        reason="An array by formula stands in sums, products and scalar functions, in `sum mean max min dot"
-        " sumsq norm1 norm2 norminf logsumexp`, in `@`, before an index, and on a side of a constraint.",
+        reason="An array by formula with more than two axes stands in sums and scalar functions, in `sum mean"
+        " max min dot sumsq norm1 norm2 norminf logsumexp`, before an index, and on a side of a constraint.",
         fix="Reduce it to a number, or declare `var y[n];` and write `y == ...` as a constraint.",
     )
 

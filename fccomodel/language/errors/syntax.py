@@ -245,7 +245,7 @@ def _twice(name: str, span: Span, reason: str) -> Diagnostic:
 
 
 def unnamed_after_named(span: Span) -> Diagnostic:
-    """After a named argument every argument is named."""
+    """All arguments after a named one must be named."""
     return ARGUMENTS.error(
         "this argument has no name",
         span=span,
@@ -399,5 +399,5 @@ def open_constraint(op: str, span: Span) -> Diagnostic:
         reason="A strict inequality leaves out its boundary, so that the minimum need not be attained."
         if op in "<>"
         else "The points where two sides differ are no closed set: no algorithm can stay in it.",
-        fix="write " + {"<": "`<=`", ">": "`>=`"}.get(op, "`<=`, `>=` or `==`"),
+        fix="write " + {"<": "`<=`", ">": "`>=`"}.get(op, "`<=`, `>=` or `==`; of matrices `<<` or `>>`"),
     )

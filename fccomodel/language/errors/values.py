@@ -39,6 +39,8 @@ def bound_of_variable(op: str, span: Span) -> Diagnostic:
         ">": "Write `>=`.",
         "=": "Write `==` in a constraint.",
         "==": "Fix it in a constraint, or use a `param`.",
+        ">>": "Write `var P[n, n] in psd;`.",
+        "<<": "Write a constraint, `P << 0`.",
     }
     return COMPARISON.error(
         f"`{op}` does not bound a variable",

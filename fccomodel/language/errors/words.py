@@ -1,4 +1,4 @@
-"""What messages are made of: pieces of the user's text, lists of names, counts."""
+"""Parts of messages: pieces of the user's text, lists of names, counts."""
 
 from __future__ import annotations
 

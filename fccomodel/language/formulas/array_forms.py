@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
@@ -17,6 +17,7 @@ from fccomodel.language.formulas import (
     places,
     reductions,
     shapes,
+    symmetry,
 )
 from fccomodel.language.formulas.context import Array, Context, Scope
 from fccomodel.library import atoms
@@ -224,8 +225,18 @@ def _transposed(ctx: Context, value: ir.Expr, span: Span) -> Array:
     """A matrix by formula with rows and columns exchanged."""
     rows, columns = arrays.axes_of(ctx, value)
     named = value.named[::-1] if isinstance(value, Array) and len(value.named) == 2 else ()
+
+    def transposed(parts: list[ir.Expr]) -> ir.Expr:
+        """The transposed matrix as one expression."""
+        return ir.Apply(op="transpose", args=tuple(parts), shape=parts[0].shape[::-1], span=span)
+
     return arrays.array(
-        ctx, [columns, rows], lambda at: arrays.entry_of(ctx, value, (at[1], at[0])), span, named
+        ctx,
+        [columns, rows],
+        lambda at: arrays.entry_of(ctx, value, (at[1], at[0])),
+        span,
+        named,
+        arrays.wholes([value], transposed),
     )
 
 
@@ -241,7 +252,12 @@ def _outer(ctx: Context, args: list[ir.Expr], span: Span) -> Array:
             return None
         return operators.arithmetic(ctx, "*", left, right, span)
 
-    return arrays.array(ctx, [first, second], entry, span)
+    def products(parts: list[ir.Expr]) -> ir.Expr:
+        """The matrix of products as one expression."""
+        shape = (*parts[0].shape, *parts[1].shape)
+        return ir.Apply(op="outer", args=tuple(parts), shape=shape, span=span)
+
+    return arrays.array(ctx, [first, second], entry, span, whole=arrays.wholes(args, products))
 
 
 # ------------------------------------------------------------------------- functions that make arrays
@@ -274,9 +290,17 @@ def _constant(ctx: Context, scope: Scope, node: syntax.Call) -> Array | None:
     if known is None:
         return None
     if node.func == "eye":
-        return arrays.array(ctx, known * 2, lambda at: _where_equal(ctx, at, ONE, node.span), node.span)
+        made = arrays.array(ctx, known * 2, lambda at: _where_equal(ctx, at, ONE, node.span), node.span)
+        ones = ir.Const(value=1.0, shape=made.shape[:1], span=node.span)
+        return replace(made, whole=lambda: _on_diagonal(ones, node.span))
     value = ONE if node.func == "ones" else ZERO
-    return arrays.array(ctx, known, lambda at: value, node.span)
+    made = arrays.array(ctx, known, lambda at: value, node.span)
+    return replace(made, whole=lambda: ir.Const(value=value.value, shape=made.shape, span=node.span))
+
+
+def _on_diagonal(vector: ir.Expr, span: Span) -> ir.Expr:
+    """The matrix with a vector on its diagonal, as one expression."""
+    return ir.Apply(op="diagonal", args=(vector,), shape=vector.shape * 2, span=span)
 
 
 def _size(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Set | None:
@@ -313,7 +337,18 @@ def _diagonal(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) 
     if len(axes) == 2:
         if not _is_square(ctx, value, axes):
             return None
-        return arrays.array(ctx, axes[:1], lambda at: arrays.entry_of(ctx, value, (at[0], at[0])), span)
+
+        def diagonal(parts: list[ir.Expr]) -> ir.Expr:
+            """The diagonal as one expression."""
+            return ir.Apply(op="diagonal_of", args=tuple(parts), shape=parts[0].shape[:1], span=span)
+
+        return arrays.array(
+            ctx,
+            axes[:1],
+            lambda at: arrays.entry_of(ctx, value, (at[0], at[0])),
+            span,
+            whole=arrays.wholes([value], diagonal),
+        )
 
     def entry(at: tuple[ir.Expr, ...]) -> ir.Expr | None:
         """The entry at a row and a column."""
@@ -322,7 +357,8 @@ def _diagonal(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) 
             return None
         return _where_equal(ctx, at, own, span)
 
-    return arrays.array(ctx, [axes[0], axes[0]], entry, span)
+    whole = arrays.wholes([value], lambda parts: _on_diagonal(parts[0], span))
+    return arrays.array(ctx, [axes[0], axes[0]], entry, span, whole=whole)
 
 
 def _is_square(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set]) -> bool:
@@ -335,6 +371,9 @@ def _is_square(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set]) -> bool:
 
 def _trace(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> ir.Expr | None:
     """The sum of the diagonal."""
+    of_inverse = _of_inverse(ctx, value, span)
+    if of_inverse is not None:
+        return of_inverse
     diagonal = _diagonal(ctx, value, axes, span)
     if diagonal is None:
         return None
@@ -343,6 +382,26 @@ def _trace(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> 
     if body is None:
         return None
     return ir.Reduce(kind="sum", binders=tuple(element.binder for element in at), body=body, span=span)
+
+
+def _of_inverse(ctx: Context, value: ir.Expr, span: Span) -> ir.Expr | None:
+    """``trace(inv(P))`` of a symmetric P as a function that is convex; None for another value."""
+    if not isinstance(value, ir.Apply) or value.op != "inverse":
+        return None
+    (matrix,) = value.args
+    if not symmetry.is_symmetric(ctx, matrix):
+        return None
+    return ir.Apply(op="trace_inv", args=(matrix,), span=span)
+
+
+def _smallest_eigenvalue(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> ir.Expr | None:
+    """The smallest eigenvalue, by the largest one of the negative matrix."""
+    matrix = expressions.written_out(ctx, value) if isinstance(value, Array) else value
+    if matrix is None or not _is_square(ctx, value, axes):
+        return None
+    negative = ir.Apply(op="neg", args=(matrix,), shape=matrix.shape, span=matrix.span)
+    largest = ir.Apply(op="lambda_max", args=(negative,), span=span)
+    return ir.Apply(op="neg", args=(largest,), span=span)
 
 
 def _cumulative(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> Array | None:
@@ -398,6 +457,7 @@ def _numbered(ctx: Context, value: ir.Expr, axis: ir.Set) -> bool:
 _MAKERS: dict[str, Callable[[Context, ir.Expr, Sequence[ir.Set], Span], ir.Expr | None]] = {
     "diag": _diagonal,
     "trace": _trace,
+    "lambda_min": _smallest_eigenvalue,
     "cumsum": _cumulative,
     "diff": _differences,
 }

@@ -14,17 +14,41 @@ from fccomodel.core import ir
 from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, literals, names, places, shapes
-from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope
+from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope, Whole
 
 
 # ------------------------------------------------------------------------------------------- making
-def array(ctx: Context, axes: Sequence[ir.Set], entry: Entry, span: Span, named: Sequence[str] = ()) -> Array:
+def array(
+    ctx: Context,
+    axes: Sequence[ir.Set],
+    entry: Entry,
+    span: Span,
+    named: Sequence[str] = (),
+    whole: Whole | None = None,
+) -> Array:
     """The array with these axes and entries.
 
     named  names for the indices of the first axes, for what the user reads
+    whole  makes the same array as one expression; None if nothing does
     """
     shape = tuple(_dim(ctx, axis) for axis in axes)
-    return Array(axes=tuple(axes), entry=entry, named=tuple(named), shape=shape, span=span)
+    return Array(axes=tuple(axes), entry=entry, named=tuple(named), shape=shape, span=span, whole=whole)
+
+
+def wholes(values: Sequence[ir.Expr], build: Callable[[list[ir.Expr]], ir.Expr | None]) -> Whole | None:
+    """Makes what ``build`` makes of some values as whole arrays; None if one of them has only entries."""
+    if any(isinstance(value, Array) and value.whole is None for value in values):
+        return None
+
+    def whole() -> ir.Expr | None:
+        """The array as one expression."""
+        parts = [value.whole() if isinstance(value, Array) and value.whole else value for value in values]
+        known = expressions.complete(parts)
+        if known is None:
+            return None
+        return build(known)
+
+    return whole
 
 
 def _dim(ctx: Context, axis: ir.Set) -> ir.Dim:
@@ -159,7 +183,7 @@ def entrywise(
         return build(present)
 
     named = next((value.named for value in values if isinstance(value, Array) and value.named), ())
-    return array(ctx, axes, entry, span, named)
+    return array(ctx, axes, entry, span, named, wholes(values, build))
 
 
 # ------------------------------------------------------------------------------------------ lengths
@@ -330,7 +354,7 @@ def total(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
 
 # ----------------------------------------------------------------------------------------- products
 def product(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
-    """``A @ B`` of which one is an array by formula, by its entries; None after an error."""
+    """``A @ B`` entry by entry if one factor is an array by formula; None after an error."""
     first, second = axes_of(ctx, left), axes_of(ctx, right)
     fits = 1 <= len(first) <= 2 and 1 <= len(second) <= 2 and shapes.same_set(first[-1], second[0])
     if not fits:
@@ -356,4 +380,10 @@ def product(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr 
     outer = [*first[:-1], *second[1:]]
     if not outer:
         return entry(())
-    return array(ctx, outer, entry, span)
+
+    def multiplied(parts: list[ir.Expr]) -> ir.Expr:
+        """The product as one expression."""
+        shape = (*parts[0].shape[:-1], *parts[1].shape[1:])
+        return ir.Apply(op="matmul", args=tuple(parts), shape=shape, span=span)
+
+    return array(ctx, outer, entry, span, whole=wholes([left, right], multiplied))

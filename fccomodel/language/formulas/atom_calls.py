@@ -19,6 +19,7 @@ from fccomodel.language.formulas import (
     names,
     shapes,
     signs,
+    symmetry,
 )
 from fccomodel.language.formulas.context import (
     Array,
@@ -32,6 +33,8 @@ from fccomodel.library.atoms import Atom, ShapeError
 
 #: Functions that the error about wrong arguments offers besides the one that was called.
 MAX_RIVALS = 3
+#: Axes of a matrix.
+MATRIX_AXES = 2
 #: First letters that two names share if they are similar.
 COMMON_LETTERS = 3
 
@@ -47,6 +50,10 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
     args = _arguments(ctx, scope, node, atom)
     if args is None:
         return None
+    if atom.name == "logdet":
+        return _log_of_determinant(ctx, node, args[0])
+    if atom.name == "inv" and len(args[0].shape) == MATRIX_AXES:
+        return _inverse(ctx, node, args[0])
     if any(isinstance(value, Array) for value in args) or (atom.extreme and len(args) == 1):
         return array_forms.apply(ctx, node, atom, args, lambda one, values: applied(ctx, node, one, values))
     return applied(ctx, node, atom, args)
@@ -68,6 +75,27 @@ def applied(ctx: Context, node: syntax.Call, atom: Atom, values: list[ir.Expr]) 
         if folded is not None:
             return ir.Const(value=folded, span=node.span)
     return ir.Apply(op=atom.name, args=tuple(args), shape=shape, span=node.span)
+
+
+def _inverse(ctx: Context, node: syntax.Call, value: ir.Expr) -> ir.Expr | None:
+    """``inv(A)`` of a matrix, which is its inverse and not that of its entries; None after an error."""
+    matrix = expressions.written_out(ctx, value) if isinstance(value, Array) else value
+    inverse = registry.get("inverse")
+    assert inverse is not None
+    if matrix is None:
+        return None
+    return applied(ctx, node, inverse, [matrix])
+
+
+def _log_of_determinant(ctx: Context, node: syntax.Call, value: ir.Expr) -> ir.Expr | None:
+    """``logdet(A)``: concave if A is proved to be symmetric, else log |det A|; None after an error."""
+    matrix = expressions.written_out(ctx, value) if isinstance(value, Array) else value
+    if matrix is None:
+        return None
+    symmetric = len(matrix.shape) == MATRIX_AXES and symmetry.is_symmetric(ctx, matrix)
+    atom = registry.get("logdet" if symmetric else "logabsdet")
+    assert atom is not None
+    return applied(ctx, node, atom, [matrix])
 
 
 def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> list[ir.Expr] | None:

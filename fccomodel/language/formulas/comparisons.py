@@ -71,6 +71,10 @@ def settled(condition: ir.Expr | None) -> bool | None:
 @expressions.evaluates(syntax.Compare)
 def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
     """A chain of comparisons: ``a <= b <= c`` is ``a <= b and b <= c``."""
+    of_matrices = next((op for op in node.ops if op in ir.MATRIX_RELATIONS), None)
+    if of_matrices is not None:
+        ctx.report(errors.shapes.matrices_compared(of_matrices, node.span))
+        return None
     operands = [expressions.evaluate(ctx, scope, o) for o in node.operands]
     links: list[ir.Expr | None] = []
     for op, left, right in zip(node.ops, operands, operands[1:], strict=False):

@@ -14,6 +14,8 @@ from fccomodel.library.ranges import Ranges
 
 #: From an index of each axis, as it would stand in brackets, to the entry there; None after an error.
 Entry = Callable[[tuple[ir.Expr, ...]], ir.Expr | None]
+#: Makes an array as one expression, without its entries; None after an error.
+Whole = Callable[[], ir.Expr | None]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -23,11 +25,13 @@ class Array(ir.Expr):
     axes   the set that indexes each axis
     entry  the entry at some indices
     named  names for the indices of the first axes, for what the user reads
+    whole  the same array as one expression, if functions of arrays make it: ``diag(x) + A``
     """
 
     axes: tuple[ir.Set, ...]
     entry: Entry
     named: tuple[str, ...] = ()
+    whole: Whole | None = None
 
 
 # -------------------------------------------------------------------------------------- local names

@@ -5,10 +5,12 @@ An expression with an error becomes None, which silences the errors of what is b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from fccomodel.core import ir
+from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import shapes
 from fccomodel.language.formulas.context import MAX_NODES, Array, Context, Scope
@@ -19,8 +21,10 @@ Evaluator = Callable[[Context, Scope, Any], ir.Expr | None]
 AnyEvaluator = TypeVar("AnyEvaluator", bound=Evaluator)
 
 Value = TypeVar("Value")
-#: Entries of an array by formula that are written out where a function needs the array itself.
+#: Entries of an array by formula that are written out where a function needs the array itself, at most.
 MAX_WRITTEN_OUT = 100
+#: Axes of an array by formula that can be made whole, at most.
+MAX_AXES = 2
 
 _EVALUATORS: dict[type[syntax.Expr], Evaluator] = {}
 
@@ -57,16 +61,72 @@ def loose(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
 
 
 def written_out(ctx: Context, array: Array) -> ir.Expr | None:
-    """A short vector by formula as its entries side by side; None after the error of another array."""
-    count = shapes.count(array.axes[0])
-    if len(array.axes) > 1 or count is None or not 2 <= count <= MAX_WRITTEN_OUT:
+    """An array by formula as one expression, or None after an error.
+
+    That is the expression of arrays that makes it, or else the entries of a short vector or matrix side by
+    side.
+    """
+    if array.whole is not None:
+        return array.whole()
+    if len(array.axes) > MAX_AXES:
         ctx.report(errors.shapes.array_by_formula(described(ctx, array)))
         return None
-    indices = shapes.listed(array.axes[0], array.span)
-    entries = complete([array.entry((index,)) for index in indices])
-    if entries is None:
+    counts = [shapes.count(axis) or 0 for axis in array.axes]
+    if counts[-1] < 2 or not 1 <= math.prod(counts) <= MAX_WRITTEN_OUT:
+        return _summed(ctx, array, ())
+    *outer, inner = [shapes.listed(axis, array.span) for axis in array.axes]
+    if not outer:
+        return _side_by_side([array.entry((index,)) for index in inner], array.span)
+    rows = [_side_by_side([array.entry((i, j)) for j in inner], array.span) for i in outer[0]]
+    return _stacked(rows, array.span)
+
+
+def _summed(ctx: Context, array: Array, known: tuple[ir.Expr, ...]) -> ir.Expr | None:
+    """An array as a sum over its entries, or rows, times unit vectors; ``known`` are the first indices."""
+    span, axis, dim = array.span, array.axes[len(known)], array.shape[len(known)]
+    binder = ir.Binder(name=f"at{len(known)}", kind="in", domain=axis, span=span)
+    index = ir.Element(binder=binder, span=span)
+    ones = ir.Const(value=1.0, shape=(dim,), span=span)
+    identity = ir.Apply(op="diagonal", args=(ones,), shape=(dim, dim), span=span)
+    unit = ir.Item(base=identity, indices=(index,), shape=(dim,), span=span)
+    here = (*known, index)
+    if len(here) < len(array.axes):
+        row = _summed(ctx, array, here)
+        if row is None:
+            return None
+        shape = (dim, *row.shape)
+        body = ir.Apply(op="outer", args=(unit, row), shape=shape, span=span)
+    else:
+        entry = array.entry(here)
+        if entry is None:
+            return None
+        shape = (dim,)
+        body = ir.Apply(op="mul", args=(entry, unit), shape=shape, span=span)
+    return ir.Reduce(kind="sum", binders=(binder,), body=body, shape=shape, span=span)
+
+
+def _side_by_side(entries: list[ir.Expr | None], span: Span) -> ir.Expr | None:
+    """A vector by its entries; None if one of them is."""
+    known = complete(entries)
+    if known is None:
         return None
-    return ir.Apply(op="concat", args=tuple(entries), shape=(count,), span=array.span)
+    return ir.Apply(op="concat", args=tuple(known), shape=(len(known),), span=span)
+
+
+def _stacked(rows: list[ir.Expr | None], span: Span) -> ir.Expr | None:
+    """A matrix by its rows: the sum over k of the k-th unit vector times the k-th row."""
+    known = complete(rows)
+    if known is None:
+        return None
+    total: ir.Expr | None = None
+    for k, row in enumerate(known):
+        units: list[ir.Expr | None] = [ir.Const(value=float(k == j), span=span) for j in range(len(known))]
+        unit = _side_by_side(units, span)
+        assert unit is not None
+        shape = (len(known), *row.shape)
+        term: ir.Expr = ir.Apply(op="outer", args=(unit, row), shape=shape, span=span)
+        total = term if total is None else ir.Apply(op="add", args=(total, term), shape=shape, span=span)
+    return total
 
 
 def typed(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:

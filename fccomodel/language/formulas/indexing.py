@@ -127,7 +127,7 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
 
 
 def _has_indices(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
-    """Whether so many indices are given. Reports an error if not."""
+    """Whether the number of indices is right. Reports an error if not."""
     count = len(node.items)
     if count == wanted:
         return True

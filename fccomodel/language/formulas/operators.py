@@ -160,7 +160,7 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
 
 
 def _of_arrays(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
-    """``left op right`` of which one is an array by formula, or None after an error."""
+    """``left op right`` if one side is an array by formula; None after an error."""
     if op == "@":
         return arrays.product(ctx, left, right, span)
     if op == "^" and right.shape:

@@ -26,8 +26,14 @@ ASSUMED_STEPS = 3
 
 # ------------------------------------------------------------------------------------------ reading
 def uses_itself(name: str, value: syntax.Expr) -> syntax.Name | None:
-    """The first place where a formula mentions a name, or None."""
-    mentioned = (node for node in rewriting.walk(value) if isinstance(node, syntax.Name))
+    """A place where a formula mentions the name that it will have, or None.
+
+    The index of a reduction inside may have that name too, which then means the index.
+    """
+    nodes = list(rewriting.walk(value))
+    if any(isinstance(node, syntax.Binder) and node.name == name for node in nodes):
+        return None
+    mentioned = (node for node in nodes if isinstance(node, syntax.Name))
     return next((node for node in mentioned if node.id == name), None)
 
 

@@ -105,6 +105,11 @@ def same_shape(ctx: Context, a: ir.Shape, b: ir.Shape) -> bool:
     return len(a) == len(b) and all(same_dim(ctx, x, y) for x, y in zip(a, b, strict=True))
 
 
+def is_square(ctx: Context, shape: ir.Shape) -> bool:
+    """Whether a shape is that of square matrices."""
+    return len(shape) == 2 and same_dim(ctx, shape[0], shape[1])
+
+
 def broadcast(ctx: Context, a: ir.Shape, b: ir.Shape) -> ir.Shape | None:
     """The shape of an entrywise operation, or None if the shapes do not fit.
 

@@ -102,6 +102,9 @@ def _values_fit(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shap
     """Whether the arguments of a set are fixed and fit its shape. Reports an error if they do not."""
     if not all(literals.is_fixed(ctx, value) for value in values):
         return False
+    if sets.all()[family].square and not shapes.is_square(ctx, shape):
+        ctx.report(errors.shapes.set_of_square_matrices(family, show(shape), span))
+        return False
     if family in ("ball", "ball1"):
         return _radius_fits(ctx, values[0], shape, span)
     if family == "box":

@@ -82,7 +82,9 @@ class NamedSet(Set):
 
 
 class Net(Part):
-    """A torch module: ``s(w, z.x)`` is its value for the parameters w; a frozen one is ``t(z.x)``."""
+    """A torch module: ``s(w, z.x)`` is its value for the parameters w. A frozen net is called as
+    ``t(z.x)``.
+    """
 
     __slots__ = ("_frozen",)
 
@@ -342,8 +344,8 @@ def net(
     doc     the comment above the statement
     """
     at = places.here()
-    given = input if isinstance(input, tuple) else (input,)
-    inputs, gives = tuple(type_of(one, at) for one in given), type_of(output, at)
+    shapes = input if isinstance(input, tuple) else (input,)
+    inputs, gives = tuple(type_of(one, at) for one in shapes), type_of(output, at)
     claims = assume.items() if isinstance(assume, Mapping) else ((name, True) for name in assume)
     assumed = tuple(_assumption(name, constant, at) for name, constant in claims)
     return Net(
@@ -351,7 +353,7 @@ def net(
             name=name, inputs=inputs, output=gives, frozen=frozen, assume=assumed, span=at
         ),
         doc,
-        _mentioned((*given, output)),
+        _mentioned((*shapes, output)),
         frozen=frozen,
     )
 

@@ -98,16 +98,16 @@ class Notation:
 
     def _compose(self) -> Composed:
         """The text of the statements with their places."""
-        said = [Said(statement=entry.statement, doc=entry.doc) for entry in self._in_order()]
+        statements = [Said(statement=entry.statement, doc=entry.doc) for entry in self._in_order()]
         if self._name is not None:
-            said.insert(0, Said(statement=ModelDecl(name=self._name, span=self._at)))
+            statements.insert(0, Said(statement=ModelDecl(name=self._name, span=self._at)))
         located = [places.place(entry.at) for entry in self._entries]
         files = {source.name for source, _ in filter(None, located)}
         if len(files) == 1:
             name = files.pop()
         else:
             name = "<model>"
-        return composed(said, doc=self._doc, name=name, whole=self._at)
+        return composed(statements, doc=self._doc, name=name, whole=self._at)
 
     def _in_order(self) -> list[Entry]:
         """The statements in the order of the file, with names for their elements."""

@@ -103,7 +103,7 @@ class _Naming:
 
 
 def elements(*parts: Part | syntax.Node) -> dict[str, tuple[str, Span]]:
-    """By token the names and the places of the elements that comprehensions in formulas bind."""
+    """The names and places of the elements that comprehensions in formulas bind, by token."""
     bound: dict[str, tuple[str, Span]] = {}
     for part in parts:
         node = part._node if isinstance(part, Part) else part

@@ -352,6 +352,18 @@ class Formula(Part):
     def __ge__(self, other: Any) -> Term:
         return compared(self, ">=", other)
 
+    def __lshift__(self, other: Any) -> Term:
+        return compared(self, "<<", other)
+
+    def __rlshift__(self, other: Any) -> Term:
+        return compared(other, "<<", self)
+
+    def __rshift__(self, other: Any) -> Term:
+        return compared(self, ">>", other)
+
+    def __rrshift__(self, other: Any) -> Term:
+        return compared(other, ">>", self)
+
     def __gt__(self, other: Any) -> Term:
         return compared(self, ">", other)
 
@@ -426,7 +438,6 @@ class Formula(Part):
         fail(errors.no_operator(op, fix))
 
     __xor__ = __rxor__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _no_operator
-    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = _no_operator
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         """numpy's numbers take part in formulas; its arrays and functions do not."""
@@ -475,9 +486,13 @@ def if_else(condition: Any, yes: Any, no: Any) -> Term:
     return made(lambda c, a, b, at: syntax.Choice(condition=c, yes=a, no=b, span=at), condition, yes, no)
 
 
+#: The signs of comparisons; ``<<`` and ``>>`` are those of symmetric matrices.
+COMPARISONS = ("<=", ">=", "==", "!=", "<", ">", "<<", ">>")
+
+
 def chain(first: Any, *rest: Any) -> Term:
     """Comparisons one after the other, operands and operators in turn: ``chain(0, "<", i, "<=", m.d)``."""
-    signs = all(isinstance(op, str) and op in ("<=", ">=", "==", "!=", "<", ">") for op in rest[::2])
+    signs = all(isinstance(op, str) and op in COMPARISONS for op in rest[::2])
     if not rest or len(rest) % 2 or not signs:
         reason = "It takes operands and comparison signs in turn."
         fail(errors.argument("chain", reason, "write `chain(a, '<', b, '<=', c)`"))

@@ -206,24 +206,29 @@ def parameters(name: str) -> list[tuple[str, Any]]:
 
 def _arguments(name: str) -> tuple[str, ...]:
     """The names of a word's arguments; the last may end in ``...``."""
-    atom, simple, drawn = atoms.get(name), sets.get(name), distributions.get(name)
-    made = array_functions.FUNCTIONS.get(name)
-    if made is not None:
-        return ("sizes...",) if made.most > 1 else made.arguments
+    atom, simple, distribution = atoms.get(name), sets.get(name), distributions.get(name)
+    array_function = array_functions.FUNCTIONS.get(name)
+    if array_function is not None:
+        return ("sizes...",) if array_function.most > 1 else array_function.arguments
     if atom is not None:
         return atom.arguments
     if simple is not None and simple.cap is not None:
         return ("axis", *simple.arguments)
     if simple is not None:
         return simple.arguments
-    if drawn is not None:
-        return drawn.parameters
+    if distribution is not None:
+        return distribution.parameters
     return ()
 
 
 def documentation(name: str) -> str:
     """The docstring of a word: its meanings in the library."""
-    kind, atom, simple, drawn = _reduction_of(name), atoms.get(name), sets.get(name), distributions.get(name)
+    kind, atom, simple, distribution = (
+        _reduction_of(name),
+        atoms.get(name),
+        sets.get(name),
+        distributions.get(name),
+    )
     paragraphs: list[str] = []
     if kind is not None:
         if kind.option is not None:
@@ -239,13 +244,13 @@ def documentation(name: str) -> str:
             paragraphs.append(f"Constant: {constants} must not depend on the decision variables.")
         if atom.cite:
             paragraphs.append(f"From: {atom.cite}")
-    made = array_functions.FUNCTIONS.get(name)
-    if made is not None:
-        paragraphs += [made.signature, made.meaning]
+    array_function = array_functions.FUNCTIONS.get(name)
+    if array_function is not None:
+        paragraphs += [array_function.signature, array_function.meaning]
     if simple is not None:
         use = f"a simple set, for ``var(..., domain={name}(...))``"
         paragraphs += [f"{simple.signature}: {use}", simple.meaning]
-    if drawn is not None:
+    if distribution is not None:
         use = f"a distribution, for ``E(f(z) for z in {name}(...))``"
-        paragraphs += [f"{drawn.signature}: {use}", drawn.meaning]
+        paragraphs += [f"{distribution.signature}: {use}", distribution.meaning]
     return "\n\n".join(paragraphs).strip()

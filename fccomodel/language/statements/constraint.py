@@ -37,6 +37,10 @@ class Constraint(syntax.Statement):
     options: tuple[syntax.Keyword, ...] = ()
 
 
+#: The relations whose greater side stands first.
+AT_LEAST = (">=", ">>")
+
+
 # ---------------------------------------------------------------------------------------------- tree
 def _read(c: list, at: Span) -> Constraint:
     label, family, relation, options = c
@@ -47,15 +51,17 @@ def _read(c: list, at: Span) -> Constraint:
 
 
 def _check_relation(relation: syntax.Expr) -> None:
-    """Refuse all but ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` and ``hi >= e >= lo``."""
+    """Refuse all but ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi``, ``hi >= e >= lo``, and ``<<``
+    and ``>>`` in the places of ``<=`` and ``>=``."""
     if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
         raise Refusal(errors.syntax.connected_constraints(relation.op, relation.span))
     if not isinstance(relation, syntax.Compare):
         raise Refusal(errors.syntax.compares_nothing(relation.span))
     for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
-        if op not in ("<=", ">=", "=="):
+        if op not in ("<=", ">=", "==", *ir.MATRIX_RELATIONS):
             raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
-    if len(relation.ops) > 1 and relation.ops not in (("<=", "<="), (">=", ">=")):
+    twice = [(op, op) for op in ("<=", ">=", *ir.MATRIX_RELATIONS)]
+    if len(relation.ops) > 1 and relation.ops not in twice:
         raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
 
 
@@ -70,7 +76,7 @@ def _check(ctx: Context, node: Constraint) -> None:
 
 
 def _label(ctx: Context, node: Constraint) -> str:
-    """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
+    """The constraint's label. A constraint without one is called c1, c2, ..., and a note says so."""
     if node.label is not None:
         span = Span(start=node.span.start, end=node.span.start + len(node.label))
         if node.label in ctx.labels:
@@ -101,13 +107,13 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     options = _option_values(ctx, node)
     if sides is None or options is None:
         return []
-    operands, axes = _entries(ctx, scope, sides, relation)
+    op = relation.ops[0]
+    operands, axes = _compared(ctx, scope, sides, relation)
     if not operands:
         return []
     binders = (*binders, *axes)
-    op = relation.ops[0]
     pairs = list(zip(operands, operands[1:], strict=False))
-    if op == ">=":
+    if op in AT_LEAST:
         pairs.reverse()
     constraints: list[ir.Constraint] = []
     if len(pairs) == 1:
@@ -115,10 +121,7 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     else:
         suffixes = [".lower", ".upper"]
     for suffix, (left, right) in zip(suffixes, pairs, strict=True):
-        if op == ">=":
-            body = _difference(right, left, relation.span)
-        else:
-            body = _difference(left, right, relation.span)
+        body = _body(op, left, right, relation.span)
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
@@ -182,7 +185,7 @@ def _entries(
 def _entries_by_formula(
     ctx: Context, sides: list[ir.Expr], relation: syntax.Compare
 ) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
-    """The sides entry by entry where one is an array by formula. No sides after an error."""
+    """The entries of both sides if one of them is an array by formula; empty after an error."""
     for side in sides:
         if shapes.is_net_parameters(side):
             ctx.report(errors.shapes.not_a_scalar("a side of a constraint", shapes.described(ctx, side)))
@@ -198,6 +201,48 @@ def _entries_by_formula(
     return expressions.complete(numbers) or [], tuple(element.binder for element in at)
 
 
+def _compared(
+    ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
+) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
+    """What a constraint compares: numbers, entries of arrays with their indices, or whole matrices."""
+    if relation.ops[0] in ir.MATRIX_RELATIONS:
+        return _matrices(ctx, sides, relation), ()
+    return _entries(ctx, scope, sides, relation)
+
+
+def _body(op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
+    """What is at most 0: the lesser side minus the greater one; of matrices its largest eigenvalue."""
+    if op in AT_LEAST:
+        left, right = right, left
+    difference = _difference(left, right, span)
+    if op in ir.MATRIX_RELATIONS:
+        return ir.Apply(op="lambda_max", args=(difference,), span=span)
+    return difference
+
+
+def _matrices(ctx: Context, sides: list[ir.Expr], relation: syntax.Compare) -> list[ir.Expr]:
+    """The sides of a matrix inequality, square matrices of one size or 0. No sides after an error."""
+    written = [expressions.written_out(ctx, side) if isinstance(side, Array) else side for side in sides]
+    values = expressions.complete(written)
+    if values is None:
+        return []
+    whole = max(values, key=lambda value: len(value.shape))
+    if not shapes.is_square(ctx, whole.shape) or shapes.is_net_parameters(whole):
+        ctx.report(errors.shapes.matrix_inequality(relation.ops[0], shapes.described(ctx, whole)))
+        return []
+    for value in values:
+        zero = isinstance(value, ir.Const) and value.value == 0 and not value.shape
+        if not zero and not value.shape:
+            ctx.report(errors.shapes.matrix_and_number(relation.ops[0], ctx.quote(value)))
+            return []
+        if not zero and not shapes.same_shape(ctx, value.shape, whole.shape):
+            first, second = sorted((value, whole), key=lambda s: s.span.start)
+            ends = shapes.described(ctx, first), shapes.described(ctx, second)
+            ctx.report(errors.shapes.matrices_of_two_sizes(relation.ops[0], *ends, relation.span))
+            return []
+    return values
+
+
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
     """Whether every draw is averaged; open ``in`` indices may stay, since they make a family."""
     open_in = tuple(b for b in ctx.pending if b.kind == "in")
@@ -205,14 +250,14 @@ def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) ->
 
 
 def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
-    """Left minus right, without a zero that is a side."""
+    """Left side minus right side. A side that is zero is left out."""
     if isinstance(right, ir.Const) and right.value == 0:
         return left
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):
-        return ir.Const(value=left.value - right.value, span=span)
+        return ir.Const(value=left.value - right.value, shape=left.shape, span=span)
     if isinstance(left, ir.Const) and left.value == 0:
-        return ir.Apply(op="neg", args=(right,), span=span)
-    return ir.Apply(op="sub", args=(left, right), span=span)
+        return ir.Apply(op="neg", args=(right,), shape=right.shape, span=span)
+    return ir.Apply(op="sub", args=(left, right), shape=left.shape, span=span)
 
 
 def _possible(ctx: Context, constraint: ir.Constraint, relation: syntax.Compare) -> bool:
@@ -239,7 +284,9 @@ def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint])
     """``x[K] >= 0, <= 1`` if a constraint bounds a variable or each of its entries by numbers, else None."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)
-    if "==" in relation.ops or any(constraint.condition is not None for constraint in constraints):
+    if not {"<=", ">="} & set(relation.ops) or any(
+        constraint.condition is not None for constraint in constraints
+    ):
         return None
     for k, operand in enumerate(relation.operands):
         base = operand

@@ -71,7 +71,7 @@ def _check(ctx: Context, node: NetDecl) -> None:
 
 
 def _input(ctx: Context, end: syntax.TypeExpr) -> ir.NetInput | None:
-    """What a net takes as one argument, or None after an error."""
+    """The declaration of one input of a net, or None after an error."""
     if end.name not in ("real", "int"):
         ctx.report(errors.declarations.not_taken_by_nets(ctx.quote(end)))
         return None
@@ -82,7 +82,7 @@ def _input(ctx: Context, end: syntax.TypeExpr) -> ir.NetInput | None:
 
 
 def _output(ctx: Context, end: syntax.TypeExpr) -> ir.Shape | None:
-    """The shape of what a net gives, or None after an error."""
+    """The shape of a net's output, or None after an error."""
     if end.name != "real":
         ctx.report(errors.declarations.not_given_by_nets(ctx.quote(end)))
         return None

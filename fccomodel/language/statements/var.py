@@ -94,14 +94,14 @@ def _with_start(ctx: Context, node: syntax.Expr, variable: ir.Variable) -> ir.Va
         ctx.report(errors.declarations.start_of_net_parameters(variable.name, node.span))
         return None
     if isinstance(node, syntax.Call) and node.func in registry.all() and node.func not in ctx.symbols:
-        drawn = distributions.distribution(ctx, declarations.HERE, node, (), node.span)
-        if drawn is None:
+        distribution = distributions.distribution(ctx, declarations.HERE, node, (), node.span)
+        if distribution is None:
             return None
-        assert isinstance(drawn.set, ir.Distribution)
-        if drawn.set.shape and not shapes.same_shape(ctx, drawn.set.shape, variable.shape):
-            ctx.report(errors.shapes.start(ctx.quote(node), drawn.set.shape, variable))
+        assert isinstance(distribution.set, ir.Distribution)
+        if distribution.set.shape and not shapes.same_shape(ctx, distribution.set.shape, variable.shape):
+            ctx.report(errors.shapes.start(ctx.quote(node), distribution.set.shape, variable))
             return None
-        return replace(variable, start=replace(drawn.set, shape=variable.shape))
+        return replace(variable, start=replace(distribution.set, shape=variable.shape))
     value = expressions.number(ctx, declarations.HERE, node, "a start", scalar=False)
     if value is None or not literals.is_fixed(ctx, value):
         return None

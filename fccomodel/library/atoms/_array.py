@@ -22,7 +22,8 @@ class Ball:
     """The unit ball B of the dual of a norm: the norm is the largest q.u over q in B.
 
     kind      ``box`` (every |q_i| <= 1), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1),
-              ``spectral`` (singular values <= 1)
+              ``spectral`` (singular values <= 1), ``nuclear`` (their sum <= 1), ``spectraplex``
+              (trace 1, eigenvalues >= 0: the support function is the largest eigenvalue, no norm)
     words     its name
     project   the torch text of the nearest point of B to ``{x}`` over the dims ``{dims}``
     norm      the torch text of the norm itself of ``{u}``
@@ -56,6 +57,7 @@ class ArrayAtom(Atom):
     generator   phi of a divergence sum p_i phi(q_i/p_i), in terms of ``t``
     symmetric   entries of its one vector, or rows of its matrix, may change places: its value, a
                 number, is the same
+    matrices    its conic form takes matrices as they are, not their entries in a row
     """
 
     reference: Callable[..., Any]
@@ -66,6 +68,7 @@ class ArrayAtom(Atom):
     in_groups: bool = False
     generator: str = ""
     symmetric: bool = False
+    matrices: bool = False
 
     def shape(self, shapes: tuple[Shape, ...]) -> Shape:
         """The shape of the value by the atom's ``rule``, or ShapeError."""

@@ -34,8 +34,9 @@ class Fault(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A value that is not what is asked: of which argument, what is asked, in which case and entry it
-    stands, and the value."""
+    """A value outside the domain: the argument, the condition, the case and entry in which it stands, and
+    the value.
+    """
 
     argument: int
     needs: str
@@ -74,7 +75,7 @@ class Domain:
         return bool(self.domain or self.nonzero or self.counts or self.orders or self.amiss is not nothing)
 
     def asked(self, count: int) -> frozenset[int]:
-        """Positions, among so many arguments, that are restricted or that restrict others."""
+        """The positions of the arguments that are restricted or that restrict others."""
         if callable(self.domain) or callable(self.nonzero):
             return frozenset(range(count))
         ends = (k for order in self.orders for k in order[:2])
@@ -180,8 +181,9 @@ class Domain:
     def _wrong(
         self, value: np.ndarray, k: int, where: Sequence[Interval]
     ) -> Iterator[tuple[np.ndarray, str]]:
-        """Which entries of argument k violate its conditions in these intervals, and the condition
-        in words."""
+        """The entries of argument k that violate its conditions in these intervals, and the condition in
+        words.
+        """
         wanted = self.domains(*where)[k]
         if wanted is not None:
             if wanted.lo_open:

@@ -28,6 +28,7 @@ _NUMPY = {
     "Not": np.logical_not,
     "Eq": np.equal,
     "Ne": np.not_equal,
+    "cos": np.cos,
     "erf": _erf,
     "erfc": _erfc,
     "exp": np.exp,
@@ -35,6 +36,7 @@ _NUMPY = {
     "logaddexp": np.logaddexp,
     "pi": pi,
     "sign": np.sign,
+    "sin": np.sin,
     "sqrt": np.sqrt,
     "tanh": np.tanh,
 }

@@ -1,4 +1,4 @@
-"""The Frobenius and the nuclear norm."""
+"""The Frobenius, the nuclear and the spectral norm."""
 
 from collections.abc import Sequence
 from math import inf, sqrt
@@ -19,6 +19,11 @@ def _root_of_rank(shape: Sequence[float]) -> float:
 def _polar(u: np.ndarray) -> np.ndarray:
     left, _, right = np.linalg.svd(u, full_matrices=False)
     return left @ right
+
+
+def _leading(u: np.ndarray) -> np.ndarray:
+    left, _, right = np.linalg.svd(u, full_matrices=False)
+    return left[:, :1] @ right[:1]
 
 
 norm_fro = ArrayAtom(
@@ -70,6 +75,44 @@ norm_nuc = ArrayAtom(
         gradient_lipschitz=None,
         range=NONNEGATIVE,
     ),
+)
+norm_spec = ArrayAtom(
+    name="norm_spec",
+    meaning="the spectral norm, the largest singular value",
+    symmetric=True,
+    tex=r"\left\lVert <0> \right\rVert_{2}",
+    arguments=("u",),
+    reference=lambda u: np.linalg.norm(u, 2),
+    rule=matrix("norm_spec"),
+    torch="torch.linalg.svdvals({0}).amax(-1)",
+    derivative=("dy * leading(u)",),
+    ball=Ball(
+        kind="nuclear",
+        words="the ball of the nuclear norm",
+        project="onto_nuclear_ball({x})",
+        norm="torch.linalg.svdvals({u}).amax(-1)",
+        dual="torch.linalg.svdvals({u}).sum(-1)",
+        matrix=True,
+    ),
+    homogeneous=1,
+    even=True,
+    properties=Properties(
+        curvature="convex",
+        lipschitz=1.0,
+        gradient_lipschitz=None,
+        range=NONNEGATIVE,
+    ),
+)
+leading = ArrayAtom(
+    name="leading",
+    meaning="u v' of the first singular vectors: a subgradient of the spectral norm",
+    arguments=("u",),
+    reference=_leading,
+    rule=lambda u: u,
+    torch="torch.linalg.svd({0}, full_matrices=False)[0][..., :1] "
+    "@ torch.linalg.svd({0}, full_matrices=False)[2][..., :1, :]",
+    derivative=(),
+    internal=True,
 )
 polar = ArrayAtom(
     name="polar",

@@ -241,7 +241,7 @@ def _inv_curvature(u: Interval) -> str:
 
 inv = ScalarAtom(
     name="inv",
-    meaning="1/u",
+    meaning="1/u; of a square matrix its inverse",
     tex=r"2 \frac{1}{<0>}",
     arguments=("u",),
     formula="1 / u",

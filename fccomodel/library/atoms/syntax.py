@@ -139,7 +139,7 @@ class _Degrees:
         return None
 
     def _highest(self, *nodes: ast.expr) -> int | None:
-        """The largest degree of the nodes, or None if one is None."""
+        """The largest degree of the nodes, or None if one is unknown."""
         degrees = [self.of(node) for node in nodes]
         known = [d for d in degrees if d is not None]
         if len(known) < len(degrees):

@@ -108,6 +108,22 @@ def _concat_derivative(site: Site) -> tuple[str, ...]:
     return tuple(derivatives)
 
 
+def _diagonal_shape(u: Shape) -> Shape:
+    if len(u) != 1:
+        raise ShapeError(f"diag makes a matrix of a vector, not of {show(u)}")
+    return u * 2
+
+
+def _diagonal_of_shape(u: Shape) -> Shape:
+    if len(u) != 2 or u[0] != u[1]:
+        raise ShapeError(f"the diagonal is that of a square matrix, not of {show(u)}")
+    return u[:1]
+
+
+#: Properties of functions that move entries to other places.
+_MOVED = Properties(
+    curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda u: u
+)
 _PRODUCT = replace(
     _BILINEAR, lipschitz=(lambda u, v, size: inf if v.mag else 0.0, lambda u, v, size: inf if u.mag else 0.0)
 )
@@ -190,9 +206,7 @@ transpose = ArrayAtom(
     rule=_transpose_shape,
     torch="{0}.mT",
     derivative=("transpose(dy)",),
-    properties=Properties(
-        curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda u: u
-    ),
+    properties=_MOVED,
 )
 concat = ArrayAtom(
     name="concat",
@@ -210,6 +224,30 @@ concat = ArrayAtom(
         gradient_lipschitz=0.0,
         range=lambda *u: hull(*u),
     ),
+)
+diagonal = ArrayAtom(
+    name="diagonal",
+    meaning="the matrix with a vector on its diagonal; models write `diag(u)`",
+    tex=r"\operatorname{diag}\left(<0>\right)",
+    arguments=("u",),
+    reference=np.diag,
+    rule=_diagonal_shape,
+    torch="torch.diag_embed({0})",
+    derivative=("diagonal_of(dy)",),
+    internal=True,
+    properties=replace(_MOVED, range=lambda u: hull(u, Interval.point(0.0))),
+)
+diagonal_of = ArrayAtom(
+    name="diagonal_of",
+    meaning="the diagonal of a square matrix; models write `diag(u)`",
+    tex=r"\operatorname{diag}\left(<0>\right)",
+    arguments=("u",),
+    reference=np.diagonal,
+    rule=_diagonal_of_shape,
+    torch="{0}.diagonal(dim1=-2, dim2=-1)",
+    derivative=("diagonal(dy)",),
+    internal=True,
+    properties=_MOVED,
 )
 part = ArrayAtom(
     name="part",

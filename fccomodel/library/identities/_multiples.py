@@ -49,14 +49,14 @@ def multiples(a: ir.Expr, b: ir.Expr) -> Term | None:
 
 def _ratio(ours: Sequence[Term], theirs: Sequence[Term]) -> float | None:
     """The number c with one sum equal to c times the other, term by term in any order, or None."""
-    rest, found = [_apart(t) for t in theirs], set()
+    rest, ratios = [_apart(t) for t in theirs], set()
     for value, factors, core in map(_apart, ours):
         k = next((k for k, t in enumerate(rest) if _alike(core, t[2]) and same_factors(factors, t[1])), None)
         if k is None or rest[k][0] == 0:
             return None
-        found.add(value / rest.pop(k)[0])
-    if len(found) == 1:
-        return found.pop()
+        ratios.add(value / rest.pop(k)[0])
+    if len(ratios) == 1:
+        return ratios.pop()
     return None
 
 

@@ -73,13 +73,19 @@ def is_linear(node: ir.Expr) -> bool:
 
 
 def _written(expr: ir.Expr) -> int:
-    """The number of summands as they are written."""
-    count, stack = 0, [expr]
+    """The number of summands as they are written. A part that is used twice counts twice."""
+    counts: dict[int, int] = {}
+    stack = [expr]
     while stack:
-        parts = atoms.signed(stack.pop())
-        stack.extend(part for _, part in parts or ())
-        count += parts is None
-    return count
+        node = stack[-1]
+        parts = [part for _, part in atoms.signed(node) or ()]
+        unknown = [part for part in parts if id(part) not in counts]
+        if unknown:
+            stack.extend(unknown)
+            continue
+        counts[id(node)] = sum(counts[id(part)] for part in parts) or 1
+        stack.pop()
+    return counts[id(expr)]
 
 
 def _apart(node: ir.Reduce, term: Term) -> bool:

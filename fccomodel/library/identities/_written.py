@@ -47,7 +47,7 @@ def gathered(summands: list[Term], known: Known) -> list[Term]:
 
 
 def _items(core: ir.Expr) -> list[ir.Item] | None:
-    """The vector entries of which an expression is a function by scalar atoms, or None."""
+    """The vector entries to which an expression applies scalar atoms, or None."""
     items: list[ir.Item] = []
     stack, count = [core], 0
     while stack:

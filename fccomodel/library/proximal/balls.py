@@ -37,8 +37,10 @@ class Norm(Proximal):
             where = f"the product of {ball.words}s of {group} entries"
         else:
             where = ball.words
-        if ball.kind == "spectral":
+        if ball.kind in ("spectral", "nuclear"):
             way = ", by a singular value decomposition"
+        elif ball.kind == "spectraplex":
+            way = ", by the eigenvalues"
         else:
             way = ""
         how = f"the projection on the dual ball: {where}{way} (Moreau's identity)"

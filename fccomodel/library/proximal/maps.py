@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from fccomodel.library.sets.capped_simplex import project_capped
+from fccomodel.library.sets.definite import symmetric_eigen
 from fccomodel.library.sets.simplex import project_simplex
 
 
@@ -58,6 +59,25 @@ def onto_spectral_ball(x):
     """The nearest matrix (last two dims) whose singular values are at most 1."""
     left, sizes, right = torch.linalg.svd(x, full_matrices=False)
     return (left * sizes.clamp(max=1)[..., None, :]) @ right
+
+
+def onto_nuclear_ball(x):
+    """The nearest matrix (last two dims) whose singular values have a sum of at most 1."""
+    left, sizes, right = torch.linalg.svd(x, full_matrices=False)
+    return (left * onto_cross_polytope(sizes, (-1,))[..., None, :]) @ right
+
+
+def onto_spectraplex(x):
+    """The nearest symmetric matrix (last two dims) of trace 1 without a negative eigenvalue."""
+    values, vectors = symmetric_eigen(x)
+    return (vectors * project_simplex(values)[..., None, :]) @ vectors.mT
+
+
+def outside_spectraplex(x):
+    """1 for a symmetric matrix of trace 1 without a negative eigenvalue, more for others."""
+    trace = (x.diagonal(dim1=-2, dim2=-1).sum(-1) - 1).abs()
+    negative = (-symmetric_eigen(x)[0].amin(-1)).relu()
+    return 1 + trace + negative + (x - x.mT).abs().amax((-2, -1))
 
 
 def entropic_simplex(x, theta, lam, dim):
@@ -125,10 +145,10 @@ def steepest_mix(x, rows, b, lam):
         right = torch.cat([values[..., at], torch.ones_like(values[..., :1])], -1)
         q = (right @ torch.linalg.pinv(system, hermitian=True).T)[..., :-1]
         y = q @ rows[at]
-        found = (q * values[..., at]).sum(-1) - lam / 2 * y.square().sum(-1)
+        values_of_mixes = (q * values[..., at]).sum(-1) - lam / 2 * y.square().sum(-1)
         allowed = (q >= -1e-7).all(-1) & ((q.sum(-1) - 1).abs() < 1e-6)
-        better = allowed & (found > best)
-        best, mix = torch.where(better, found, best), torch.where(better[..., None], y, mix)
+        better = allowed & (values_of_mixes > best)
+        best, mix = torch.where(better, values_of_mixes, best), torch.where(better[..., None], y, mix)
     return mix
 
 

@@ -120,8 +120,8 @@ def tail_weights(x, dim, weight, mask):
     """The weights of ``tail_mean``."""
     if isinstance(dim, tuple):
         last = tuple(range(-len(dim), 0))
-        found = tail_weights(in_line(x, dim), -1, in_line(weight, dim), in_line(mask, dim))
-        return found.view(x.movedim(dim, last).shape).movedim(last, dim)
+        weights_in_line = tail_weights(in_line(x, dim), -1, in_line(weight, dim), in_line(mask, dim))
+        return weights_in_line.view(x.movedim(dim, last).shape).movedim(last, dim)
     if not torch.is_tensor(weight):
         largest, order = x.topk(min(max(math.ceil(weight), 1), x.shape[dim]), dim=dim)
         share = (weight - places(largest, dim)).clamp(0, 1)

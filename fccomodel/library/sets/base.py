@@ -72,6 +72,7 @@ class SimpleSet(Domain):
                with sum 1
     levels     constraints that define C in canonical models: by the atom f, a function of t >= 0 that
                gives the arguments of the set of all w with f(w) <= t
+    square     whether its points are square matrices
     tex        the mathematical notation, with the arguments by number and ``<shape>``
     cite       source of the projection
     """
@@ -94,6 +95,7 @@ class SimpleSet(Domain):
     cap: Callable[..., float] | None = None
     in_steps: Callable[..., torch.Tensor] | None = None
     levels: Mapping[str, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
+    square: bool = False
     tex: str = ""
     cite: str = ""
 

@@ -84,8 +84,13 @@ def argument(expr: ir.Expr) -> ir.Expr:
 
 
 def _has_expectation(expr: ir.Expr) -> bool:
-    """Whether a mean over draws or rows is in the expression."""
-    return any(_is_expectation(node) for node in ir.walk(expr))
+    """Whether a mean over draws or rows is in the expression. Each node remembers it."""
+    if "Reduce" not in ir.contents(expr):
+        return False
+    memo = "_has_expectation"
+    if memo not in vars(expr):
+        vars(expr)[memo] = any(_is_expectation(node) for node in ir.walk(expr))
+    return vars(expr)[memo]
 
 
 def _leaves(expr: ir.Expr, sign: int, factors: tuple[tuple[str, ir.Expr], ...]) -> list[_Leaf]:
@@ -116,7 +121,7 @@ def _affine(node: ir.Apply) -> bool:
 
 def _fixed(node: ir.Expr) -> bool:
     """Whether the value is known before any draw and without variables."""
-    return not any(isinstance(n, ir.Reduce | ir.Var | ir.NetCall | ir.LetRef) for n in ir.walk(node))
+    return ir.contents(node).isdisjoint({"Reduce", "Var", "NetCall", "LetRef"})
 
 
 def _flat(expr: ir.Expr) -> ir.Expr:

@@ -112,7 +112,7 @@ class Chain:
         return sum(step.reformulation.cost.number for step in self.steps)
 
     def then(self, after: Chain) -> Chain:
-        """This chain followed by another one."""
+        """This chain, followed by another one."""
         return Chain(problem=after.problem, steps=(*self.steps, *after.steps))
 
     def recover(self, point: Mapping[str, np.ndarray]) -> Point:

@@ -27,8 +27,8 @@ def smooth(
     objective = dataclasses.replace(problem.objective, expr=smoother(problem.objective.expr))
     constraints = tuple(dataclasses.replace(c, body=smoother(c.body)) for c in problem.constraints)
     new = dataclasses.replace(problem, objective=objective, constraints=constraints)
-    made = {id(s) for s in smoother.made}
-    smoothed = [s for s in envelopes(*new.roots) if id(s) in made]
+    smoothed_ids = {id(s) for s in smoother.made}
+    smoothed = [s for s in envelopes(*new.roots) if id(s) in smoothed_ids]
     return new, same, list(dict.fromkeys(f"{problem.text(s.stated)} {_by(s)}" for s in smoothed))
 
 

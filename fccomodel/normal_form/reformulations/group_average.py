@@ -16,7 +16,7 @@ SURROGATE = "surrogate: solves another problem"
 
 
 def worst(node: ir.Expr, problem: ir.Problem) -> ir.Reduce | None:
-    """A reduction over the family of which the node takes the worst, with the members' risks; or None."""
+    """The reduction over a family that takes its worst member, with the members' risks; or None."""
     if not isinstance(node, ir.Reduce):
         return None
     if is_inner_maximum(node):

@@ -96,10 +96,7 @@ class Separation:
         )
 
     def _one_by_one(self, node: ir.Reduce) -> ir.Expr | None:
-        """The form of a reduction over several binders: the last possible one is separated first.
-
-        If their elements depend on one another, a mean is the sum over the number of its terms.
-        """
+        """Separate a reduction over several binders, the last possible binder first."""
         binders = node.binders
         if node.options:
             return None

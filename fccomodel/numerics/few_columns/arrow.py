@@ -237,7 +237,8 @@ def arrow(program: ConeProgram) -> Arrow | None:
     equal = np.repeat([kind == "zero" for kind in kinds], sizes)
     A = program.A.tocsr()
     A.eliminate_zeros()
-    P = (program.P + sparse.triu(program.P, 1).T).tocsr()
+    below_diagonal = sparse.triu(program.P, 1).T
+    P = (program.P + below_diagonal).tocsr()
     for few in _own_columns(A[~equal], P):
         by_kind = _sorted(program, A, P, equal, few)
         if by_kind is None:
@@ -270,17 +271,23 @@ def _sorted(
     ones = np.ones(count)
     coefficients = sparse.csr_matrix((ones, (rows_with_slack, slack)), shape=(len(equations), count))
     A = sparse.hstack([A, coefficients], format="csr")
-    minus_slack = sparse.csr_matrix((-ones, (slack, n + slack)), shape=(count, n + count))
+    slack_columns = n + slack
+    minus_slack = sparse.csr_matrix((-ones, (slack, slack_columns)), shape=(count, n + count))
     indptr = np.concatenate([P.indptr, np.full(count, P.nnz)])
+    no_costs = np.zeros(count, dtype=program.q.dtype)
+    not_few = np.zeros(count, dtype=few.dtype)
+    inequality_rows = np.flatnonzero(~equal)
+    equality_rows = np.flatnonzero(equal)
+    added_rows = np.full(count, -1)
     return Sorted(
         A=sparse.vstack([A[~equal], minus_slack], format="csr"),
         b=np.concatenate([program.b[~equal], np.zeros(count)]),
         E=A[equal],
         e=program.b[equal],
         P=sparse.csr_matrix((P.data, P.indices, indptr), shape=(n + count, n + count)),
-        q=np.concatenate([program.q, np.zeros(count, dtype=program.q.dtype)]),
-        few=np.concatenate([few, np.zeros(count, dtype=few.dtype)]),
-        order=np.concatenate([np.flatnonzero(~equal), np.full(count, -1), np.flatnonzero(equal)]),
+        q=np.concatenate([program.q, no_costs]),
+        few=np.concatenate([few, not_few]),
+        order=np.concatenate([inequality_rows, added_rows, equality_rows]),
         width=n,
     )
 
@@ -317,7 +324,8 @@ def _components(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> 
     """For each column of ``few``, the number of its component; rows and entries of P connect columns."""
     places = np.flatnonzero(few)
     in_form = P[places][:, places].tocoo()
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    entries_of_rows = np.diff(A.indptr)
+    rows = np.repeat(np.arange(A.shape[0]), entries_of_rows)
     same_row = np.flatnonzero(rows[1:] == rows[:-1])  # an entry and the next one
     one = np.append(in_form.row, A.indices[same_row])
     other = np.append(in_form.col, A.indices[same_row + 1])
@@ -343,7 +351,8 @@ def _parts(program: Sorted) -> Arrow | None:
     columns, sides = _scales(program.A, program.E, program.P)
     program, unit = _in_units(program, columns, sides)
     A, P = program.A, program.P
-    own = _own(_components(_pattern(A)[:, places], P, program.few), places)
+    components = _components(_pattern(A)[:, places], P, program.few)
+    own = _own(components, places)
     p = len(shared)
     is_entry = own >= 0
     place_in_z = np.empty(A.shape[1], dtype=int)  # of each column of the program
@@ -355,7 +364,8 @@ def _parts(program: Sorted) -> Arrow | None:
         return None
     U, T, place, local, free = rows
     form = _moved(P, place_in_z, size).tocoo()
-    P_of_z = sparse.csr_matrix((form.data, (place_in_z[form.row], form.col)), (size, size))
+    rows_of_z = place_in_z[form.row]
+    P_of_z = sparse.csr_matrix((form.data, (rows_of_z, form.col)), (size, size))
     q_of_z = np.zeros(size)
     q_of_z[place_in_z] = program.q
     curved = _curved(P_of_z, p, own.shape)
@@ -396,7 +406,9 @@ def _in_units(program: Sorted, columns: np.ndarray, sides: np.ndarray) -> tuple[
     m = program.A.shape[0]
     P = _scaled(program.P, columns, columns)
     q = program.q * columns
-    largest = max(np.abs(q).max(initial=0.0), np.abs(P.data).max(initial=0.0))
+    largest_cost = np.abs(q).max(initial=0.0)
+    largest_square = np.abs(P.data).max(initial=0.0)
+    largest = max(largest_cost, largest_square)
     unit = 1 / (largest or 1.0)
     in_units = replace(
         program,
@@ -412,7 +424,9 @@ def _in_units(program: Sorted, columns: np.ndarray, sides: np.ndarray) -> tuple[
 
 def _moved(matrix: sparse.csr_matrix, place: np.ndarray, size: int) -> sparse.csr_matrix:
     """A matrix whose columns are moved to other places among ``size``."""
-    return sparse.csr_matrix((matrix.data, place[matrix.indices], matrix.indptr), (matrix.shape[0], size))
+    columns = place[matrix.indices]
+    rows = matrix.shape[0]
+    return sparse.csr_matrix((matrix.data, columns, matrix.indptr), (rows, size))
 
 
 def _own(which: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -464,17 +478,19 @@ def _rows(
         return None
     n = len(directions.U)
     with_x = np.flatnonzero(directions.row >= 0)
-    T = sparse.csr_matrix(
-        (
-            np.append(directions.g[with_x], value),
-            (np.append(with_x, row), np.append(directions.row[with_x], n + column)),
-        ),
-        (m, n + count * size),
-    )
+    values_of_T = np.append(directions.g[with_x], value)
+    rows_of_T = np.append(with_x, row)
+    columns_of_T = np.append(directions.row[with_x], n + column)
+    T = sparse.csr_matrix((values_of_T, (rows_of_T, columns_of_T)), (m, n + count * size))
     inner = np.flatnonzero(group >= 0)
     multiples = np.zeros((len(directions.place), len(inner)))
-    multiples[directions.turn[inner], np.arange(len(inner))] = directions.g[inner]
-    local = Local(slice(None) if len(inner) == m else inner, group[inner], a[:, inner], multiples)
+    turns, columns = directions.turn[inner], np.arange(len(inner))
+    multiples[turns, columns] = directions.g[inner]
+    if len(inner) == m:
+        local_rows: slice | np.ndarray = slice(None)
+    else:
+        local_rows = inner
+    local = Local(local_rows, group[inner], a[:, inner], multiples)
     alone = np.flatnonzero((group < 0) & (directions.row >= 0))
     U = torch.from_numpy(np.ascontiguousarray(directions.U.T))
     return U, T, directions.place, local, Free(alone, directions.row[alone])
@@ -499,7 +515,8 @@ def _scales(
         scaled_form = abs(_scaled(P, columns, columns))
         some = np.diff(scaled_rows.indptr) > 0
         if some.any():
-            largest_of_row = np.maximum.reduceat(scaled_rows.data, scaled_rows.indptr[:-1][some])
+            first_entries = scaled_rows.indptr[:-1][some]
+            largest_of_row = np.maximum.reduceat(scaled_rows.data, first_entries)
             sides[some] /= np.sqrt(largest_of_row)
         largest_of_column = np.zeros(A.shape[1])
         np.maximum.at(largest_of_column, scaled_rows.indices, scaled_rows.data)
@@ -571,6 +588,7 @@ def _multiples(values: np.ndarray, U: np.ndarray, own: np.ndarray) -> tuple[np.n
     """For each row of ``values``, which multiple of its own vector of U it is, and whether it is one."""
     largest = np.abs(U).argmax(axis=1)[own]
     multiple = values[np.arange(len(values)), largest] / U[own, largest]
-    difference = np.abs(values - multiple[:, None] * U[own]).max(axis=1)
+    nearest_multiple = multiple[:, None] * U[own]
+    difference = np.abs(values - nearest_multiple).max(axis=1)
     same = difference <= SAME_DIRECTION * np.abs(values).max(axis=1)
     return multiple, same

@@ -53,7 +53,8 @@ class Step:
         smallest = np.where(above, REGULARISATION, 1.0)
         self.scale = 1 / np.sqrt(np.where(sizes > REGULARISATION, sizes, smallest))
         K *= self.scale[:, None] * self.scale
-        K[np.diag_indices(len(K))] += np.where(above, REGULARISATION, -REGULARISATION)
+        diagonal = np.diag_indices(len(K))
+        K[diagonal] += np.where(above, REGULARISATION, -REGULARISATION)
         self.factor = torch.linalg.lu_factor_ex(torch.from_numpy(K))[:2]
 
     def _matrix(self) -> np.ndarray:
@@ -111,7 +112,8 @@ class Step:
         if parts.curved is not None:
             bent = np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
         rows, vector = parts.free
-        w = np.bincount(vector, self.d[rows], parts.U.shape[1]).astype(float)
+        count_of_vectors = parts.U.shape[1]
+        w = np.bincount(vector, self.d[rows], count_of_vectors).astype(float)
         S = torch.from_numpy(parts.quadratic.copy())
         for i in range(turns):
             for j in range(i + 1):
@@ -122,7 +124,8 @@ class Step:
                     groups, vectors = parts.ties[i]
                     w[vectors] += W[groups]
                     continue
-                both = np.flatnonzero((parts.place[i] >= 0) & (parts.place[j] >= 0))
+                in_both = (parts.place[i] >= 0) & (parts.place[j] >= 0)
+                both = np.flatnonzero(in_both)
                 if both.size:
                     product = self._between(i, j, both, W[both])
                     S += product + product.T
@@ -138,7 +141,8 @@ class Step:
 
     def _by_vector(self, r: np.ndarray) -> np.ndarray:
         """Numbers (.., j, c) of the vectors u of each t_c, as weights of all rows of U."""
-        weights = np.zeros((*r.shape[:-2], self.parts.U.shape[1]))
+        count_of_vectors = self.parts.U.shape[1]
+        weights = np.zeros((*r.shape[:-2], count_of_vectors))
         for j, (groups, vectors) in enumerate(self.parts.ties):
             weights[..., vectors] = r[..., j, groups]
         return weights
@@ -147,20 +151,23 @@ class Step:
         """The dz and dy with (P + A'dA) dz + E'dy = f and E dz = r, and A dz."""
         parts, p = self.parts, self.p
         ft = f[p:].reshape(parts.own.shape)
-        pulled = parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
+        products = np.einsum("ic,ijc->jc", ft, self.v)
+        pulled = parts.pulled(self._by_vector(products))
         inner = np.einsum("ijc,jc->ic", self.inverse, ft)
         top = f[:p] + pulled
         bottom = r
         if self.ET is not None:
             bottom = r - np.tensordot(self.ET, inner)
         right = torch.from_numpy(self.scale * np.concatenate([top, bottom]))
-        solution = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
+        column = torch.linalg.lu_solve(*self.factor, right[:, None])
+        solution = self.scale * column[:, 0].numpy()
         dx = solution[:p]
         dy = solution[p:]
         along = parts.along(dx)
         dt = inner + np.einsum("ijc,jc->ic", self.v, along[parts.place])
         if self.ET is not None:
-            dt = dt - np.einsum("ijc,jc->ic", self.inverse, np.tensordot(dy, self.ET, 1))
+            of_equations = np.tensordot(dy, self.ET, 1)
+            dt = dt - np.einsum("ijc,jc->ic", self.inverse, of_equations)
         dz = np.concatenate([dx, dt.ravel()])
         Adz = parts.T @ np.concatenate([along, dt.ravel()])
         return dz, dy, Adz
@@ -300,7 +307,8 @@ def _begin(parts: Arrow) -> Point:
     L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010.
     """
     unit_weights = Step(parts, np.ones(len(parts.b)))
-    z, y, Az = unit_weights.refined(parts.back(parts.b) - parts.q, parts.e)
+    right = parts.back(parts.b) - parts.q
+    z, y, Az = unit_weights.refined(right, parts.e)
     u = Az - parts.b
     return _point(parts, z, _inside(-u), _inside(u), y)
 
@@ -333,14 +341,18 @@ def _next(parts: Arrow, now: Point) -> Point:
     reach = min(_reach(s, ds), _reach(u, du))
     after = float((s + reach * ds) @ (u + reach * du)) / m
     centring = min(max(after / mean, 0.0), 1.0) ** 3
-    dz, ds, du, dy = towards(s * u + ds * du - centring * mean, REFINEMENTS)
-    length = min(1.0, STEP_SHARE * _reach(s, ds), STEP_SHARE * _reach(u, du))
+    complementarity = s * u + ds * du - centring * mean
+    dz, ds, du, dy = towards(complementarity, REFINEMENTS)
+    slack_length = STEP_SHARE * _reach(s, ds)
+    dual_length = STEP_SHARE * _reach(u, du)
+    length = min(1.0, slack_length, dual_length)
     return _point(parts, z + length * dz, s + length * ds, u + length * du, y + length * dy)
 
 
 def _reach(s: np.ndarray, ds: np.ndarray) -> float:
     """The largest a, up to 1 / STEP_SHARE, with s + a ds >= 0."""
-    return 1 / max(STEP_SHARE, float((-ds / s).max(initial=0.0)))
+    fastest_decrease = float((-ds / s).max(initial=0.0))
+    return 1 / max(STEP_SHARE, fastest_decrease)
 
 
 def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Point:
@@ -372,9 +384,11 @@ def _largest(*vectors: np.ndarray) -> float:
 
 def _result(parts: Arrow, best: Point, status: str, iterations: int) -> Result:
     """A point in the units and the order of the original program."""
-    duals = np.concatenate([best.u, best.y]) * parts.sides / parts.unit
+    scaled_duals = np.concatenate([best.u, best.y])
+    duals = scaled_duals * parts.sides / parts.unit
     original = parts.order >= 0
     z = np.zeros(np.count_nonzero(original))
     z[parts.order[original]] = duals[original]
-    value = (0.5 * best.z @ (parts.P @ best.z) + parts.q @ best.z) / parts.unit
+    square = 0.5 * best.z @ (parts.P @ best.z)
+    value = (square + parts.q @ best.z) / parts.unit
     return Result(status, parts.unscaled(best.z), z, float(value), iterations)

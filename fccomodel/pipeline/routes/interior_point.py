@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fccomodel.core import options
+from fccomodel.evaluation.sets import draws
 from fccomodel.pipeline.budget import Deadlines
 from fccomodel.pipeline.routes import patience
 from fccomodel.pipeline.routes.judging import judged, settled
@@ -24,22 +25,45 @@ PASS_SECONDS = 4e-4
 NUMBER_SECONDS = 3e-9
 #: Counted seconds of all these passes from which on the interior-point method goes first.
 EXPENSIVE_PASSES_SECONDS = 0.25
+#: Foreseen seconds of the method up to which it goes first on linear and quadratic programs, ...
+QUICK_SECONDS = 0.05
+#: ... and how many passes it may take longer.
+QUICK_PASSES = 30
+#: The cones of linear and quadratic programs.
+LINEAR_CONES = {"zero", "nonneg"}
 
 
 def before_steps(request: Request) -> Answer | None:
-    """The method's answer, if it is foreseen to take less than passes over rows with kinks; else None."""
-    if request.early_patience is not None or request.form is None or not _sooner(request, request.form):
+    """The method's answer, if it is foreseen to take less than passes over the rows; else None."""
+    planned = request.planned
+    if "algorithm" in planned.given or planned.checkpoints is not None:
         return None
+    if not (_quick(request) or _sooner(request)):
+        return None
+    assert request.form is not None
     return alone(request, request.form)
 
 
-def _sooner(request: Request, form: conic.Conic) -> bool:
-    """Whether the method takes less than the passes, and nobody asked for the algorithm."""
+def _quick(request: Request) -> bool:
+    """Whether the problem is a small linear or quadratic program with constraints or kinks, and the run
+    does not go on from another."""
     planned = request.planned
-    if form.parts is None or "algorithm" in planned.given or planned.checkpoints is not None:
+    start, analysis = planned.plan.start, planned.analysis
+    smooth = not planned.problem.constraints and analysis.minimised.smooth
+    if smooth or start is not None or draws.drawn(planned.problem) or request.form is None:
         return False
-    passes = KINKED_PASSES * (PASS_SECONDS + NUMBER_SECONDS * form.parts.numbers)
-    return passes > EXPENSIVE_PASSES_SECONDS and form.seconds < passes
+    kinds = {kind for kind, *_ in request.form.program.cones}
+    passes = QUICK_PASSES * NUMBER_SECONDS * patience.numbers(planned)
+    limit = min(QUICK_SECONDS + passes, EXPENSIVE_PASSES_SECONDS)
+    return kinds <= LINEAR_CONES and request.form.seconds <= limit
+
+
+def _sooner(request: Request) -> bool:
+    """Whether the method takes less than the passes that rows with kinks of their own need."""
+    if request.early_patience is not None or request.form is None or request.form.parts is None:
+        return False
+    passes = KINKED_PASSES * (PASS_SECONDS + NUMBER_SECONDS * request.form.parts.numbers)
+    return passes > EXPENSIVE_PASSES_SECONDS and request.form.seconds < passes
 
 
 def alone(request: Request, form: conic.Conic) -> Answer | None:

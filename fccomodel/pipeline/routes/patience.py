@@ -33,11 +33,15 @@ def light(planned: Planned) -> bool:
 
     The conic program of a light problem is built only if steps do not converge.
     """
+    vectors = all(len(variable.shape) <= 1 for variable in planned.problem.variables.values())
+    return may_take_over(planned) and numbers(planned) <= LIGHT_NUMBERS and vectors
+
+
+def numbers(planned: Planned) -> float:
+    """Elements of the data times entries of the variables: what a pass multiplies, about."""
     from fccomodel.evaluation.passes import amount
     from fccomodel.evaluation.sets import elements
 
     bound = planned.bound
     shapes = [elements.shape(bound, variable.shape) for variable in planned.problem.variables.values()]
-    numbers = amount(bound) * sum(map(math.prod, shapes))
-    vectors = all(len(shape) <= 1 for shape in shapes)
-    return may_take_over(planned) and numbers <= LIGHT_NUMBERS and vectors
+    return amount(bound) * sum(map(math.prod, shapes))

@@ -1,4 +1,4 @@
-"""What a route is asked for, and the answer that it gives."""
+"""The request to a route, and its answer."""
 
 from __future__ import annotations
 

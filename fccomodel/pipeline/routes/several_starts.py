@@ -30,7 +30,7 @@ SLACK_SECONDS = 3.0
 
 def count(planned: Planned) -> int:
     """The number of first points that are wanted: one where the problem is proved convex."""
-    if planned.plan.convex:
+    if planned.analysis.convex_for_sure:
         return 1
     return int(planned.options.get("starts", (1, ""))[0])
 

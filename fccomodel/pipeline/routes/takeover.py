@@ -86,7 +86,9 @@ class _Steps:
 
 
 def _answer(request: Request, seconds: float) -> Answer:
-    """The answer of steps that take at most so many counted seconds, or what takes over from them."""
+    """The answer of steps for at most this many counted seconds, or of the method that takes over from
+    them.
+    """
     steps = _steps(request, seconds)
     if steps.answer is not None and _enough(steps.answer):
         return steps.answer
@@ -109,7 +111,7 @@ def _answer(request: Request, seconds: float) -> Answer:
 
 
 def _steps(request: Request, seconds: float) -> _Steps:
-    """A run of at most so many counted seconds; the report on it if it claims to have ended."""
+    """Run steps for at most this many counted seconds, and report on them if they claim to have ended."""
     try:
         planned, program, solution = ran(request, request.planned, patience=seconds)
     except FccoError as error:

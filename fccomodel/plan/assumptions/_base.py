@@ -102,14 +102,7 @@ class Inner:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """A part ``f(E g_1, .., E g_d1)`` of what is minimised, the penalty of a constraint included in f.
-
-    f      facts in the holes, where these lie in the ranges of the expectations
-    local  the same where holes and variables lie in compact sets
-    see    where a property of f is lost is looked up there
-    edge   a root, a logarithm or a fraction of f may meet its end, which the iterates are then
-           taken to stay away from
-    """
+    """A part ``f(E g_1, .., E g_d1)`` of the minimised objective. For a constraint f includes the penalty."""
 
     label: str
     text: str
@@ -359,12 +352,14 @@ def holds(
 
 
 def lacks(what: str, subject: str = "", span: Span = NOWHERE, fix: str = "", practice: str = "") -> Finding:
-    """It does not hold, as far as is known; ``practice``: what is run all the same."""
+    """The finding that an assumption does not hold, as far as is known. ``practice``: what is run all the
+    same.
+    """
     return Finding(holds=False, why=what, subject=subject, span=span, fix=fix, practice=practice)
 
 
 def assumed(facts: Iterable[Fact]) -> list[str]:
-    """In words, what some facts assume without proof."""
+    """Sentences on what some facts assume without proof."""
     reasons: dict[str, None] = {}
     seen: set[int] = set()
     stack = list(facts)
@@ -379,7 +374,7 @@ def assumed(facts: Iterable[Fact]) -> list[str]:
 
 
 def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span, str]:
-    """In words, the place where a property is lost, and advice what to write there."""
+    """Sentences on the place where a property is lost, with advice on what to write there."""
     if not failures:
         return derivation.first(see, failures), NOWHERE, ""
     return derivation.first(see, failures), derivation.written(failures[0][0]).span, failures[0][2]

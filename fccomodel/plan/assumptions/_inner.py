@@ -49,8 +49,10 @@ def _about(
     setting: Setting, g: Inner, why: str, *facts: Fact, standing: Standing = Standing.PROVED
 ) -> Finding:
     text = setting.reformed.text(g.expr)
-    given = "".join(f": {reason}" for reason in assumed(facts)[:1])
-    return holds(f"{short(text)}: {why}{given}", *facts, standing=standing, subject=text, span=g.expr.span)
+    reasons_text = "".join(f": {reason}" for reason in assumed(facts)[:1])
+    return holds(
+        f"{short(text)}: {why}{reasons_text}", *facts, standing=standing, subject=text, span=g.expr.span
+    )
 
 
 def _lacking(
@@ -101,10 +103,10 @@ def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
             else:
                 number = ""
             if constant.zero:
-                said = "affine"
+                property_text = "affine"
             else:
-                said = f"its gradient is Lipschitz{number}"
-            return _about(setting, g, said, f.differentiable, f.gradient)
+                property_text = f"its gradient is Lipschitz{number}"
+            return _about(setting, g, property_text, f.differentiable, f.gradient)
         return _about(
             setting, g, f"its gradient is Lipschitz {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED
         )
@@ -145,12 +147,12 @@ def convex(setting: Setting) -> Finding:
 def _convex(setting: Setting, block: Block, g: Inner) -> Finding:
     if g.signed.convex:
         if g.mean.affine:
-            said = "affine"
+            property_text = "affine"
         elif g.flipped:
-            said = "concave, and subtracted"
+            property_text = "concave, and subtracted"
         else:
-            said = "convex"
-        return _about(setting, g, said, g.signed.below)
+            property_text = "convex"
+        return _about(setting, g, property_text, g.signed.below)
     return _lacking(setting, g, derivation.lost_convexity(setting.see, g.mean, g.flipped), "g is not convex")
 
 
@@ -190,12 +192,12 @@ def _weakly_convex(setting: Setting, block: Block, g: Inner) -> Finding:
     f = g.signed
     if f.weakly_convex:
         if f.convex:
-            said = "convex"
+            property_text = "convex"
         elif f.below.value.known:
-            said = f"{f.below.value.value:.3g}-weakly convex"
+            property_text = f"{f.below.value.value:.3g}-weakly convex"
         else:
-            said = "weakly convex"
-        return _about(setting, g, said, f.below)
+            property_text = "weakly convex"
+        return _about(setting, g, property_text, f.below)
     if f.smooth:
         return _about(
             setting, g, f"smooth, hence weakly convex {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED
@@ -236,16 +238,16 @@ def bounded_variance(setting: Setting) -> Finding:
 
 def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
     f = g.sample
-    drawn = [
+    random_binders = [
         b
         for n in ir.walk(g.expr)
         if isinstance(n, ir.Reduce)
         for b in n.binders
         if isinstance(b.domain, ir.Distribution)
     ]
-    if drawn:
-        if isinstance(drawn[0].domain, ir.Distribution):
-            name = drawn[0].domain.family
+    if random_binders:
+        if isinstance(random_binders[0].domain, ir.Distribution):
+            name = random_binders[0].domain.family
         else:
             name = ""
         return _about(setting, g, f"a finite variance under {name} is assumed", standing=Standing.ASSUMED)
@@ -259,7 +261,9 @@ def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
 
 
 def samples_smooth(setting: Setting) -> Finding:
-    """In the mean square, of one sample: a mean over a density may be smooth where no sample is."""
+    """Whether inner functions are smooth in the mean square, sample by sample. A mean over a density may be
+    smooth although no sample is.
+    """
     return _of(setting, lambda setting, block, g: _smooth_as(setting, g, g.sample))
 
 
@@ -277,8 +281,8 @@ def independent(setting: Setting) -> Finding:
                 f"{functions:,} inner functions of {numbers:,} numbers have gradients that depend on one "
                 "another"
             )
-    said = "that the inner functions' gradients are independent near stationary points is not checked"
-    return holds(said, standing=Standing.ASSUMED)
+    sentence = "that the inner functions' gradients are independent near stationary points is not checked"
+    return holds(sentence, standing=Standing.ASSUMED)
 
 
 def entries(bound: Bound, shape: ir.Shape) -> int:

@@ -27,8 +27,9 @@ NONE_OUTER = "every outer function is affine"
 
 
 def smooth(setting: Setting) -> Finding:
-    """Of compositions inside a tracked expectation too, whose outer functions are other algorithms' to
-    smooth."""
+    """Whether outer functions are smooth. This includes compositions inside a tracked expectation, whose
+    outer functions only other algorithms smooth.
+    """
     made = {id(s.original): s.stated for s in setting.normal.smoothed if not s.inner}
     for g in (g for b in setting.blocks for g in b.inner if not g.mean.smooth):
         for kink in (made[id(node)] for node in ir.walk(g.expr) if id(node) in made):
@@ -48,15 +49,19 @@ def _smooth(setting: Setting, block: Block) -> Finding:
         )
     if f.smooth and f.gradient.value.finite:
         if f.gradient.value.known:
-            said = f"constant {f.gradient.value.value:.4g}"
+            property_text = f"constant {f.gradient.value.value:.4g}"
         else:
-            said = "its constant depends on the data"
+            property_text = "its constant depends on the data"
         if f.gradient.value.zero:
-            said = "affine"
+            property_text = "affine"
         else:
-            said = f"its gradient is Lipschitz, {said}"
+            property_text = f"its gradient is Lipschitz, {property_text}"
         return holds(
-            f"{block.words}: {said}", f.differentiable, f.gradient, subject=block.words, span=block.span
+            f"{block.words}: {property_text}",
+            f.differentiable,
+            f.gradient,
+            subject=block.words,
+            span=block.span,
         )
     if block.local.gradient.value.finite:
         return holds(
@@ -113,11 +118,16 @@ def _prox(setting: Setting, block: Block) -> Finding:
             what = "is not the Moreau envelope of a weakly convex function"
         else:
             what = "is not weakly convex"
-        said = f"{block.words} {what}; it is smooth {once}"
-        return lacks(said, block.words, block.span, practice="the function with that envelope is minimised")
-    said = "convex" if f.convex else "weakly convex"
+        property_text = f"{block.words} {what}; it is smooth {once}"
+        return lacks(
+            property_text, block.words, block.span, practice="the function with that envelope is minimised"
+        )
+    property_text = "convex" if f.convex else "weakly convex"
     return holds(
-        f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span
+        f"{block.words}: {property_text}, and its prox is exact",
+        f.below,
+        subject=block.words,
+        span=block.span,
     )
 
 
@@ -131,17 +141,21 @@ def _weakly_convex(block: Block) -> Finding:
     if f.weakly_convex:
         rho = f.below.value
         if f.convex:
-            said = "convex"
+            property_text = "convex"
         elif rho.known:
-            said = f"{rho.value:.3g}-weakly convex"
+            property_text = f"{rho.value:.3g}-weakly convex"
         else:
-            said = "weakly convex"
+            property_text = "weakly convex"
         if f is block.f:
             given, where = (Standing.PROVED, "")
         else:
             given, where = (Standing.ASSUMED, f" {RANGE}")
         return holds(
-            f"{block.words}: {said}{where}", f.below, standing=given, subject=block.words, span=block.span
+            f"{block.words}: {property_text}{where}",
+            f.below,
+            standing=given,
+            subject=block.words,
+            span=block.span,
         )
     return lacks(
         f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span
@@ -174,10 +188,10 @@ def _monotone(block: Block, g: Inner) -> Finding:
     text = block.see.problem.text(g.expr)
     if g.flipped or g.mean.affine:
         if g.flipped:
-            said = "stands there with its sign alone"
+            property_text = "stands there with its sign alone"
         else:
-            said = "is affine, so that f may fall in it"
-        return holds(f"{short(text)} {said}", g.mean.below, subject=text, span=g.expr.span)
+            property_text = "is affine, so that f may fall in it"
+        return holds(f"{short(text)} {property_text}", g.mean.below, subject=text, span=g.expr.span)
     sign = block.f.leaves.get(g.hole, INCREASING)
     if sign == INCREASING:
         return holds(f"{block.words}: non-decreasing in {short(text)}", subject=text, span=g.expr.span)
@@ -211,10 +225,12 @@ def _lipschitz(block: Block) -> Finding:
     if f.is_lipschitz:
         value = f.lipschitz.value
         if value.known:
-            said = f"constant {value.value:.4g}"
+            property_text = f"constant {value.value:.4g}"
         else:
-            said = "its constant depends on the data"
-        return holds(f"{block.words}: Lipschitz, {said}", f.lipschitz, subject=block.words, span=block.span)
+            property_text = "its constant depends on the data"
+        return holds(
+            f"{block.words}: Lipschitz, {property_text}", f.lipschitz, subject=block.words, span=block.span
+        )
     if block.local.is_lipschitz:
         return holds(
             f"{block.words}: Lipschitz {RANGE}",
@@ -230,11 +246,11 @@ def _lipschitz(block: Block) -> Finding:
 def bounded_divergence(setting: Setting) -> Finding:
     """Whether the Bregman divergence of the outer functions' conjugates is bounded."""
     for block in (b for b in setting.blocks if b.curved):
-        said = (
+        sentence = (
             f"{block.words}: the Bregman divergence of its envelope's conjugate is taken to be "
             "bounded where the duals stay"
         )
-        return holds(said, standing=Standing.ASSUMED, subject=block.words, span=block.span)
+        return holds(sentence, standing=Standing.ASSUMED, subject=block.words, span=block.span)
     return holds(NONE_OUTER)
 
 
@@ -265,16 +281,15 @@ def conjugate_prox(setting: Setting) -> Finding:
 
 def maxima(setting: Setting) -> Finding:
     """Whether every kink outside expectations is a kink of a maximum, whose dual domain is the simplex."""
-    made = [s for s in setting.normal.smoothed if not s.inner]
-    for s in made:
+    maxima_smoothed = [s for s in setting.normal.smoothed if not s.inner]
+    for s in maxima_smoothed:
         if not (isinstance(s.function, Largest) and s.function.kind.extreme):
             text = setting.reformed.text(s.stated)
             return lacks(f"{short(text)} is no maximum, whose weights are in a simplex", text, s.stated.span)
-    if not made:
+    if not maxima_smoothed:
         return lacks("no outer function has a kink")
-    return holds(
-        f"{short(setting.reformed.text(made[0].stated))}: a maximum, whose weights are in the simplex"
-    )
+    text = short(setting.reformed.text(maxima_smoothed[0].stated))
+    return holds(f"{text}: a maximum, whose weights are in the simplex")
 
 
 ASSUMPTIONS = (

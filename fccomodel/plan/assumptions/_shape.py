@@ -108,10 +108,12 @@ def shared_inner(setting: Setting) -> Finding:
     """Whether all tracked expectations fit into one vector."""
     for node in _reductions(setting):
         inside = any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))
-        if inside and (drawn := [b for b in node.binders if isinstance(b.domain, ir.Distribution)]):
+        if inside and (random_binders := [b for b in node.binders if isinstance(b.domain, ir.Distribution)]):
             text = setting.reformed.text(node)
             return lacks(
-                f"{drawn[0].name} is drawn from a distribution: its blocks cannot be listed", text, node.span
+                f"{random_binders[0].name} is drawn from a distribution: its blocks cannot be listed",
+                text,
+                node.span,
             )
     sizes = [term.n * term.d1 if term.n is not None else None for term in setting.normal.terms]
     counted = [size for size in sizes if size is not None]

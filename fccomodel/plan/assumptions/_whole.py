@@ -109,9 +109,9 @@ def quadratic_dual(setting: Setting) -> Finding:
     kinked = len(smooth_blocks) < sum(b.curved for b in setting.blocks)
     if not smooth_blocks:
         return holds("no outer function is smooth and curved: every dual step is by a half square")
-    found = conjugates(setting)
-    made = [s.function for s in found.made if not kinked_node(s.original)]
-    if not found.bent and all(isinstance(f, Piecewise) and f.graph.quadratic for f in made):
+    dual_functions = conjugates(setting)
+    functions = [s.function for s in dual_functions.made if not kinked_node(s.original)]
+    if not dual_functions.bent and all(isinstance(f, Piecewise) and f.graph.quadratic for f in functions):
         return holds(
             "smooth outer functions are quadratic, and so are their conjugates: dual steps are by half "
             "squares, scaled"
@@ -152,16 +152,16 @@ def prox_regulariser(setting: Setting) -> Finding:
     text = ", ".join(f"{p.text} (the prox of {p.name})" for p in setting.normal.prox)
     domains = [name for name, v in setting.normal.variables.items() if v.sets]
     if text:
-        said = [text]
+        texts = [text]
     else:
-        said = []
+        texts = []
     if domains:
-        said += [f"the projection of {', '.join(domains)}"]
-    return holds("; ".join(said) or "the model has no regulariser, and no simple set")
+        texts += [f"the projection of {', '.join(domains)}"]
+    return holds("; ".join(texts) or "the model has no regulariser, and no simple set")
 
 
 def unregularised(setting: Setting) -> Finding:
-    """Whether no regulariser has kinks; a smooth one is a part of F."""
+    """Whether no regulariser has kinks. A smooth regulariser is a part of F."""
     for p in setting.normal.prox:
         if not regularisers.all()[p.name].smooth:
             return lacks(f"{p.text} has kinks, and its prox is taken", p.text)
@@ -236,8 +236,8 @@ def qualified(setting: Setting) -> Finding:
         return holds(NO_CONSTRAINT)
     for c in setting.constrained:
         if c.kind == "eq":
-            said = f"{c.label} is an equation: as two inequalities it has opposite gradients"
-            return lacks(said, c.label, c.span, practice=PENALISED)
+            sentence = f"{c.label} is an equation: as two inequalities it has opposite gradients"
+            return lacks(sentence, c.label, c.span, practice=PENALISED)
     for pair in parallel(setting.constrained):
         return lacks(pair.said, pair.second.label, pair.second.span, practice=PENALISED)
     labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
@@ -247,30 +247,30 @@ def qualified(setting: Setting) -> Finding:
         )
         numbers = sum(unknowns(bound, v) for v in setting.normal.variables.values())
         if constraints > numbers:
-            said = (
+            sentence = (
                 f"{constraints:,} constraints of {numbers:,} numbers have gradients that depend on "
                 "one another"
             )
-            return lacks(said, labels, span, practice=PENALISED)
-    said = (
+            return lacks(sentence, labels, span, practice=PENALISED)
+    sentence = (
         f"that gradients of the constraints ({labels}) are independent where one is violated is not checked"
     )
-    return holds(said, standing=Standing.ASSUMED, subject=labels, span=span)
+    return holds(sentence, standing=Standing.ASSUMED, subject=labels, span=span)
 
 
 def strictly_feasible(setting: Setting) -> Finding:
     """Whether the constraints are inequalities that some point meets strictly: of the second nothing
     is checked."""
-    found = inequalities(setting)
-    if not found.holds or not setting.constrained:
-        return found
+    pairs = inequalities(setting)
+    if not pairs.holds or not setting.constrained:
+        return pairs
     for pair in parallel(setting.constrained):
         if pair.equation:
-            said = f"{pair.said}; no point meets both strictly"
-            return lacks(said, pair.second.label, pair.second.span, practice=PENALISED)
+            sentence = f"{pair.said}; no point meets both strictly"
+            return lacks(sentence, pair.second.label, pair.second.span, practice=PENALISED)
     labels = ", ".join(c.label for c in setting.constrained)
-    said = f"that some point meets {labels} strictly is not checked"
-    return holds(said, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)
+    sentence = f"that some point meets {labels} strictly is not checked"
+    return holds(sentence, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)
 
 
 def heavy_penalty(setting: Setting) -> Finding:
@@ -288,19 +288,19 @@ def heavy_penalty(setting: Setting) -> Finding:
         least = 1.0
     labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
     if setting.rho <= least:
-        said = f"rho = {setting.rho:g} is not above {least:.3g}, which (C_g + 1) / delta is at least"
+        sentence = f"rho = {setting.rho:g} is not above {least:.3g}, which (C_g + 1) / delta is at least"
         return lacks(
-            said,
+            sentence,
             labels,
             span,
             fix=f"Give rho above {least:.3g}",
             practice="the penalty has this rho all the same",
         )
-    said = (
+    sentence = (
         f"rho = {setting.rho:g} for each constraint; delta, the least singular value of their "
         "gradients, is not known"
     )
-    return holds(said, standing=Standing.ASSUMED, subject=labels, span=span)
+    return holds(sentence, standing=Standing.ASSUMED, subject=labels, span=span)
 
 
 ASSUMPTIONS = (

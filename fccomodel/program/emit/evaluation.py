@@ -8,7 +8,7 @@ from fccomodel.library import regularisers
 from fccomodel.program.emit.carried import source
 from fccomodel.program.emit.page import function, printer_of, shaped
 from fccomodel.program.emit.printer import Prepared, Printer
-from fccomodel.program.emit.projection import centre_key, centred
+from fccomodel.program.emit.projection import centre_key, centred, coefficients
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, LoweredSteps, Whole
 from fccomodel.program.operations import union
@@ -54,17 +54,16 @@ class Evaluation:
             return function("blocks", "No function is smoothed with a centre.", ["return {}"])
         lines, inside = self.block_lines(self.lowered.exact.blocks)
         about = (
-            "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
+            "For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."
         )
         return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
 
     def all_blocks(self, blocks: list[Block]) -> str:
         """``blocks`` with the functions inside expectations."""
         lines, inside = self.block_lines(blocks)
-        about = "``blocks``, and the same of functions inside expectations, row by row."
-        return function(
-            "all_blocks", about, [*lines, f"return {{{', '.join(['**blocks(data, w)', *inside])}}}"]
-        )
+        about = "``blocks`` with the functions inside expectations, which have one entry a row."
+        result = f"{{{', '.join(['**blocks(data, w)', *inside])}}}" if inside else "blocks(data, w)"
+        return function("all_blocks", about, [*lines, f"return {result}"])
 
     def block_lines(self, blocks: list[Block]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks``."""
@@ -106,8 +105,8 @@ class Evaluation:
         printer.print([whole.root])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(whole.root)})"]
         about = (
-            "The objective with envelopes and penalties for its non-smooth parts, on all rows, "
-            "without prox terms."
+            "The objective on all rows without the terms of ``regulariser``. Envelopes replace functions "
+            "with kinks, and penalties replace constraints."
         )
         head = "# ---- the smoothed problem on all rows, for the finish\n"
         if whole.affordable:
@@ -151,17 +150,23 @@ def regulariser(lowered: LoweredSteps, differentiable: bool = False) -> list[str
         start, stop, shape = lowered.layout[term.variable]
         value = regularisers.all()[term.name].value
         helpers[value.__name__] = source(value)
-        arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
+        arguments = coefficients(lowered, term)
         if term.centre is not None:
             moved = f" - {centred(lowered, centre_key(term), term.centre)[0]}"
         else:
             moved = ""
-        call = f"{value.__name__}(w[{start}:{stop}]{shaped(shape)}{moved}, {arguments})"
+        piece = "w" if len(lowered.layout) == 1 else f"w[{start}:{stop}]"
+        call = f"{value.__name__}({piece}{shaped(shape)}{moved}, {arguments})"
         if differentiable:
             terms.append(call)
         else:
             terms.append(f"float({call})")
     return [
         *helpers.values(),
-        function("regulariser", "The terms with a prox.", [f"return {' + '.join(terms) or '0.0'}"], "w"),
+        function(
+            "regulariser",
+            "The value of the terms that ``project`` handles by their proximal maps.",
+            [f"return {' + '.join(terms) or '0.0'}"],
+            "w",
+        ),
     ]

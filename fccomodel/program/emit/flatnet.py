@@ -39,7 +39,8 @@ class FlatNet:
         self.module, self.whole = module.eval(), whole
         self.ranks = rank if isinstance(rank, tuple) else (rank,)
         self.own = list(module.parameters())
-        self.sizes, self.shapes = [p.numel() for p in self.own], [p.shape for p in self.own]
+        self.sizes = [p.numel() for p in self.own]
+        self.shapes = [p.shape for p in self.own]
         number = {id(p): k for k, p in enumerate(self.own)}
         owners = [part._parameters for part in module.modules()]
         self.places = [
@@ -50,7 +51,8 @@ class FlatNet:
     def forward(self, w, inputs, taped):
         """The module's outputs with the weights w, (n, *output)."""
         follow(self.module, w)
-        parameters = [part.view(shape) for part, shape in zip(w.split(self.sizes), self.shapes, strict=True)]
+        parts = zip(w.split(self.sizes), self.shapes, strict=True)
+        parameters = [part.view(shape) for part, shape in parts]
         if taped:
             parameters = [part.detach().requires_grad_() for part in parameters]
         along, rows = batched(inputs, self.ranks, self.whole)

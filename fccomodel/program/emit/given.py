@@ -56,10 +56,10 @@ class GivenGradient(Gradient):
         watched = [value for _, value in self.lowered.watched.values()]
         printer.print([*pulled, *slopes, *([self.steps.root] if valued else []), *watched])
         contributions = printer.contributions(pulls)
-        kept = [self.keep("y", slope, slope) for slope in slopes]
+        assignments = [self.keep("y", slope, slope) for slope in slopes]
         if self.steps.state.dual:
-            kept += [self.keep("c", slope, slope) for slope in slopes]
-        kept += [
+            assignments += [self.keep("c", slope, slope) for slope in slopes]
+        assignments += [
             self.keep("u", slope, slope.args[0])
             for slope in slopes
             if slope.attrs["name"] in self.lowered.estimated
@@ -68,7 +68,7 @@ class GivenGradient(Gradient):
             value = printer.ref(self.steps.root)
         else:
             value = "math.nan"
-        return [*printer.lines, *kept, *self.returned(contributions, value)]
+        return [*printer.lines, *assignments, *self.returned(contributions, value)]
 
     def returned(self, contributions: list[tuple[str, str]], value: str) -> list[str]:
         """The statement that hands back the value and all gradients."""
@@ -170,13 +170,17 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
     parts += [source(f) for f in carried(projection.called.values())]
+    parts += ["\n".join(sections.sizes(lowered)), sections.parameters(lowered)]
     parts += [projection.text]
     if smoothing.text:
         parts += [smoothing.text]
     parts += [gradient.text, samples.text]
     parts.append(
         function(
-            "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
+            "prepare",
+            "Compute once what depends on the data alone.",
+            [*gradient.prepared.lines, "return data"],
+            "data",
         )
     )
     parts.append(sections.start(lowered))
@@ -184,6 +188,7 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     initial = dict(projection.arrays)
     if (first := starts.first(lowered)) is not None:
         initial[sections.START] = torch.from_numpy(first)
+    parts = [part for part in parts if part]
     text = "\n\n\n".join([*map(source, helpers(parts)), *parts])
     return GivenProgram(
         text=f"import math\n\nimport torch\n\n\n{text}\n",

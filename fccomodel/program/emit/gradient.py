@@ -54,18 +54,19 @@ class Gradient:
     def text(self) -> str:
         """The function ``gradient`` with its head."""
         name = docstring(shorten(self.lowered.problem.name, 40))
-        about = f"G for {name}: estimates updated, then the chain rule through them."
+        about = f"The stochastic gradient G of {name}: update the estimates u, then apply the chain rule."
         head = f"# ---- f and g: the stochastic gradient, from the scores up\n{self.sizes}"
         return head + function("gradient", about, self.lines, "data, w, w_prev, u, c, batch, h")
 
     @property
     def sizes(self) -> str:
         """The line that says which numbers in the gradient are sizes: of minibatches, or of whole sets."""
-        drawn = {v.attrs["axis"]: v.attrs["n"] for v in self.samples.draws if v.op is draw}
+        sampled_from = {v.attrs["axis"]: v.attrs["n"] for v in self.samples.draws if v.op is draw}
         axes = union(val for pull in self.steps.pulls for val in below([pull.adjoint]).values())
-        known = [a for a in axes if a in drawn or a.kind == "all" and a.name != "both"]
+        known = [a for a in axes if a in sampled_from or a.kind == "all" and a.name != "both"]
         texts = (
-            f"{a.name} {a.size} of {drawn[a]}" if a in drawn else f"{a.name} all {a.size}" for a in known
+            f"{a.name} {a.size} of {sampled_from[a]}" if a in sampled_from else f"{a.name} all {a.size}"
+            for a in known
         )
         line = ", ".join(dict.fromkeys(texts))
         if line:
@@ -82,13 +83,13 @@ class Gradient:
         pulled = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
         self.printer.print([*pulled, *moved])
         contributions = self.printer.contributions(pulls)
-        kept = [self.keep("c", slope, slope) for slope in moved]
-        kept += [
+        assignments = [self.keep("c", slope, slope) for slope in moved]
+        assignments += [
             self.keep("u", slope, slope.args[0])
             for slope in slopes
             if slope.attrs["name"] in self.lowered.estimated
         ]
-        return [*self.printer.lines, *kept, *self.assembled(contributions)]
+        return [*self.printer.lines, *assignments, *self.assembled(contributions)]
 
     def assembled(self, contributions: list[tuple[str, str]]) -> list[str]:
         """The flat gradient from the contributions of each variable."""

@@ -34,7 +34,8 @@ class Calls:
         groups: dict[tuple[int, str, bool], list[Val]] = {}
         for val in graph.vals:
             if val.op is net:
-                groups.setdefault((val.args[0].id, val.attrs["net"], val.id in taped), []).append(val)
+                key = (val.args[0].id, val.attrs["net"], val.id in taped)
+                groups.setdefault(key, []).append(val)
         return cls(together={val.id: group for group in groups.values() for val in group}, taped=taped)
 
     def statement(self, printer: Printer, val: Val, asked: set[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +15,8 @@ from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program.emit.printer import Prepared, Printer
 from fccomodel.program.lower import LoweredSteps, State
 from fccomodel.program.names import Names
+
+WIDTH = 110  # columns of a docstring in a program
 
 
 def printer_of(lowered: LoweredSteps, state: State, prepared: Prepared | None = None, **more: Any) -> Printer:
@@ -50,10 +53,11 @@ def comments(problem: ir.Problem, state: State) -> dict[int, str]:
 
 def function(name: str, about: str, lines: Iterable[str], arguments: str = "data, w") -> str:
     """The text of a function."""
+    words = textwrap.wrap(f'"""{about}"""', WIDTH - 4, break_long_words=False, break_on_hyphens=False)
     return "\n".join(
         [
             f"def {name}({arguments}):",
-            f'    """{about}"""',
+            *("    " + line for line in words),
             *("    " + line if line else "" for line in lines),
         ]
     )

@@ -50,6 +50,10 @@ class Prepared:
         )
 
 
+#: a negated name as an argument, in parentheses that it does not need: ``exp((-x))``
+NEGATIVE_ARGUMENT = re.compile(r"(\w\()\((-[\w.]+)\)([,)])")
+
+
 @dataclass(eq=False)
 class Printer:
     """The statements of one function.
@@ -70,6 +74,7 @@ class Printer:
                backward pass, except means of them, whose gradient comes with the value
     preparing  whether the text is about the data alone, outside the function
     shared     whether each rank takes a share of the rows of tables
+    last_comment  the comment that was printed last
     """
 
     layout: Mapping[str, tuple[int, int, Event]]
@@ -90,6 +95,7 @@ class Printer:
     depths: dict[int, int] = field(default_factory=dict)
     preparing: bool = False
     shared: bool = False
+    last_comment: str = ""
 
     # ------------------------------------------------------------------------------------- printing
     def print(self, roots: Iterable[Val]) -> None:
@@ -143,7 +149,8 @@ class Printer:
                 named = self.present[val.id].id
                 self.uses[named] = self.uses.get(named, 0) + 2
             for arg in val.args:
-                self.uses[arg.id] = self.uses.get(arg.id, 0) + (2 if stretches(val, arg) else 1)
+                uses = 2 if stretches(val, arg) else 1
+                self.uses[arg.id] = self.uses.get(arg.id, 0) + uses
         for root in roots:
             self.uses[root.id] = self.uses.get(root.id, 0) + 2
 
@@ -178,7 +185,15 @@ class Printer:
         self.texts[val.id] = name
 
     def put(self, line: str, comment: str | None = None) -> None:
-        """A statement, the model's own line beside it, or above it where both are long."""
+        """Print a statement, with the model's own line beside it, or above it if both are long.
+
+        A comment that the statement before has is not repeated.
+        """
+        line = NEGATIVE_ARGUMENT.sub(r"\1\2\3", line)
+        if comment and self.last_comment == comment:
+            comment = None
+        elif comment:
+            self.last_comment = comment
         if comment and len(line) + len(comment) > 106:
             self.lines.append(f"# {comment}")
             comment = None
@@ -191,9 +206,9 @@ class Printer:
         needed = of_slice(body)
         here = [v for v in inside if v.id in needed]
         if self.autograd:
-            given = self.given(here)
+            inputs = self.given(here)
         else:
-            given = []
+            inputs = []
         outside, saved, self.lines = dict(self.texts), self.lines, []
         for v in here:
             if v.op is chunk:
@@ -205,15 +220,15 @@ class Printer:
         self.texts = {i: text for i, text in self.texts.items() if i in outside or text.startswith("data.")}
         function, name = self.names.fresh(f"over_{axis.name}"), self.name(val)
         self.lines += [
-            f"def {function}({', '.join([axis.name, *given])}):",
+            f"def {function}({', '.join([axis.name, *inputs])}):",
             *("    " + line for line in inner),
         ]
         self.lines += [f"    return {result}"]
-        self.lines.append(f"{name} = {self.loop(val, function, given, here)}")
+        self.lines.append(f"{name} = {self.loop(val, function, inputs, here)}")
         self.texts[val.id] = name
 
     def given(self, here: list[Val]) -> list[str]:
-        """The names of what a slice takes that depends on the variables."""
+        """The names of the inputs of a slice that depend on the variables."""
         own = {v.id for v in here}
         outer = {arg.id: arg for v in here for arg in v.args if arg.varying and arg.id not in own}
         for arg in outer.values():
@@ -274,7 +289,7 @@ class Printer:
             if len(text) <= LONGEST:
                 return (text if simple(text) else f"({text})") + lined
             self.texts[val.id] = self.name(val)
-            self.lines.append(f"{self.texts[val.id]} = {bare(text)}")
+            self.put(f"{self.texts[val.id]} = {bare(text)}")
         return self.texts[val.id] + lined
 
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
@@ -304,11 +319,11 @@ class Printer:
 
     def static(self, val: Val) -> None:
         """A value of the data alone: an attribute of ``data``."""
-        kept = val.op.kept(val)
-        for arg in () if kept else val.args:
+        attributes = val.op.kept(val)
+        for arg in () if attributes else val.args:
             if not arg.op.python and arg.id not in self.texts:
                 self.static(arg)
-        self.texts[val.id] = kept or self.computed(val)
+        self.texts[val.id] = attributes or self.computed(val)
 
     def computed(self, val: Val) -> str:
         """The attribute that a static value is computed for; every axis has positions of its own."""

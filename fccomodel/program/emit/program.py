@@ -124,8 +124,10 @@ def emit(lowered: Lowered) -> Program:
         sections.settings(lowered, record.form.settings),
         sections.nets(lowered, texts, kinds),
         sections.data(lowered),
-        preparing("prepare", "What depends on the data alone, computed once.", oracle.prepared),
-        preparing("prepare_full", "What a full pass needs of the data alone.", evaluation.prepared),
+        preparing("prepare", "Compute once what depends on the data alone.", oracle.prepared),
+        preparing(
+            "prepare_full", "Compute once what full passes need from the data alone.", evaluation.prepared
+        ),
         sections.variables(lowered),
         samples.text,
         update(lowered, projection, [*classes, *loop]),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.quoting import attribute as quoted
 from fccomodel.core.quoting import comment, literal
 from fccomodel.evaluation import interpret
 from fccomodel.library import regularisers, sets
@@ -38,8 +40,8 @@ class Projection:
     def text(self) -> str:
         """The function ``project``."""
         about = (
-            "Proximal maps of regularisers, projections on simple sets, in place; one step or one "
-            "per coordinate."
+            "Apply the proximal maps of regularisers and the projections on simple sets to w, in place. "
+            "``step``: one step size, or one per coordinate."
         )
         return function("project", about, self.lines or ["return"], "w, step")
 
@@ -54,7 +56,7 @@ class Projection:
             self.called[name] = regulariser.prox
             alone = len(self.lowered.layout) == 1
             piece, view = "w" if alone else f"w[{start}:{stop}]", shaped(shape)
-            arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
+            arguments = coefficients(self.lowered, term)
             if alone and not view:
                 size = "step"
             else:
@@ -143,6 +145,21 @@ def centred(lowered: LoweredSteps, key: str, centre: ir.Expr) -> tuple[str, torc
     if not isinstance(value, torch.Tensor):
         return number(value), None
     return f"alike(INITIAL, {literal(key)}, w)", value.to(torch.float64)
+
+
+def coefficients(lowered: LoweredSteps, term: Prox) -> str:
+    """The coefficients of a regulariser as keyword arguments: parameters by their names, else numbers."""
+    parameters = lowered.steps.state.numbers
+
+    def text(value: float) -> str:
+        """``PARAMETERS['mu']`` if the term is mu times a plain regulariser, otherwise the number."""
+        product = re.fullmatch(r"(\w+) \* \w+\(\w+\)", term.text)
+        name = quoted(product[1]) if product else ""
+        if value and parameters.get(name) == value:
+            return f"PARAMETERS[{literal(name)}]"
+        return literal(value)
+
+    return ", ".join(f"{key}={text(value)}" for key, value in term.coefficients.items())
 
 
 def centre_key(term: Prox) -> str:

@@ -101,17 +101,20 @@ class Record:
             if name in functions
         )
         functions |= {"solve": self.plan.algorithm_record.solve, **self.after}
-        given = {"settings": "Settings", "schedule": f"{SCHEDULES[self.plan.pace].__name__}({pace})"}
-        given |= {name: name for name in (*DEFINED, *self.form.defined, *self.passes)}
-        given |= {name: f.__name__ for name, f in functions.items()}
+        arguments = {"settings": "Settings", "schedule": f"{SCHEDULES[self.plan.pace].__name__}({pace})"}
+        arguments |= {name: name for name in (*DEFINED, *self.form.defined, *self.passes)}
+        arguments |= {name: f.__name__ for name, f in functions.items()}
         usual = {
             f.name: f.default_factory() if callable(f.default_factory) else f.default
             for f in fields(self.form.record)
         }
-        given |= {name: literal(value) for name, value in self.values.items() if value != usual[name]}
+        values = {name: value for name, value in self.values.items() if value != usual[name]}
+        arguments |= {name: literal(value) for name, value in values.items()}
+        if values.get("own") == max((stop for _, stop, _ in self.lowered.layout.values()), default=0):
+            arguments["own"] = "DIMENSION"
         if self.plan.polish:
-            given |= {"tol": "TOL"}
-        words = [f"{name}={text}," for name, text in given.items()]
+            arguments |= {"tol": "TOL"}
+        words = [f"{name}={text}," for name, text in arguments.items()]
         lines = textwrap.wrap(" ".join(words), 116, break_long_words=False, break_on_hyphens=False)
         return "\n".join(
             [

@@ -77,7 +77,8 @@ class LookedUp:
                     text = f"data.{val.attrs['key']}[{args[0]}]"
                 known[val.id] = names.fresh(val.op.stem(val))
                 texts[val.id] = known[val.id], text
-        taken = {a.id for val in graph.vals if val.id not in texts for a in val.args} | {v.id for v in roots}
+        arguments = {a.id for val in graph.vals if val.id not in texts for a in val.args}
+        taken = arguments | {root.id for root in roots}
         return cls(texts, frozenset(known) - taken)
 
 
@@ -103,7 +104,7 @@ class Samples:
 
     @property
     def handed(self) -> list[str]:
-        """The names of what a step takes."""
+        """The names of the samples that a step receives."""
         left = [
             name for name, val in zip(self.names, self.draws, strict=True) if val.id not in self.looked.inside
         ]
@@ -146,7 +147,7 @@ class Samples:
         lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
         lines += [f"{name} = {text}" for name, text in self.looked.texts.values()]
         lines += self.ahead
-        about = "Positions and uniform numbers for T steps, each with a leading dim of T."
+        about = "The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."
         text = function("draw", about, [*lines, f"return [{', '.join(self.handed)}]"], "data, rng, T")
         return f"# ---- sampling: the minibatches of T steps at once, on the device\n{text}"
 

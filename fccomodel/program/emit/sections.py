@@ -37,6 +37,9 @@ LOOKING_AT_CONSTRAINTS = 0.15
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and
 #: estimates; no net is called 0
 START = "net_0"
+PARAMETERS_HEAD = (
+    "# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too\n"
+)
 
 
 def header(lowered: Lowered) -> str:
@@ -91,7 +94,6 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
         **({"WAY": None, "PASSES": None, "TOL": options["tol"][0]} if plan.polish else {}),
         "THREADS": plan.threads,
         "SIGN": -1 if lowered.problem.objective.sense == "maximize" else 1,
-        "LAYOUT": dict(lowered.layout),
         "DATA_FILE": "data.pt",
         "DATA_SHA256": None,
     }
@@ -116,7 +118,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
         **starts.settings(lowered),
     }
     lines = [f"    {name}: {type(value).__name__} = {literal(value)}" for name, value in values.items()]
-    about = '    """What steps go by, to begin with."""'
+    about = '    """The settings of the first step."""'
     return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
 
 
@@ -131,7 +133,9 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     """The modules, each as a function of its parameters."""
     if not texts:
         return ""
-    made = (modules.constructor(n, one, lowered.problem.nets[n].inputs, kinds[n]) for n, one in texts.items())
+    constructors = (
+        modules.constructor(n, one, lowered.problem.nets[n].inputs, kinds[n]) for n, one in texts.items()
+    )
     if None in texts.values():
         at_hand = [modules.AT_HAND]
     else:
@@ -145,7 +149,7 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
                 source, dict.fromkeys(base for kind in kinds.values() for base in reversed(kind.__mro__[:-1]))
             ),
             *at_hand,
-            *made,
+            *constructors,
             *hooks(kinds),
         ]
     )
@@ -198,24 +202,44 @@ def _wrapper(lowered: Lowered, name: str, text: tuple[str, str] | None) -> type:
 
 def data(lowered: Lowered) -> str:
     """The function that puts the arrays on a device."""
-    numbers = sorted(lowered.steps.state.numbers.items())
-    params = "".join(f"\n    data.{name} = {literal(value)}" for name, value in numbers)
-    kept = staying(lowered)
-    if kept:
+    declared = parameters(lowered)
+    params = "\n    vars(data).update(PARAMETERS)" if declared else ""
+    mapped_keys = staying(lowered)
+    if mapped_keys:
         passing, mapping = (PASSING, MAPPED)
     else:
         passing, mapping = ("", "")
-    text = AS_NAMESPACE.format(count=len(lowered.data), passing=passing, params=mapping + params)
-    if not kept:
+    head = f"{declared}\n" if declared else ""
+    text = AS_NAMESPACE.format(
+        count=len(lowered.data), declared=head, passing=passing, params=mapping + params
+    )
+    if not mapped_keys:
         return text
     return "\n\n\n".join(
         [
             *map(source, (expect, Mapped, in_memory, Products, Sums)),
-            f"MAPPED = {literal(kept)}",
+            f"MAPPED = {literal(mapped_keys)}",
             text,
             *fetching.text(lowered),
         ]
     )
+
+
+def parameters(lowered: LoweredSteps) -> str:
+    """The numbers of the model's parameters by name, or an empty string if it has none."""
+    numbers = sorted(lowered.steps.state.numbers.items())
+    if not numbers:
+        return ""
+    return f"{PARAMETERS_HEAD}PARAMETERS = {literal(dict(numbers))}"
+
+
+def sizes(lowered: LoweredSteps) -> list[str]:
+    """Statements that give each variable its entries of w, and w its length."""
+    return [
+        "# the entries of each variable in w, from first to last, and its shape",
+        f"LAYOUT = {literal(dict(lowered.layout))}",
+        "DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())",
+    ]
 
 
 def staying(lowered: Lowered) -> list[str]:
@@ -226,49 +250,57 @@ def staying(lowered: Lowered) -> list[str]:
 def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any]:
     """Arrays as tensors: those of the sets' projections, float64 numbers, int64 positions; and the
     nets' initial parameters."""
-    kept: dict[str, Any] = dict(sets)
+    arrays: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
-        kept[key] = array if drawn(array) else as_tensor(array)
+        arrays[key] = array if drawn(array) else as_tensor(array)
     if (w := starts.first(lowered)) is not None:
-        kept[START] = torch.from_numpy(w)
-    kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
-    kept |= {
+        arrays[START] = torch.from_numpy(w)
+    arrays |= {
+        f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()
+    }
+    arrays |= {
         f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()
     }
-    kept |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
+    arrays |= {f"{START}_{name}": torch.from_numpy(value) for name, value in starts.moments(lowered).items()}
     if (pairs := starts.pairs(lowered)) is not None:
-        kept[f"{START}_pairs"] = torch.from_numpy(pairs)
+        arrays[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
         if lowered.problem.nets[name].frozen:
             continue
-        kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
-    return kept
+        parameters = [p.detach().reshape(-1) for p in net.parameters()]
+        arrays[f"net_{name}"] = torch.cat(parameters).to(torch.float64)
+    return arrays
 
 
 def variables(lowered: Lowered) -> str:
     """The place of each variable in w, the first iterate, and what steps keep for each block."""
-    layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in lowered.layout.items()]
     if isinstance(lowered.steps, BlockSteps):
         estimates = [buffers(lowered)]
     else:
         estimates = []
     parts = [start(lowered), *paired(lowered), *moments(lowered), *estimates, centres(lowered)]
     return "\n".join(
-        ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]
+        [
+            "# ---- variables: one flat vector w, and what steps keep beside it",
+            *sizes(lowered),
+            "",
+            "",
+            "\n\n\n".join(parts),
+        ]
     )
 
 
 def start(lowered: LoweredSteps) -> str:
     """The function that gives the first iterate."""
-    length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if lowered.plan.start is not None:
         about = _about_start(lowered)
         lines = [f"w = {initial(START)}", "project(w, 0.0)", "return w"]
         return function("start", about, lines, "rng, device, dtype")
-    lines = [f"w = torch.zeros({length}, device=device, dtype=dtype)"]
-    for name, (a, b, _) in lowered.layout.items():
+    lines = ["w = torch.zeros(DIMENSION, device=device, dtype=dtype)"]
+    for name in lowered.layout:
         if (net := lowered.normal.variables[name].net) is not None:
-            lines.append(f"w[{a}:{b}] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
+            lines.append(f"first, last, _ = LAYOUT[{literal(name)}]")
+            lines.append(f"w[first:last] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
     apart = sorted(scattered(lowered))
     for name in apart:
         a, b, shape = lowered.layout[name]
@@ -276,7 +308,7 @@ def start(lowered: LoweredSteps) -> str:
             f"w[{a}:{b}] = torch.randn({b - a}, generator=rng, device=device, dtype=dtype) * "
             f"{(b - a) ** -0.5:.3g}"
         )
-    about = "The first iterate: zero, inside the simple sets; nets start from their own initialisation."
+    about = "The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."
     if apart:
         about += " Rows that could change places start at random: steps never part equal ones."
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
@@ -286,7 +318,7 @@ def _about_start(lowered: LoweredSteps) -> str:
     """The docstring of ``start`` for a first iterate that is given."""
     start = lowered.plan.start
     if start is not None and start.declared:
-        return "The first iterate, as the model says it."
+        return "The first iterate, as the model says it, or with centres among the rows."
     return "The first iterate, as it was given: the point that another run came to."
 
 

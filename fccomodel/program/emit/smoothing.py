@@ -55,10 +55,10 @@ class Smoothing:
     def call(self, kind: str, envelope: MoreauEnvelope, argument: str, centre: str) -> str:
         """The call of that function."""
         if envelope.centred:
-            given = [argument, centre]
+            arguments = [argument, centre]
         else:
-            given = [argument]
-        return f"{self.name(kind, envelope)}({', '.join([*given, 'h'])})"
+            arguments = [argument]
+        return f"{self.name(kind, envelope)}({', '.join([*arguments, 'h'])})"
 
     @property
     def text(self) -> str:
@@ -69,8 +69,9 @@ class Smoothing:
 
 
 def kinks(envelope: MoreauEnvelope) -> str:
-    """Where the function has kinks, in words: its formulas have these numbers. "" if they are at 0, or if
-    the function is not piecewise."""
+    """The places of the function's kinks, in words, because its formulas contain these numbers. Empty if
+    they are at 0, or if the function is not piecewise.
+    """
     if not isinstance(envelope.function, Piecewise):
         return ""
     points = envelope.function.graph.points

@@ -22,10 +22,10 @@ import torch"""
 
 AS_NAMESPACE = '''# ---- data: {count} arrays, from DATA_FILE
 INITIAL = {{}}
-
+{declared}
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={{}})
     for key, value in tensors.items():{passing}
         if key.startswith("net_"):

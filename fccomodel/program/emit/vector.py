@@ -55,7 +55,7 @@ class Composition:
         return [*samples.unpacked, *printer.lines, f"return torch.as_tensor({printer.ref(part)})"]
 
     def printer(self, state: State) -> Printer:
-        """A printer for one of the functions, all of which autograd goes through."""
+        """A printer for one of the functions, all of which autograd differentiates."""
         return printer_of(self.lowered, state, self.prepared, autograd=True, smoother=self.smoothing.call)
 
     @property
@@ -66,7 +66,7 @@ class Composition:
         head += [
             f"#   u[{c.start}:{c.stop}] = {comment(problem.text(c.node), 100)}" for c in self.steps.components
         ]
-        phi = "phi(u) by envelopes, with what has neither expectation nor prox."
+        phi = "phi(u), with envelopes of its kinks, plus the terms with neither expectation nor prox."
         functions = [
             function("inner", "F(w; xi): the mean over a minibatch.", self.inner, "data, w, batch, h"),
             function("inner_full", "F(w), exactly.", self.full, "data, w, h"),

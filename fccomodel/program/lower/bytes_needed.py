@@ -32,6 +32,8 @@ TRUTH = 1
 AT_ONCE = 3
 #: Number of arrays of the size of its elements that a tail needs to sort them.
 OF_ORDER = 4
+#: Bytes of the heap for each byte of a pass's values: freed blocks that no other value fits into.
+HEAP = 1.25
 #: Numbers in a slice of a full pass.
 SLICE = 1 << 18
 #: Random numbers that are drawn at once, for several steps.
@@ -81,7 +83,7 @@ def foreseen(lowered: Lowered) -> Foreseen:
                 largest = size[val.id]
                 of = _expression(val, state)
     data = sum(array.nbytes for array in lowered.data.values() if not mapped(array))
-    total = for_whole_run + for_a_pass + COPIES * data + _of_blocks(lowered)
+    total = for_whole_run + HEAP * for_a_pass + COPIES * data + _of_blocks(lowered)
     return Foreseen(total=total, largest=largest, of=of)
 
 

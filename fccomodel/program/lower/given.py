@@ -200,11 +200,14 @@ class GivenRows(Batches):
             return self.normalised(weight, axis)
         same = g.make(number, [g.apply("eq", beside.ids, env[sel.binder].ids)])
         own = g.apply("mul", same, weight)
-        rest = g.apply("mul", g.apply("sub", weight, own), self.without(sel, beside, env[sel.binder]))
+        weight_of_others = g.apply("sub", weight, own)
+        rest = g.apply("mul", weight_of_others, self.without(sel, beside, env[sel.binder]))
         has_own = self.positive(g.total(own, [axis]))
         has_rest = self.positive(g.total(rest, [axis]))
         without = g.apply("sub", g.const(1.0), g.apply("div", g.const(1.0), size))
-        share = g.apply("mul", has_own, g.apply("sub", g.const(1.0), g.apply("mul", has_rest, without)))
+        one = g.const(1.0)
+        share_of_rest = g.apply("mul", has_rest, without)
+        share = g.apply("mul", has_own, g.apply("sub", one, share_of_rest))
         others = g.apply("sub", g.const(1.0), share)
         return g.apply(
             "add",
@@ -213,8 +216,9 @@ class GivenRows(Batches):
         )
 
     def without(self, sel: Selection, left_out: Slot, slot: Slot) -> Val:
-        """What weights change by where a row is left out: the others of its stratum, n of N rows in the
-        batch, stand for N - 1 rows and are n - 1."""
+        """How a weight changes if a row is left out. Of the N rows of its stratum, n are in the batch; the
+        others are n - 1 and represent N - 1 rows.
+        """
         g, domain = self.state.graph, sel.binder.domain
         assert isinstance(domain, ir.RowSet)
 
@@ -224,7 +228,9 @@ class GivenRows(Batches):
 
         alike = g.apply("eq", along("strata", left_out.ids), along("strata", slot.ids))
         more = g.apply("sub", along("others", slot.ids), g.const(1.0))
-        return g.apply("add", g.const(1.0), g.apply("mul", g.make(number, [alike]), more))
+        one = g.const(1.0)
+        added = g.apply("mul", g.make(number, [alike]), more)
+        return g.apply("add", one, added)
 
     def positive(self, value: Val) -> Val:
         """1 where a number is above 0, else 0."""

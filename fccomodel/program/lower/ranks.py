@@ -82,9 +82,9 @@ class Length(int):
     text: str
 
     def __new__(cls, number: int, text: str) -> Length:
-        made = super().__new__(cls, number)
-        made.text = text
-        return made
+        number_with_text = super().__new__(cls, number)
+        number_with_text.text = text
+        return number_with_text
 
     def __repr__(self) -> str:
         return self.text

@@ -133,7 +133,7 @@ class Together:
         return val.id
 
     def root(self, val: Val) -> Val | None:
-        """The value of which a value is the square, if the steps have it."""
+        """The value whose square this is, if the steps have it."""
         if val.op is entrywise:
             return self.atoms.get((roots().get(val.attrs["atom"]), val.args))
         return None
@@ -271,9 +271,9 @@ class Together:
             new_root = self.graph.make(entrywise, args, **root.attrs)
             return self.graph.make(entrywise, [new_root], atom="square")
         attrs = {k: self.made[v.id] if isinstance(v, Val) else v for k, v in val.attrs.items()}
-        built = self.graph.make(val.op, args, **attrs)
-        built.formula = val.formula
-        return built
+        value = self.graph.make(val.op, args, **attrs)
+        value.formula = val.formula
+        return value
 
     def whole(self, val: Val, rows: Rows, args: list[Val]) -> Val:
         """The scores, or the outputs of a net, for all rows that are read together."""

@@ -257,9 +257,9 @@ def dims(val: Val, over: Iterable[Axis]) -> str:
 def einsum(writer: Writer, args: Sequence[Val], events: Sequence[str], axes: Axes, event: str) -> str:
     """The text of a sum of products, by letters of each argument's entries and of those that stay."""
     letters = {a: chr(ord("a") + k) for k, a in enumerate(union(args))}
-    given = ("".join(letters[a] for a in arg.axes) + more for arg, more in zip(args, events, strict=True))
-    kept = "".join(letters[a] for a in axes) + event
-    return f'torch.einsum("{",".join(given)}->{kept}", {", ".join(map(writer.ref, args))})'
+    inputs = ("".join(letters[a] for a in arg.axes) + more for arg, more in zip(args, events, strict=True))
+    outputs = "".join(letters[a] for a in axes) + event
+    return f'torch.einsum("{",".join(inputs)}->{outputs}", {", ".join(map(writer.ref, args))})'
 
 
 def sizes(axes: Axes, event: Event = ()) -> tuple[int, ...]:

@@ -29,8 +29,9 @@ class Draw(Op):
 
 
 class DrawStrata(Op):
-    """Places of rows that lie stratum by stratum, so many (``counts``) among the ``sizes`` of each;
-    ``how``: ``epochs`` or ``iid``."""
+    """Places of rows that are sorted by stratum: ``counts`` places among the ``sizes`` rows of each
+    stratum. ``how`` is ``epochs`` or ``iid``.
+    """
 
     name = "draw_strata"
     attributes = {"axis": Axis, "sizes": tuple[int, ...], "counts": tuple[int, ...], "how": str}

@@ -98,8 +98,8 @@ class Entrywise(Op):
         g, atom = to.graph, atom_of(val.attrs["atom"])
         if atom.extreme:
             for arg, weight in self.chosen(g, val, atom.extreme):
-                given = g.apply("mul", adjoint, weight)
-                to.give(arg, g.make(number, [given]) if truth(given) else given)
+                contribution = g.apply("mul", adjoint, weight)
+                to.give(arg, g.make(number, [contribution]) if truth(contribution) else contribution)
             return
         names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val}
         for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):

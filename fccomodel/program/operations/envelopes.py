@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from fccomodel.program.operations.base import MoreauEnvelope, bare
 
+#: the slope of an envelope along one of its stretches, as the proximal calculus writes it
+SLOPE_OF_STRETCH = re.compile(r"\((?:\([^()]*\)|\w+) / (?:\([^()]*\)|\w+)\)\.clamp\([^()]*\)")
 #: the argument moved by the centre, as the proximal calculus writes it
 MOVED = "(t + lam * c)"
 
@@ -46,7 +50,24 @@ def with_lam(envelope: MoreauEnvelope, result: str) -> list[str]:
         lines.append(f"x = {bare(MOVED)}")
     if envelope.scale is not None:
         lines.append(f"width = h.{envelope.scale} * lam")
-    return [*lines, f"return {bare(result.replace(MOVED, 'x'))}"]
+    slopes, result = repeated_slopes(result.replace(MOVED, "x"))
+    return [*lines, *slopes, f"return {bare(result)}"]
+
+
+def repeated_slopes(text: str) -> tuple[list[str], str]:
+    """Statements that name each part of the slope that a formula repeats, and the formula with the names.
+
+    The envelope of a piecewise function is a sum over the stretches of its slope, such as
+    ``((x - 1) / width).clamp(0, 1)``, each of which the formula needs twice.
+    """
+    stretches = dict.fromkeys(SLOPE_OF_STRETCH.findall(text))
+    repeated = [stretch for stretch in stretches if text.count(stretch) > 1]
+    lines = []
+    for number, stretch in enumerate(repeated, 1):
+        name = "slope" if len(repeated) == 1 else f"slope_{number}"
+        lines.append(f"{name} = {stretch}")
+        text = text.replace(stretch, name)
+    return lines, text
 
 
 def lam_text(envelope: MoreauEnvelope) -> str:

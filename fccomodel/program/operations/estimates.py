@@ -45,8 +45,8 @@ class Track(Op):
         return val.attrs["name"] or "g1"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
-        """For logarithms, d log u is g/u d log g; the weight is at most e^30 for an estimate that is far
-        too small.
+        """The derivative for logarithms: d log u = g/u d log g. The weight is at most e^30, for an estimate
+        that is far too small.
         """
         g, through = to.graph, val.attrs["through"] or val.args[0]
         if val.attrs["log"]:
@@ -98,7 +98,7 @@ class Envelope(Op):
         return tuple(a for a in union(args) if a not in attrs["over"])
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
-        """None if the function takes the event dims as one vector."""
+        """The event dims of the argument; None if the function takes them as one vector."""
         if attrs["function"].rank:
             return ()
         return args[0].event
@@ -181,7 +181,8 @@ class Couple(Op):
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """The weights are its derivative, scaled where members are sampled."""
         g, q = to.graph, to.graph.make(weights, val.args, **val.attrs)
-        to.give(val.args[0], g.apply("mul", adjoint, g.apply("mul", g.const(val.attrs["share"]), q)))
+        weight = g.apply("mul", g.const(val.attrs["share"]), q)
+        to.give(val.args[0], g.apply("mul", adjoint, weight))
 
 
 class Weights(Op):

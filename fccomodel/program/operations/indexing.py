@@ -127,8 +127,8 @@ class Pick(Op):
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
         """The axes of the arguments take the place of ``over``."""
-        kept = (a for a in args[0].axes if a not in attrs["over"])
-        return in_order([*kept, *union(args[1:])])
+        axes_left = (a for a in args[0].axes if a not in attrs["over"])
+        return in_order([*axes_left, *union(args[1:])])
 
     def fault(self, val: Val) -> str:
         """A fault if the family's axes or the number of members do not fit."""

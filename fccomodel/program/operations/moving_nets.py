@@ -44,7 +44,7 @@ class MovingNet(Op):
                 to.give(one, part)
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
-        """The gradient of the weights, flat: the first part of what goes back."""
+        """The flat gradient of the weights, which is the first part of the backward pass's result."""
         return f"{writer.ref(pull.adjoint)}[0]"
 
 

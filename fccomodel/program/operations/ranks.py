@@ -1,4 +1,4 @@
-"""Values of which every rank has a part, and those that go over all ranks."""
+"""Values that are shared among ranks, and sums of them over all ranks."""
 
 from __future__ import annotations
 

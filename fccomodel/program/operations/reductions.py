@@ -30,8 +30,9 @@ def merged(val: Val, over: Axes) -> Axes:
 
 
 class Reduce(Op):
-    """A reduction of one of the language's kinds over axes, of what a mask, the last argument, lets
-    through."""
+    """A reduction of one of the language's kinds over axes. The last argument is a mask of the entries
+    used.
+    """
 
     name, arguments = "reduce", ("elements", "options...")
     attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}
@@ -39,8 +40,8 @@ class Reduce(Op):
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
         """The axes of the result, with the axes of a mask."""
         body, *options = args
-        kept = union([body, *(options[-1:] if attrs["masked"] else [])])
-        return tuple(a for a in kept if a not in attrs["over"])
+        all_axes = union([body, *(options[-1:] if attrs["masked"] else [])])
+        return tuple(a for a in all_axes if a not in attrs["over"])
 
     def fault(self, val: Val) -> str:
         """The axes of the reduction must be axes of the elements."""

@@ -198,7 +198,7 @@ class SquaredDistances(Op):
 
 
 def net_call(writer: Writer, inputs: Sequence[Val], axes: Axes) -> str:
-    """The text of what one call of a net takes: a tensor, or a tuple of one for each of its inputs."""
+    """The text of the inputs of one call of a net: a tensor, or a tuple with one tensor for each input."""
     if len(inputs) == 1:
         return writer.ref(inputs[0])
     return f"({', '.join(writer.expanded(one, axes, one.event) for one in inputs)})"

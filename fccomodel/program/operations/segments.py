@@ -100,7 +100,8 @@ class LogSegment(Segment):
             return
         mine = g.make(unsegment, [adjoint], **self.back(val))
         whole = g.make(unsegment, [val], **{**self.back(val), "how": "sum"})
-        to.give(arg, g.apply("mul", mine, g.apply("exp", g.apply("sub", arg, whole))))
+        weight = g.apply("exp", g.apply("sub", arg, whole))
+        to.give(arg, g.apply("mul", mine, weight))
 
 
 class Unsegment(Op):

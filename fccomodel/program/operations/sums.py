@@ -69,7 +69,8 @@ class Mean(Over):
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Every element has the adjoint over their number."""
-        to.give(val.args[0], to.graph.apply("div", adjoint, to.graph.const(count(val.attrs["over"]))))
+        elements = to.graph.const(count(val.attrs["over"]))
+        to.give(val.args[0], to.graph.apply("div", adjoint, elements))
 
 
 class Sum(Over):
@@ -87,7 +88,7 @@ class Sum(Over):
 
 
 class Shares(Over):
-    """The share of each exp(x) in their sum over an axis, of x of which some is finite."""
+    """The share of each exp(x) in their sum over an axis, where some x is finite."""
 
     name = "shares"
     constant = "it is a derivative itself"
@@ -118,8 +119,8 @@ class LogMean(Over):
 
     def text(self, writer: Writer, val: Val) -> str:
         """``log_mean_exp``, or ``log_mean_by`` if the shares are given."""
-        given = ", ".join([*map(writer.ref, val.args), dims(val.args[0], val.attrs["over"])])
-        return f"{'log_mean_by' if len(val.args) > 1 else 'log_mean_exp'}({given})"
+        arguments = ", ".join([*map(writer.ref, val.args), dims(val.args[0], val.attrs["over"])])
+        return f"{'log_mean_by' if len(val.args) > 1 else 'log_mean_exp'}({arguments})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Elements by their share in the mean: exp(x - log mean exp x) / n."""
@@ -160,8 +161,11 @@ class Raised(Op):
 
 
 class LogMeanRaised(Over):
-    """log mean exp over an axis of what masks let through, over the number of all; ``alike``: the
-    first two of them are values that are equal there."""
+    """log mean exp over an axis: the sum is over the entries that masks let through, the mean over all
+    entries.
+
+    With ``alike``, the first two masks are two values, and entries are used where these are equal.
+    """
 
     name, arguments, attributes = (
         "log_mean_raised",

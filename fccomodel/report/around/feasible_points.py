@@ -20,8 +20,8 @@ from fccomodel.report.around.local_search import ALLOWED
 
 #: Distances from the origin of the points that are tried, one random point each.
 FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
-#: Steps from each of these points towards the constraints, at most.
-STEPS = 40
+#: Steps towards the constraints, at most, from every second of these points.
+STEPS = 25
 #: Length of a step, relative to the one to where the violations' linear model vanishes: beyond it, so
 #: that inequalities are met after finitely many steps.
 BEYOND = 1.3
@@ -45,8 +45,8 @@ def feasible_points(bound: Bound, meter: Meter, seed: int = 0) -> Iterator[Feasi
     feasible point.
     """
     points = list(_first_points(bound, seed))
-    for most in (0, STEPS):
-        for point in points:
+    for most, tried in ((0, points), (STEPS, points[1::2])):
+        for point in tried:
             found = _moved_in(bound, point, meter, seed, most)
             if found is not None:
                 yield found

@@ -62,7 +62,7 @@ class HessianProduct:
         self.seconds = meter.count(lambda: self(first))[1]
 
     def affordable(self, count: int) -> bool:
-        """Whether the work left pays so many products."""
+        """Whether the remaining work allows this many products."""
         return count * self.seconds <= self.meter.left
 
     def most(self, share: float) -> int:
@@ -85,7 +85,8 @@ class HessianProduct:
             except RuntimeError:
                 self.twice = False
         length = STEP * (1 + norm(self.at))
-        ends = [gradient(self.system, self.terms, self.at + way * length * direction) for way in (1.0, -1.0)]
+        points = [self.at + sign * length * direction for sign in (1.0, -1.0)]
+        ends = [gradient(self.system, self.terms, point) for point in points]
         difference: Array = (ends[0] - ends[1]) / (2 * length)
         return difference
 

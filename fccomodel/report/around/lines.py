@@ -4,8 +4,7 @@ convex and have few variables.
 Conditions of first and second order say nothing about other valleys, nor about a long flat way
 down, where every derivative is nearly 0. Each line is sampled at distances from tiny to far, or
 evenly between the variables' bounds. The best valleys of these values are then searched by golden
-sections (J. Kiefer, Sequential minimax search for a maximum, 1953). Every point is judged by the
-functions' values there.
+sections. Every point is judged by the functions' values there.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fccomodel.core.work import Meter
+from fccomodel.numerics import golden_sections
 from fccomodel.report.around.local_search import ENTRIES, Better, arrays, entry, gain_of, moved
 from fccomodel.report.around.tangent_space import steps_to_bounds
 from fccomodel.report.point.system import System, norm
@@ -39,7 +39,6 @@ VALLEYS = 3
 SECTIONS = 16
 #: Counted seconds that the search may take.
 SECONDS = 0.25
-GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def elsewhere(system: System, gain: float, meter: Meter) -> Better | None:
@@ -54,10 +53,10 @@ def elsewhere(system: System, gain: float, meter: Meter) -> Better | None:
     best: Better | None = None
     for direction, where in _lines(system):
         line = _Line(system, direction, meter)
-        for found, step in line.valleys():
-            if found >= gain and (best is None or found > best.gain):
+        for valleys, step in line.valleys():
+            if valleys >= gain and (best is None or valleys > best.gain):
                 point = arrays(moved(system, step * direction))
-                best = Better(gain=found, where=f"elsewhere, {where}", point=point)
+                best = Better(gain=valleys, where=f"elsewhere, {where}", point=point)
     return best
 
 
@@ -100,7 +99,8 @@ class _Line:
             and steps[k] != 0
         ]
         for k in sorted(tops, key=lambda k: -values[k])[:VALLEYS]:
-            yield self._searched(steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)], steps[k])
+            low, high = steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)]
+            yield golden_sections.largest(self._gain, low, high, (values[k], steps[k]), SECTIONS)
 
     def _steps(self) -> list[float]:
         """The steps at which a line is sampled, both ways: evenly up to bounds, and at distances that
@@ -127,21 +127,6 @@ class _Line:
         forward = np.where(moves > 0, high[used], low[used]) / moves
         backward = np.where(moves > 0, low[used], high[used]) / -moves
         return float(forward.min()), float(backward.min())
-
-    def _searched(self, low: float, high: float, step: float) -> tuple[float, float]:
-        """The best gain between two steps, by golden sections, and its step."""
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        best = (self.gains[step], step)
-        for _ in range(SECTIONS):
-            gains = self._gain(left), self._gain(right)
-            best = max(best, (gains[0], left), (gains[1], right))
-            if gains[0] >= gains[1]:
-                high, right = right, left
-                left = high - GOLDEN * (high - low)
-            else:
-                low, left = left, right
-                right = low + GOLDEN * (high - low)
-        return best
 
     def _gain(self, step: float) -> float:
         """The gain of a step; minus infinity if it does not count or no work is left."""

@@ -111,7 +111,8 @@ def _ways(system: System) -> Iterator[Array]:
     for k, instance in system.concave():
         record = system.records[k]
         terms = record.terms.detach().numpy()[instance : instance + 1]
-        if record.weights.margin(record.kink.sign * terms)[0] > TIED * (1 + np.abs(terms).max()):
+        margin = record.weights.margin(record.kink.sign * terms)[0]
+        if margin > TIED * (1 + np.abs(terms).max()):
             continue
         weights = np.zeros(tuple(record.terms.shape))
         if record.weights.kind == "simplex":
@@ -130,7 +131,8 @@ def _ways(system: System) -> Iterator[Array]:
 
 def violation(values: Array, equal: Sequence[bool]) -> float:
     """The largest violation of a constraint."""
-    return float(np.where(np.array(equal, dtype=bool), np.abs(values), values).max(initial=0.0))
+    violations = np.where(np.array(equal, dtype=bool), np.abs(values), values)
+    return float(violations.max(initial=0.0))
 
 
 def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, str, float]]:

@@ -83,10 +83,10 @@ def beside(system: System, gain: float, meter: Meter) -> Better | None:
                     return None
                 meter.spend(2 * system.forward_s)
                 falls.append((gain_of(system, step), step))
-            found = [(fall, step) for fall, step in falls if fall is not None]
-            if not found or (best := max(found, key=lambda pair: pair[0]))[0] < gain / 2:
+            known_falls = [(fall, step) for fall, step in falls if fall is not None]
+            if not known_falls or (best := max(known_falls, key=lambda pair: pair[0]))[0] < gain / 2:
                 continue
-            endless = len(found) == len(APPROACHES) and _lasting([fall for fall, _ in found])
+            endless = len(known_falls) == len(APPROACHES) and _lasting([fall for fall, _ in known_falls])
             return Better(
                 gain=best[0],
                 where=f"where {CALLED[argument.owner]} is nearly 0",
@@ -112,7 +112,8 @@ def _arguments(system: System, meter: Meter) -> Iterator[_Argument]:
         expr = use.args[POLES[use.owner]]
         if asked.by_data(expr) or use.owner == "pow" and not _negative(use.args[1]):
             continue
-        if any(asked.drawn(binder) for binder in place.binders) or (use.owner, id(expr), id(place)) in seen:
+        known = (use.owner, id(expr), id(place)) in seen
+        if known or any(asked.drawn(binder) for binder in place.binders):
             continue
         seen.add((use.owner, id(expr), id(place)))
         if len(seen) > MOST_USES or meter.left < system.forward_s:
@@ -131,11 +132,11 @@ def _nearest(system: System, owner: str, expr: ir.Expr, place: Place) -> Iterato
     own = place.free(expr)
     binders = tuple(binder for binder in place.binders if binder in own)
     conditions = [place.outside(system.bound, condition) for condition in place.conditions]
-    kept = [c for c in conditions if c is not None and set(ir.free_binders(c)) <= own]
+    own_conditions = [c for c in conditions if c is not None and set(ir.free_binders(c)) <= own]
     try:
         if math.prod(len(elements.ids(system.bound, binder.domain)) for binder in binders) > MOST_MEMBERS:
             return
-        at = members(system.bound, binders, conjunction(kept))
+        at = members(system.bound, binders, conjunction(own_conditions))
         if not len(at):
             return
         values = _values(system, system.point, expr, place, at).reshape(-1)
@@ -190,8 +191,8 @@ def _differentiated(system: System, argument: _Argument) -> tuple[float, Array]:
     value = _values(system, leaves, argument.expr, argument.place, argument.at).reshape(-1)[argument.number]
     if not value.requires_grad:
         return float(value), np.zeros(system.d)
-    found = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
-    parts = [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves.values(), strict=True)]
+    gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+    parts = [torch.zeros_like(x) if g is None else g for g, x in zip(gradients, leaves.values(), strict=True)]
     return float(value.detach()), torch.cat([part.reshape(-1) for part in parts]).numpy()
 
 

@@ -5,16 +5,18 @@ At a minimum, d'Hd >= 0 for the Hessian H of the Lagrangian and every direction 
 active constraints with a multiplier stay as they are (J. Nocedal, S. Wright, Numerical
 Optimization, 2006, section 12.5). H is known by its products with vectors, gradients of ``gradient
 . d``: all of them where the variables are few, else those of Lanczos' method from a random
-direction (C. Lanczos, 1950). Three kinds of steps are tried, each judged by the functions' values
+direction (C. Lanczos, 1950). Four kinds of steps are tried, each judged by the functions' values
 at its end alone:
 
     Newton         -H^+ g, g the Lagrangian's gradient: what a badly scaled gradient does not show
     curvature      both ways along the eigenvectors of the most negative eigenvalues
+    hidden         of convex problems, both ways along directions in which columns nearly cancel
     degenerate     both ways along random directions in which H vanishes, for saddles of third and
                    higher order
 
 Constraints that bend are met again by steps along their gradients. What no step can find is a
-saddle at which curvature vanishes and which only few directions leave.
+saddle at which curvature vanishes and which only few directions leave. Curvature along directions in
+which columns nearly cancel is lost in H by rounding, and Newton's step with it; there values decide.
 """
 
 from __future__ import annotations
@@ -64,6 +66,16 @@ RANDOM_DIRECTIONS = 6
 LENGTHS = (1e-3, 1e-2, 1e-1, 1.0)
 #: How often a step that gains is doubled.
 DOUBLINGS = 10
+#: The share of the largest eigenvalue of the Hessian with unit diagonal up to which rounding may hide an
+#: eigenvalue from Newton's method.
+HIDDEN = 1e-10
+#: Directions of hidden eigenvalues that are tried.
+HIDDEN_DIRECTIONS = 3
+#: Powers of 10 of the lengths tried along them; length 1 would change the objective by its own size if
+#: curvature were that of single variables.
+HIDDEN_POWERS = range(-2, 10)
+#: Shares of such a step that gain their share at least if the objective is convex and rounding is small.
+CONFIRMING_SHARES = (0.5, 0.25, 0.125)
 #: Steps that meet constraints again.
 RESTORATIONS = 20
 #: Entries of a direction that are named.
@@ -150,11 +162,11 @@ class _Trial:
 
     def _towards(self, values: Array) -> Array:
         """The shortest step that meets the violated constraints, by their gradients at the start."""
-        kept = values[self.system.kept]
+        constraint_values = values[self.system.kept]
         equal = np.array(self.system.equal, dtype=bool)[self.system.kept]
-        violated = equal | (kept > 0)
+        violated = equal | (constraint_values > 0)
         gradients = self.rows[violated] * self.free
-        step: Array = np.linalg.lstsq(gradients, -kept[violated], rcond=1e-10)[0]
+        step: Array = np.linalg.lstsq(gradients, -constraint_values[violated], rcond=1e-10)[0]
         return step
 
 
@@ -198,7 +210,8 @@ class _Newton:
             return
         step = -vectors @ (along / values)
         low, high = steps_to_bounds(self.system)
-        if not self.tangent.bounds_alone or not self.tangent.few or not ((step < low) | (step > high)).any():
+        leaves_bounds = ((step < low) | (step > high)).any()
+        if not (self.tangent.bounds_alone and self.tangent.few and leaves_bounds):
             yield step, promised
             return
         places = np.flatnonzero(self.tangent.free)
@@ -220,12 +233,14 @@ def bounded_least_squares(matrix: Array, right: Array, low: Array, high: Array) 
 
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     apart = high > low
-    found = np.zeros(matrix.shape[1])
+    solution_in_bounds = np.zeros(matrix.shape[1])
     if apart.any():
         scale = np.maximum(np.linalg.norm(matrix[:, apart], axis=0), 1e-300)
         bounds = (low[apart] * scale, high[apart] * scale)
-        found[apart] = lsq_linear(matrix[:, apart] / scale, right, bounds, method="bvls", tol=1e-14).x / scale
-    return np.clip(found, low, high)
+        scaled = matrix[:, apart] / scale
+        solution = lsq_linear(scaled, right, bounds, method="bvls", tol=1e-14)
+        solution_in_bounds[apart] = solution.x / scale
+    return np.clip(solution_in_bounds, low, high)
 
 
 class _Search:
@@ -268,7 +283,47 @@ class _Search:
         points = [better for spectrum in spectra for better in self.newton.steps(spectrum)]
         if not convex:
             points += itertools.islice(self._down(spectra), 1)
+        elif whole and not points:
+            points += itertools.islice(self._hidden(spectra[0]), 1)
         return Examined(better=max(points, key=lambda better: better.gain, default=None))
+
+    def _hidden(self, spectrum: Spectrum) -> Iterator[Better]:
+        """Better points along directions whose curvature rounding hides: eigenvectors of the Hessian with
+        unit diagonal, which does not depend on the variables' units."""
+        hessian = (spectrum.vectors * spectrum.values) @ spectrum.vectors.T
+        diagonal = np.diag(hessian)
+        places = np.flatnonzero(diagonal > 0)
+        if len(places) < 2:
+            return
+        roots = np.sqrt(diagonal[places])
+        values, vectors = np.linalg.eigh(hessian[np.ix_(places, places)] / roots[:, None] / roots)
+        unit = math.sqrt(abs(self.system.objective)) or 1.0
+        for k in np.flatnonzero(values <= HIDDEN * values[-1])[:HIDDEN_DIRECTIONS]:
+            direction = np.zeros(self.system.d)
+            direction[places] = unit * vectors[:, k] / roots
+            yield from self._along_hidden(self.tangent.project(direction))
+
+    def _along_hidden(self, direction: Array) -> Iterator[Better]:
+        """The best step along a direction both ways, if shorter ones confirm its gain."""
+        steps = [way * 10.0**power * direction for way in (1.0, -1.0) for power in HIDDEN_POWERS]
+        gains = [(got, step) for step in steps if (got := self.trial.gain(step)) is not None]
+        if not gains:
+            return
+        longest, step = max(gains, key=lambda pair: pair[0][0])
+        if longest[0] < self.counts:
+            return
+        found = [longest]
+        for share in CONFIRMING_SHARES:
+            shorter = self.trial.gain(share * step)
+            if shorter is None or shorter[0] < share * longest[0]:
+                return
+            found.append(shorter)
+        curvature = 2 * (2 * found[1][0] - longest[0])  # the first of the shorter steps is half of it
+        if curvature > 0:
+            vertex = self.trial.gain((longest[0] + curvature) / (2 * curvature) * step)
+            found += [vertex] if vertex is not None else []
+        gain, point = max(found, key=lambda pair: pair[0])
+        yield Better(gain=gain, where="along a direction in which columns nearly cancel", point=point)
 
     def _down(self, spectra: list[Spectrum]) -> Iterator[Better]:
         """Better points along directions that first-order conditions do not see."""
@@ -280,7 +335,8 @@ class _Search:
     def _whole(self) -> Spectrum:
         """The spectrum of the whole Hessian on the tangent space."""
         basis = self.tangent.basis()
-        columns = np.stack([self.tangent.project(self.product(direction)) for direction in basis.T], axis=1)
+        products = [self.product(direction) for direction in basis.T]
+        columns = np.stack([self.tangent.project(product) for product in products], axis=1)
         return eigen(basis.T @ columns, basis)
 
     def _lanczos(self, *, convex: bool) -> Iterator[Spectrum]:
@@ -291,9 +347,11 @@ class _Search:
         starts = [self.slope]
         if not convex:
             starts.append(self.random.standard_normal(self.system.d))
-        kept = [start for start in map(self.tangent.project, starts) if norm(start) > 0]
-        for k, start in enumerate(kept):
-            count = min(self.tangent.dimension, MOST_PRODUCTS, self.product.most(1 / (len(kept) - k)))
+        projected_starts = [start for start in map(self.tangent.project, starts) if norm(start) > 0]
+        for k, start in enumerate(projected_starts):
+            count = min(
+                self.tangent.dimension, MOST_PRODUCTS, self.product.most(1 / (len(projected_starts) - k))
+            )
             if count >= 1:
                 yield krylov(lambda v: self.tangent.project(self.product(v)), start / norm(start), count)
 

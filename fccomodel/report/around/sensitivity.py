@@ -44,11 +44,11 @@ def slope(
             other = rebinding.with_values(bound, {name: at})
             if other is None:
                 return None
-            found, labels, _ = values(other, point)
+            values_there, labels, _ = values(other, point)
         except FccoError:
             return None
         nu = np.array([multipliers.get(label, 0.0) for label in labels])
-        return float(found[0] + sign * (nu @ found[1:] if nu.any() else 0.0))
+        return float(values_there[0] + sign * (nu @ values_there[1:] if nu.any() else 0.0))
 
     p, scale = float(value), max(1.0, abs(float(value)))
     low, high = lagrangian(p - CENTRAL_STEP * scale), lagrangian(p + CENTRAL_STEP * scale)

@@ -110,6 +110,9 @@ def steps_to_bounds(system: System) -> tuple[Array, Array]:
         for simple, args in system.sets_of(name):
             if simple.entrywise:
                 ends = [simple.project(end, *simple.prepare(*args)) for end in ends]
-        low.append(torch.where(ends[0] <= -FAR, -math.inf, ends[0] - value).reshape(-1))
-        high.append(torch.where(ends[1] >= FAR, math.inf, ends[1] - value).reshape(-1))
+        least, most = ends
+        room_below = torch.where(least <= -FAR, -math.inf, least - value)
+        room_above = torch.where(most >= FAR, math.inf, most - value)
+        low.append(room_below.reshape(-1))
+        high.append(room_above.reshape(-1))
     return torch.cat(low).numpy(), torch.cat(high).numpy()

@@ -23,12 +23,12 @@ def find(subject: Subject) -> Iterator[str]:
             np.isin(_raw(table.encoding.get(column), values.min(0)), CODES)
             | np.isin(_raw(table.encoding.get(column), values.max(0)), CODES)
         ):
-            found = _code(np.sort(values[:, k]))
-            if found is None:
+            code = _code(np.sort(values[:, k]))
+            if code is None:
                 continue
-            value = float(_raw(table.encoding.get(column), np.full(values.shape[1], found[0]))[k])
+            value = float(_raw(table.encoding.get(column), np.full(values.shape[1], code[0]))[k])
             yield (
-                f"{table.name}.{column}: `{names[k]}` is {value:g} in {counted(found[1], 'row')}, far "
+                f"{table.name}.{column}: `{names[k]}` is {value:g} in {counted(code[1], 'row')}, far "
                 "from all other values: "
                 "it may stand for a missing value."
             )

@@ -16,7 +16,7 @@ COMPARED = 5_000_000
 
 
 def find(subject: Subject) -> Iterator[str]:
-    """Tables with real numbers, where whole rows seldom agree by chance, of which many rows repeat others."""
+    """Tables in which many rows repeat others, although real numbers seldom agree by chance."""
     for name, table in subject.bound.tables.items():
         repeats = _repeats(table)
         if repeats > SHARE * table.n:

@@ -23,11 +23,11 @@ def find(subject: Subject) -> Iterator[str]:
             values = table.columns.get(column)
             if values is None or values.ndim != 1 or not isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
                 continue
-            found, counts = np.unique(values, return_counts=True)
+            groups, counts = np.unique(values, return_counts=True)
             small = (counts < FEW) & (counts < BESIDE * np.median(counts))
-            if len(found) < 2 or not small.any():
+            if len(groups) < 2 or not small.any():
                 continue
-            called = [_called(subject, kind.domain, value) for value in found[small]]
+            called = [_called(subject, kind.domain, value) for value in groups[small]]
             least, middling = counted(int(counts.min()), "row"), int(np.median(counts))
             verb = "has" if len(called) == 1 else "have"
             yield (

@@ -61,8 +61,9 @@ def two_sided_growth(node: ir.Expr, see: Analyser) -> Growth | None:
         return None
     first = sloped[0].varying
     slopes = [(_ratio(line.varying, first), line) for line in sloped]
-    rise, up = max(((ratio, line) for ratio, line in slopes if ratio is not None), key=lambda one: one[0])
-    fall, down = min(((ratio, line) for ratio, line in slopes if ratio is not None), key=lambda one: one[0])
+    known = [(ratio, line) for ratio, line in slopes if ratio is not None]
+    rise, up = max(known, key=lambda one: one[0])
+    fall, down = min(known, key=lambda one: one[0])
     if not rise > 0 > fall:
         return None
     u = _sum(first.values(), 0.0)
@@ -132,13 +133,13 @@ def _ratio(one: dict[int, tuple[ir.Expr, float]], other: dict[int, tuple[ir.Expr
 def _met(up: _Line, down: _Line, share: float) -> ir.Expr:
     """The value of two lines where they meet: ``share`` of the falling line's numbers, and 1 - share of
     the rising line's."""
-    kept = []
+    terms = []
     for key in {**up.fixed, **down.fixed}:
         (node, above), (_, below) = (line.fixed.get(key, (None, 0.0)) for line in (up, down))
         ends = share * below, (1 - share) * above
         if abs(sum(ends)) > ROUNDING * max(map(abs, ends)):
-            kept.append((node or down.fixed[key][0], sum(ends)))
-    return _sum(kept, share * down.constant + (1 - share) * up.constant)
+            terms.append((node or down.fixed[key][0], sum(ends)))
+    return _sum(terms, share * down.constant + (1 - share) * up.constant)
 
 
 def _sum(terms: Iterable[tuple[ir.Expr, float]], constant: float) -> ir.Expr:

@@ -76,14 +76,14 @@ def less(hessian: Array, concavity: float) -> Array:
 
 def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
     """The weights of kinks whose terms are quadratic: phi >= q.t, and the Hessian of q.t is constant."""
-    kept = []
+    curved_parts = []
     for k, weights in optimal.weights:
         parts = Parts(see=analysis.see)
         for term in system.records[k].kink.weighed:
             parts.quadratic(term, system.records[k].kink.sign)
         if not parts.higher and weights.any():
-            kept.append((k, weights))
-    return kept
+            curved_parts.append((k, weights))
+    return curved_parts
 
 
 def _bytes(weights: Array | None) -> bytes:
@@ -161,10 +161,12 @@ def _fall_by_matrix(
         tail = np.zeros(system.d)
         if count < system.d:
             tail = unit * (vectors[:, count:] @ along[count:])
-        size = float((along[:count] ** 2 / (2 * values[:count])).sum()) + reach(system, tail, supports)
+        decrease = float((along[:count] ** 2 / (2 * values[:count])).sum())
+        size = decrease + reach(system, tail, supports)
         if size < best:
             best, used, tailed = size, count, bool(tail.any())
     if not used:
         return Fall(best, 0.0, True, False)
-    mu = 1 / np.linalg.norm(vectors[:, :used] / np.sqrt(values[:used]) / unit[:, None], 2) ** 2
+    inverse_root = vectors[:, :used] / np.sqrt(values[:used]) / unit[:, None]
+    mu = 1 / np.linalg.norm(inverse_root, 2) ** 2
     return Fall(best, float(mu), tailed, used == system.d)

@@ -111,7 +111,8 @@ def _tighten(
     high: Mapping[str, Array],
 ) -> None:
     """Tighten the interval of entry k by a plane s.x <= most, if the other entries are bounded."""
-    slope, rest = float(slopes[name][k]), {other: part.copy() for other, part in slopes.items()}
+    slope = float(slopes[name][k])
+    rest = {other: part.copy() for other, part in slopes.items()}
     rest[name][k] = 0.0
     if not slope:
         return
@@ -156,10 +157,9 @@ def _besides(system: System, seed: int) -> Iterator[dict[str, torch.Tensor]]:
             name: torch.randn(value.shape, generator=aside, dtype=value.dtype)
             for name, value in system.point.items()
         }
-        yield {
-            name: (value.detach() + ASIDE * (1 + value.detach().abs()) * noise[name]).clone()
-            for name, value in system.point.items()
-        }
+        here = {name: value.detach() for name, value in system.point.items()}
+        sizes = {name: ASIDE * (1 + value.abs()) for name, value in here.items()}
+        yield {name: (value + sizes[name] * noise[name]).clone() for name, value in here.items()}
 
 
 def _planes(
@@ -191,5 +191,6 @@ def _planes(
             continue
         products = [s * leaves[name].detach().numpy().ravel() for name, s in slopes.items()]
         value = float(h.detach())
-        size = abs(value) + abs(most) + sum(float(np.abs(p).sum()) for p in products)
+        size_of_products = sum(float(np.abs(p).sum()) for p in products)
+        size = abs(value) + abs(most) + size_of_products
         yield slopes, most - value + sum(float(p.sum()) for p in products) + ROUNDING * size

@@ -151,7 +151,7 @@ class Known:
 
 
 class _Refused(Exception):
-    """Nothing is certified; the message says why."""
+    """No gap can be certified; the message says why."""
 
 
 def certify(
@@ -170,10 +170,10 @@ def certify(
     noise    the standard errors of draws, which make the gap an estimate
     rounded  bounds of the rounding at the point, which are part of the gap
     """
-    found = _certified(system, shared, analysis, candidates, meter, rounded)
-    if noise is None or found.value is None:
-        return found
-    return replace(found, bound=None, draws=noise.count, error=noise.objective)
+    certificate = _certified(system, shared, analysis, candidates, meter, rounded)
+    if noise is None or certificate.value is None:
+        return certificate
+    return replace(certificate, bound=None, draws=noise.count, error=noise.objective)
 
 
 def _certified(
@@ -422,10 +422,13 @@ def _tilted(
         near = np.full(len(unit), math.inf)
         if mu > 0:
             near = 2 * math.sqrt(2 * max(gap, 0.0) / mu) / unit
-        low[curved], high[curved] = np.minimum(low[curved], near), np.minimum(high[curved], near)
+        low[curved] = np.minimum(low[curved], near)
+        high[curved] = np.minimum(high[curved], near)
     else:
         curved = np.zeros(system.d, dtype=bool)
-    far = np.maximum(np.where(gradient <= -slope, 0.0, low), np.where(gradient >= slope, 0.0, high))
+    far_below = np.where(gradient <= -slope, 0.0, low)
+    far_above = np.where(gradient >= slope, 0.0, high)
+    far = np.maximum(far_below, far_above)
     here = np.concatenate([system.point[name].numpy().ravel() for name in system.names])
     far = np.where(np.isfinite(far) | curved, far, FAR * np.abs(here))
     return float(slope[slope > 0] @ far[slope > 0])
@@ -450,10 +453,10 @@ def _near(
 ) -> _Bound:
     """``base`` plus the most that the Lagrangian falls from w, by its curvature near w."""
     normals, rest = _normals(system, optimal.lagrangian)
-    found = local_curvature.fall(system, functions, optimal, rest, analysis.see, meter, curvature.DENSE)
-    if found is None:
+    decrease = local_curvature.fall(system, functions, optimal, rest, analysis.see, meter, curvature.DENSE)
+    if decrease is None:
         return _Bound(math.inf, "")
-    return _Bound(base + normals + found[0], f"strong convexity {found[1]:.2g} near this point")
+    return _Bound(base + normals + decrease[0], f"strong convexity {decrease[1]:.2g} near this point")
 
 
 def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:

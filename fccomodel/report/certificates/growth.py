@@ -76,7 +76,9 @@ def radius(system: System, see: Analyser, meter: Meter, most: int) -> float:
     if low == -math.inf or ends.standing > Standing.BOUNDED:
         return math.inf
     meter.spend(work)
-    mu = float(spectrum(curvature(system, [(Root(objective, system.sign), curved)]), AT_A_POINT)[0][0])
+    matrix = curvature(system, [(Root(objective, system.sign), curved)])
+    eigenvalues = spectrum(matrix, AT_A_POINT)[0]
+    mu = float(eigenvalues[0])
     if mu > 0:
         return 2 * max(system.level - low, 0.0) / mu
     return math.inf

@@ -70,19 +70,22 @@ def fall(
         return None
     steepest = _model(system, functions, optimal, see, 0.0).steepest
     used = frozenset().union(*(ir.variables_of(root.expr) for root in functions))
-    varied = np.concatenate([np.full(system.point[name].numel(), name in used) for name in system.names])
+    sizes = {name: system.point[name].numel() for name in system.names}
+    varied = np.concatenate([np.full(size, name in used) for name, size in sizes.items()])
     for move in MOVES if steepest else ():
         radius = move / steepest
         model = _model(system, functions, optimal, see, radius)
         if (FIXED_PASSES + PASSES_PER_ROW * system.d) * system.forward_s > meter.left:
             return None
         meter.spend(FIXED_PASSES * system.forward_s)
-        found = hessian(system, model.terms, model.weights, model.instead, meter)
-        if found is None:
+        matrix = hessian(system, model.terms, model.weights, model.instead, meter)
+        if matrix is None:
             return None
-        values, vectors = spectrum(found[np.ix_(varied, varied)], AT_A_POINT)
+        values, vectors = spectrum(matrix[np.ix_(varied, varied)], AT_A_POINT)
         if values[0] > 0 and np.linalg.norm(rest) <= values[0] * radius / 2:
-            return float(((vectors.T @ rest[varied]) ** 2 / (2 * values)).sum()), float(values[0])
+            along = vectors.T @ rest[varied]
+            decrease = float((along**2 / (2 * values)).sum())
+            return decrease, float(values[0])
     return None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: The Euclidean norm of n entries is at most the norm of a ``quadratic_parts.Size`` times this power
 #: of n, by the ball's kind; 0 for others.
-POWERS = {"cross": 0.5}
+POWERS = {"cross": 0.5, "nuclear": 0.25}
 
 
 def of_feasible(analysis: Analysis) -> float:
@@ -73,7 +73,8 @@ def _linear_or_quadratic(analysis: Analysis) -> bool:
     f, rows = analysis.minimised, list(analysis.constraints.values())
     if not f.convex or f.degree is None or f.degree > 2 or not all(row.affine for row in rows):
         return False
-    if max(fact.standing for g in (f, *rows) for fact in (g.below, g.above)) > Standing.BOUNDED:
+    curvatures = [fact for g in (f, *rows) for fact in (g.below, g.above)]
+    if max(fact.standing for fact in curvatures) > Standing.BOUNDED:
         return False
     domains = [domain for variable in analysis.problem.variables.values() for domain in variable.sets]
     return all(sets.all()[domain.family].entrywise for domain in domains)

@@ -114,8 +114,8 @@ def rounding(system: System, meter: Meter) -> Rounding | None:
         total = f + c @ torch.from_numpy(multipliers)
         if not total.requires_grad:
             return np.zeros(system.d)
-        found = torch.autograd.grad(total, list(own.values()), allow_unused=True, retain_graph=True)
-        pairs = zip(found, own.values(), strict=True)
+        gradients = torch.autograd.grad(total, list(own.values()), allow_unused=True, retain_graph=True)
+        pairs = zip(gradients, own.values(), strict=True)
         sizes = (
             torch.cat([(torch.zeros_like(r) if g is None else g).reshape(-1) for g, r in pairs])
             .abs()
@@ -312,13 +312,15 @@ def _steepest(node: ir.Apply, atom: atoms.ScalarAtom, k: int, error: ir.Expr) ->
     if atom.exponent == 0.5 or _is_number(node, atom, 0.5):
         return apply("inv", apply("sqrt", apply("max", node.args[0], error, const(LEAST_POSITIVE))))
     numbers = tuple(arg.value if isinstance(arg, ir.Const) else None for arg in node.args)
-    shapes, names = tuple(arg.shape for arg in node.args), tuple(f"u{j}" for j in range(len(node.args)))
+    shapes = tuple(arg.shape for arg in node.args)
+    names = tuple(f"u{j}" for j in range(len(node.args)))
     texts = atom.derivatives(atom.site(names, shapes, numbers))
     if k >= len(texts):
         raise _Unknown
     domain = atom.domains(*_anywhere(atom, node))[k]
     ends = []
-    for moved in (apply("add", node.args[k], error), apply("sub", node.args[k], error)):
+    above, below = apply("add", node.args[k], error), apply("sub", node.args[k], error)
+    for moved in (above, below):
         if domain is not None and domain.lo >= 0:
             moved = apply("max", moved, const(LEAST_POSITIVE))
         args = tuple(moved if j == k else arg for j, arg in enumerate(node.args))
@@ -405,8 +407,8 @@ def _product(*factors: ir.Expr) -> ir.Expr:
 
 def _sum(*terms: ir.Expr | None) -> ir.Expr:
     """The sum of the terms; None stands for 0."""
-    kept = [term for term in terms if term is not None]
-    whole = kept[0]
-    for term in kept[1:]:
+    known_terms = [term for term in terms if term is not None]
+    whole = known_terms[0]
+    for term in known_terms[1:]:
         whole = apply("add", whole, term)
     return whole

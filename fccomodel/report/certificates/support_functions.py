@@ -25,6 +25,7 @@ SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "ball": lambda s: s.norm(),
     "cross": lambda s: s.abs().sum(),
     "spectral": lambda s: torch.linalg.matrix_norm(s, 2),
+    "nuclear": lambda s: torch.linalg.matrix_norm(s, "nuc"),
 }
 
 
@@ -106,7 +107,6 @@ def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array,
 def past(system: System, name: str, normals: list[torch.Tensor]) -> float:
     """The distance of given vectors n from the normal cone at w: the largest n.(x - w) over the sets."""
     pairs = zip(system.sets_of(name), normals, strict=True)
-    return sum(
-        max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum()))
-        for (simple, args), n in pairs
-    )
+    point = system.point[name]
+    misses = [float(simple.support(n, *args)) - float((n * point).sum()) for (simple, args), n in pairs]
+    return sum(max(0.0, miss) for miss in misses)

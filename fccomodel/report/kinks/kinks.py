@@ -405,9 +405,8 @@ def _past(evaluator: Evaluator, node: ir.Expr, env: Env, end: int) -> Named:
     -pos(u - hi).
     """
     assert isinstance(node, ir.Apply)
-    (u, limit), axes = align(
-        [evaluator.value(node.args[0], env), evaluator.value(node.args[end], env)], entrywise=True
-    )
+    argument, bound = evaluator.value(node.args[0], env), evaluator.value(node.args[end], env)
+    (u, limit), axes = align([argument, bound], entrywise=True)
     if end == 1:
         beyond = u - limit
     else:
@@ -422,9 +421,13 @@ def _jumps(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     assert isinstance(node, ir.Apply) and isinstance(atom, atoms.ScalarAtom)
     points, *_ = atom.subdifferential(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
     value = evaluator.value(node.args[0], env)
-    rises = [(a[0], b[1] - a[1]) for a, b in itertools.pairwise(points) if a[0] == b[0] and a[1] != b[1]]
+    rises = []
+    for (x, slope), (next_x, next_slope) in itertools.pairwise(points):
+        if x == next_x and slope != next_slope:
+            rises.append((x, next_slope - slope))
     if rises:
-        return Named(torch.stack([(value.data - x) * (rise / 2) for x, rise in rises], -1), value.axes)
+        distances = [(value.data - x) * (rise / 2) for x, rise in rises]
+        return Named(torch.stack(distances, -1), value.axes)
     return None
 
 
@@ -435,8 +438,8 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     (value, *parameters), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
     value, *parameters = torch.broadcast_tensors(value, *parameters)
     if parameters:
-        given = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1)
-        kinds, which = given.unique(dim=0, return_inverse=True)
+        parameter_rows = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1)
+        kinds, which = parameter_rows.unique(dim=0, return_inverse=True)
         pieces = torch.tensor([atom.affine_pieces(*kind) for kind in kinds.tolist()], dtype=torch.float64)[
             which
         ]
@@ -512,7 +515,9 @@ def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -
     count = np.bincount(cell, minlength=space.entries)
     evaluator.not_empty(node, space, torch.from_numpy(count).to(torch.float64), inner)
     value = evaluator.in_block(node.body, inner, evaluator.leaves(node.body, space, inner)[0], block)
-    full, order, first = block.full(value), np.argsort(cell, kind="stable"), np.cumsum(count) - count
+    full = block.full(value)
+    order = np.argsort(cell, kind="stable")
+    first = np.cumsum(count) - count
     parts = []
     for length in np.unique(count).tolist():
         cells = np.flatnonzero(count == length)
@@ -527,5 +532,7 @@ def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     (binder,) = node.binders
     assert isinstance(binder.domain, ir.VectorSet)
     axis, n = new_axis(), elements.shape(evaluator.bound, binder.domain.shape)[0]
-    value = evaluator.value(node.body, {**env, binder: Named(torch.eye(n, dtype=torch.float64), (axis,))})
-    return Named(value.data.movedim(value.axes.index(axis), -1), tuple(a for a in value.axes if a != axis))
+    vertices = Named(torch.eye(n, dtype=torch.float64), (axis,))
+    value = evaluator.value(node.body, {**env, binder: vertices})
+    axes_left = tuple(a for a in value.axes if a != axis)
+    return Named(value.data.movedim(value.axes.index(axis), -1), axes_left)

@@ -146,7 +146,7 @@ def _typical(atom: atoms.ScalarAtom) -> Pieces:
 def _pieces(
     evaluator: Evaluator, node: ir.Apply, atom: atoms.ScalarAtom, env: Env, sign: float, most: int
 ) -> Named | None:
-    """The affine functions of an argument's terms. A constant one is one term."""
+    """The affine functions of an argument's terms. A constant term counts as one."""
     if any(ir.free_binders(arg) for arg in node.args[1:]):
         return None
     if absorbed(node):
@@ -182,7 +182,8 @@ def _elements(evaluator: Evaluator, node: ir.Reduce, env: Env, sign: float, most
         return None
     full = space.full(body)
     order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
-    return Named(full.permute((*order, len(order))).reshape((*space.shape, -1)), space.kept)
+    ordered = full.permute((*order, len(order)))
+    return Named(ordered.reshape((*space.shape, -1)), space.kept)
 
 
 def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env, most: int) -> Named | None:
@@ -198,7 +199,9 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env, mos
     value = evaluator.in_block(node.body, inner, evaluator.leaves(node.body, space, inner)[0], block)
     full, order = block.full(value), np.argsort(cell, kind="stable")
     rank = np.arange(longest)[None]
-    places = order[(np.cumsum(count) - count)[:, None] + np.where(rank < count[:, None], rank, 0)]
+    first = np.cumsum(count) - count
+    within = np.where(rank < count[:, None], rank, 0)
+    places = order[first[:, None] + within]
     return space.finish(full[..., torch.from_numpy(places)])
 
 
@@ -206,4 +209,5 @@ def _side_by_side(parts: list[Named]) -> Named:
     """The terms of all parts along one last dim."""
     tensors, axes = align(parts, entrywise=False)
     shape = torch.broadcast_shapes(*(tensor.shape[:-1] for tensor in tensors))
-    return Named(torch.cat([tensor.expand(*shape, tensor.shape[-1]) for tensor in tensors], -1), axes)
+    expanded = [tensor.expand(*shape, tensor.shape[-1]) for tensor in tensors]
+    return Named(torch.cat(expanded, -1), axes)

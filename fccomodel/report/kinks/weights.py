@@ -27,7 +27,9 @@ class Weights:
     ball       |q|_2 <= 1 for every ``columns`` consecutive entries
     positive   |q|_2 <= 1, q >= 0
     cross      |q|_1 <= 1
-    spectral   q is a matrix with rows of ``columns`` entries and singular values of at most 1
+    spectral     q is a matrix with rows of ``columns`` entries and singular values of at most 1
+    nuclear      q is such a matrix, and the sum of its singular values is at most 1
+    spectraplex  q is a symmetric matrix of trace 1 without a negative eigenvalue
     """
 
     kind: str
@@ -39,7 +41,7 @@ class Weights:
     @property
     def curved(self) -> bool:
         """Whether Q is no polytope."""
-        return self.kind in ("ball", "positive", "spectral")
+        return self.kind in ("ball", "positive", "spectral", "nuclear", "spectraplex")
 
     def top(self, t: np.ndarray) -> np.ndarray:
         """A q of Q with the largest q.t."""
@@ -54,6 +56,12 @@ class Weights:
             left, size, right = np.linalg.svd(self._matrix(t), full_matrices=False)
             positive = size > VANISHING_SINGULAR_VALUE * size.max(-1, keepdims=True)
             return ((left * positive[..., None, :]) @ right).reshape(t.shape)
+        if self.kind == "nuclear":
+            left, _, right = np.linalg.svd(self._matrix(t), full_matrices=False)
+            return (left[..., :1] @ right[..., :1, :]).reshape(t.shape)
+        if self.kind == "spectraplex":
+            vectors = np.linalg.eigh(_symmetric(self._matrix(t)))[1][..., -1:]
+            return (vectors @ vectors.swapaxes(-1, -2)).reshape(t.shape)
         if self.kind == "cross":
             return np.where(_rank(np.abs(t)) == 0, np.sign(t), 0.0)
         return np.clip(self.total - self.high * _rank(t), 0, self.high)
@@ -70,6 +78,15 @@ class Weights:
             left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
             shortened = np.minimum(size, 1)
             return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
+        if self.kind == "nuclear":
+            left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
+            inside = size.sum(-1, keepdims=True) <= 1
+            shortened = np.where(inside, size, _project_simplex(size, 1.0))
+            return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
+        if self.kind == "spectraplex":
+            size, vectors = np.linalg.eigh(_symmetric(self._matrix(q)))
+            weighed = vectors * _project_simplex(size, 1.0)[..., None, :]
+            return (weighed @ vectors.swapaxes(-1, -2)).reshape(q.shape)
         if self.kind == "cross":
             size = np.abs(q)
             inside = size.sum(-1, keepdims=True) <= 1
@@ -88,6 +105,12 @@ class Weights:
             return np.linalg.norm(self._matrix(self._allowed(t)), axis=-1).min(-1)
         if self.kind == "spectral":
             return np.linalg.svd(self._matrix(t), compute_uv=False).min(-1)
+        if self.kind == "nuclear":
+            size = np.linalg.svd(self._matrix(t), compute_uv=False)
+            return size[..., 0] - np.maximum(_second(size), 0.0)
+        if self.kind == "spectraplex":
+            size = np.linalg.eigvalsh(_symmetric(self._matrix(t)))
+            return size[..., -1] - _second(size)
         if self.kind == "cross":
             return np.abs(t).max(-1) - np.maximum(_second(np.abs(t)), 0.0)
         q = self.top(t)
@@ -106,7 +129,8 @@ class Weights:
         if self.kind != "simplex" or n <= most or not t.size:
             return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
         order = np.argsort(-t, axis=-1, kind="stable")
-        edge = np.take_along_axis(t, order[:, [min(int(1 / self.high), n) - 1]], -1)
+        last_full = min(int(1 / self.high), n) - 1
+        edge = np.take_along_axis(t, order[:, [last_full]], -1)
         tie = TIED * (1 + np.abs(t).max(-1, keepdims=True))
         first = int((t > edge + tie).sum(-1).min())
         last = int((t >= edge - tie).sum(-1).max())
@@ -125,6 +149,11 @@ class Weights:
     def _matrix(self, t: np.ndarray) -> np.ndarray:
         """The last dim as a matrix with rows of ``columns`` entries."""
         return t.reshape((*t.shape[:-1], -1, self.columns or t.shape[-1]))
+
+
+def _symmetric(t: np.ndarray) -> np.ndarray:
+    """The symmetric part of matrices."""
+    return (t + t.swapaxes(-1, -2)) / 2
 
 
 def _rank(t: np.ndarray) -> np.ndarray:

@@ -100,7 +100,8 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
     """
     if rows is None:
         return None
-    length, equal = np.linalg.norm(rows, axis=1), np.array(system.equal, dtype=bool)[system.kept]
+    length = np.linalg.norm(rows, axis=1)
+    equal = np.array(system.equal, dtype=bool)[system.kept]
     held = optimal.multipliers[system.kept] * length > HELD * max(1.0, optimal.plain)
     at = np.flatnonzero(equal | (system.values[system.kept] >= -ACTIVE_DISTANCE * np.maximum(length, 1e-12)))
     nonsmooth = bool(system.records or system.left or system.refused)
@@ -221,9 +222,9 @@ def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Met
     if rows is None:
         return Sensitivity(objective=objective, why="the constraints' gradients are too many to be held")
     strength = optimal.multipliers[system.kept] * np.linalg.norm(rows, axis=1)
-    held = np.flatnonzero(
-        np.array(system.equal, dtype=bool)[system.kept] | (strength > HELD * max(1.0, optimal.plain))
-    )
+    equal = np.array(system.equal, dtype=bool)[system.kept]
+    strong = strength > HELD * max(1.0, optimal.plain)
+    held = np.flatnonzero(equal | strong)
     moves = np.flatnonzero(free(system))
     if not len(held):
         return Sensitivity(objective=objective, why="no constraint is held at its bound")
@@ -241,7 +242,8 @@ def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Met
         )
     flat = np.zeros((system.d, len(held)))
     flat[moves] = solved[: len(moves)]
-    split = [{name: part.numpy() for name, part in system.split(column).items()} for column in flat.T]
+    columns = [system.split(column) for column in flat.T]
+    split = [{name: part.numpy() for name, part in column.items()} for column in columns]
     labels = [system.labels[k] for k in system.kept[held]]
     return Sensitivity(objective=objective, variables=dict(zip(labels, split, strict=True)))
 

@@ -89,20 +89,21 @@ def _stacked(squares: Squares) -> Rows:
     missed = sparse.csr_matrix(
         (squares.rate, (squares.owner, np.arange(size))), shape=(len(squares.constant), size)
     )
-    kept = np.flatnonzero(squares.diagonal)
-    products = sparse.csr_matrix(
-        (squares.diagonal[kept], (np.arange(len(kept)), kept)), shape=(len(kept), size)
-    )
+    nonzero = np.flatnonzero(squares.diagonal)
+    count = len(nonzero)
+    entries = (squares.diagonal[nonzero], (np.arange(count), nonzero))
+    products = sparse.csr_matrix(entries, shape=(count, size))
     matrix = sparse.csr_matrix(np.asarray(squares.matrix))
     return (
         sparse.vstack([matrix, missed, products], format="csr"),
-        np.concatenate([squares.offset, squares.constant, np.zeros(len(kept))]),
+        np.concatenate([squares.offset, squares.constant, np.zeros(len(nonzero))]),
     )
 
 
 def _wide(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
     """The matrix with more columns, which are 0."""
-    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))
+    shape = (rows.shape[0], columns)
+    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)
 
 
 class _Program:
@@ -174,22 +175,61 @@ class _Program:
         self.nonneg(_sum((-1.0, self.summed(size.reshape(part.at.shape))), limit))
 
     def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
-        """|q| <= s, perhaps with q >= 0; or singular values of at most s: [[s I, q], [q', s I]] has no
-        negative eigenvalue."""
+        """|q| <= s, perhaps with q >= 0, or a condition on the matrix q."""
         if kind in ("ball", "positive"):
             if kind == "positive":
                 self.nonneg(self.at(row))
             for group in row.reshape(-1, columns or len(row)):
                 self.append("second_order", _joined([scale, self.at(group)]))
-            return
+        elif kind == "spectral":
+            self.spectral(row, columns, scale)
+        elif kind == "nuclear":
+            self.nuclear(row, columns, scale)
+        else:
+            self.spectraplex(row.reshape(columns, columns), scale)
+
+    def nuclear(self, row: Array, columns: int, scale: Rows) -> None:
+        """Singular values with a sum of at most s: a symmetric [[A, q], [q', B]] has no negative eigenvalue
+        and a trace of at most 2 s."""
+        n, m = len(row) // columns, columns
+        whole = np.zeros((n + m, n + m), dtype=int)
+        whole[:n, n:] = row.reshape(n, m)
+        j, i = np.tril_indices(n + m)
+        own = (i < n) == (j < n)
+        added = self.size + self.more + np.arange(int(own.sum()))
+        self.more += len(added)
+        whole[i[own], j[own]] = added
+        self.semidefinite(whole[i, j], i == j)
+        trace = self.at(whole[np.arange(n + m), np.arange(n + m)])
+        once = sparse.csr_matrix(np.ones((1, n + m)))
+        self.nonneg(_sum((2.0, scale), (-1.0, (once @ trace[0], np.zeros(1)))))
+
+    def spectraplex(self, places: Array, scale: Rows) -> None:
+        """A symmetric q without a negative eigenvalue, of trace s."""
+        j, i = np.tril_indices(len(places))
+        self.semidefinite(places[i, j], i == j)
+        apart = i != j
+        self.append("zero", _sum((1.0, self.at(places[i, j][apart])), (-1.0, self.at(places[j, i][apart]))))
+        self.append("zero", _sum((1.0, self.summed(np.diag(places)[None])), (-1.0, scale)))
+
+    def semidefinite(self, places: Array, on_diagonal: Array) -> None:
+        """Demand that a symmetric matrix has no negative eigenvalue, by its upper triangle, column after
+        column."""
+        rows, const = self.at(places)
+        factors = sparse.diags_array(np.where(on_diagonal, 1.0, 2**0.5))
+        self.triangle = max(self.triangle, len(places))
+        self.append("semidefinite", (sparse.csr_matrix(factors @ rows), const))
+
+    def spectral(self, row: Array, columns: int, scale: Rows) -> None:
+        """Singular values of at most s: [[s I, q], [q', s I]] has no negative eigenvalue."""
         n, m = len(row) // columns, columns
         j, i = np.tril_indices(n + m)
         ends = (i == j).astype(float)
         mixed = np.flatnonzero((i < n) & (j >= n))
         place = row.reshape(n, m)[i[mixed], j[mixed] - n]
-        entries = sparse.csr_matrix(
-            (np.full(len(mixed), 2**0.5), (mixed, place)), shape=(len(i), self.size + self.more)
-        )
+        roots_of_2 = np.full(len(mixed), 2**0.5)
+        shape = (len(i), self.size + self.more)
+        entries = sparse.csr_matrix((roots_of_2, (mixed, place)), shape=shape)
         wide = _wide(scale[0], self.size + self.more)
         triangle = entries + sparse.csr_matrix(ends[:, None]) @ wide, ends * scale[1][0]
         self.triangle = max(self.triangle, len(i))
@@ -200,18 +240,16 @@ class _Program:
     def at(self, places: Array) -> Rows:
         """The unknowns at these places."""
         count = len(places)
-        entries = sparse.csr_matrix(
-            (np.ones(count), (np.arange(count), places)), shape=(count, self.size + self.more)
-        )
+        shape = (count, self.size + self.more)
+        entries = sparse.csr_matrix((np.ones(count), (np.arange(count), places)), shape=shape)
         return entries, np.zeros(count)
 
     def summed(self, places: Array) -> Rows:
         """The sum of the unknowns in each row of places."""
         count, width = places.shape
         rows = np.repeat(np.arange(count), width)
-        entries = sparse.csr_matrix(
-            (np.ones(places.size), (rows, places.ravel())), shape=(count, self.size + self.more)
-        )
+        shape = (count, self.size + self.more)
+        entries = sparse.csr_matrix((np.ones(places.size), (rows, places.ravel())), shape=shape)
         return entries, np.zeros(count)
 
     def times(self, place: int, scale: float, count: int) -> Rows:

@@ -80,7 +80,7 @@ class Part:
         return z, float((chosen * total).sum())
 
     def all(self) -> Iterator[Part]:
-        """This part and all parts inside it."""
+        """This part, and all parts inside it."""
         yield self
         for parts in self.inside.values():
             for part in parts:
@@ -116,9 +116,8 @@ class Cone:
         if len(self.parts) == 1 and self.parts[0].weights.kind == "box" and self.parts[0].at.size == 1:
             self._wedge(z)
             return
-        high = (
-            max(0.0, z[self.at]) + sum(10 * float(np.abs(z[part.at]).sum()) for part in self.parts) + 1e-300
-        )
+        size_of_parts = sum(10 * float(np.abs(z[part.at]).sum()) for part in self.parts)
+        high = max(0.0, z[self.at]) + size_of_parts + 1e-300
         scale = _root(lambda scale: self._rises(z, scale), 0.0, high)
         z[self.at] = scale
         for part in self.parts:
@@ -150,7 +149,8 @@ class Cone:
         best = (np.inf, 0.0, 0.0)
         for slope in (weights.low, weights.high):
             along = max(0.0, (x + slope * y) / (1 + slope**2))
-            best = min(best, ((along - x) ** 2 + (slope * along - y) ** 2, along, slope * along))
+            squared_distance = (along - x) ** 2 + (slope * along - y) ** 2
+            best = min(best, (squared_distance, along, slope * along))
         z[self.at], z[place] = best[1:]
 
 

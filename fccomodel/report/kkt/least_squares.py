@@ -69,19 +69,22 @@ class Squares:
 
     def pulled(self, rest: Array) -> Array:
         """The gradient in z, from the residual."""
-        slope, missed, products = np.split(rest, [len(self.offset), len(self.offset) + len(self.constant)])
+        first = len(self.offset)
+        second = first + len(self.constant)
+        slope, missed, products = np.split(rest, [first, second])
         return self.matrix.T @ slope + self.rate * missed[self.owner] + self.diagonal * products
 
     def stacked(self) -> tuple[Array, Array]:
         """(M, b) with the same squares |M z + b|^2, and at most one row more than M has columns."""
         missed = np.zeros((len(self.constant), self.size))
         missed[self.owner, np.arange(self.size)] = self.rate
-        kept = np.flatnonzero(self.diagonal)
-        products = np.zeros((len(kept), self.size))
-        products[np.arange(len(kept)), kept] = self.diagonal[kept]
+        nonzero = np.flatnonzero(self.diagonal)
+        products = np.zeros((len(nonzero), self.size))
+        products[np.arange(len(nonzero)), nonzero] = self.diagonal[nonzero]
         used = np.flatnonzero(missed.any(1) | (self.constant != 0))
         matrix = np.concatenate([np.asarray(self.matrix), missed[used], products])
-        return _compressed(matrix, np.concatenate([self.offset, self.constant[used], np.zeros(len(kept))]))
+        offset = np.concatenate([self.offset, self.constant[used], np.zeros(len(nonzero))])
+        return _compressed(matrix, offset)
 
     def compressed(self) -> Squares:
         """An equivalent problem with at most one dense row more than unknowns."""

@@ -42,23 +42,23 @@ def solve(squares: Squares, start: Array, meter: Meter) -> Array:
     if squares.tangent is not None or not squares.dense:
         return descend(squares, start, meter).z
     if len(start) <= FEW_UNKNOWNS and _polyhedral(squares):
-        found = _by_vertices(squares, start, meter)
-        if found.exact:
-            return found.z
-    found = _by_cones(squares, start, meter)
-    if found.exact:
-        return found.z
+        solution = _by_vertices(squares, start, meter)
+        if solution.exact:
+            return solution.z
+    solution = _by_cones(squares, start, meter)
+    if solution.exact:
+        return solution.z
     reduced = squares.compressed()
     multiplications = len(reduced.offset) ** 2 * len(start)
     costly = multiplications > COSTLY_MULTIPLICATIONS or meter.left < LITTLE_TIME_S
     if costly and len(start) > CHEAP_UNKNOWNS:
-        found = descend(reduced, start, meter, FIRST_ITERATIONS)
-        if found.exact:
-            return found.z
-    found = _by_vertices(squares, found.z, meter)
-    if found.exact or _length(squares, found.z) <= NEGLIGIBLE * _length(squares, start):
-        return found.z
-    return descend(reduced, found.z, meter).z
+        solution = descend(reduced, start, meter, FIRST_ITERATIONS)
+        if solution.exact:
+            return solution.z
+    solution = _by_vertices(squares, solution.z, meter)
+    if solution.exact or _length(squares, solution.z) <= NEGLIGIBLE * _length(squares, start):
+        return solution.z
+    return descend(reduced, solution.z, meter).z
 
 
 def _polyhedral(squares: Squares) -> bool:
@@ -74,9 +74,9 @@ def _length(squares: Squares, z: Array) -> float:
 def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Found:
     """The nearest point from the vertices and rays of the sets."""
     part = meter.part(VERTICES_S)
-    found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), start, part))
+    solution = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), start, part))
     meter.spend(part.spent)
-    return found
+    return solution
 
 
 def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
@@ -137,7 +137,7 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
     lipschitz = _lipschitz(reduced)
     if not lipschitz:
         return Found(begin * scale, True)
-    found = fista.least_squares(
+    solution = fista.least_squares(
         reduced.residual,
         reduced.pulled,
         project,
@@ -147,7 +147,7 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
         meter=meter,
         iterations=iterations,
     )
-    return Found(found.z * scale, found.exact)
+    return Found(solution.z * scale, solution.exact)
 
 
 def _price(squares: Squares, z: Array) -> float:

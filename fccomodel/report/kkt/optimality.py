@@ -137,15 +137,14 @@ class Lagrangian:
 
     def charges(self, z: Array) -> list[Charge]:
         """The weights of all terms."""
-        topped = [
-            pair.charge(self.tops[pair.record][pair.instances] * pair.times(z)) for pair in self.topped
-        ]
+        topped = [pair.charge(self.tops[pair.record][pair.instances] * pair.times(z)) for pair in self.topped]
         return [pair.charge(pair.of(z)) for pair in self.pairs] + topped
 
     def gradient(self, z: Array) -> Array:
         """The Lagrangian's gradient, without the normals of simple sets."""
         system, nu = self.system, scattered(self.system, z[: self.count])
-        return system.slope + self.rest + system.pull([(system.c, nu), *tensors(system, self.charges(z))])
+        of_kinks = tensors(system, self.charges(z))
+        return system.slope + self.rest + system.pull([(system.c, nu), *of_kinks])
 
     def slacks(self, z: Array) -> Array:
         """The error of each function's chosen subgradients: by how much they miss its value."""
@@ -157,41 +156,43 @@ class Lagrangian:
     def pushed(self, direction: Array) -> Array:
         """The transpose of the gradient's linear part, times a direction."""
         c, terms = self.system.push(direction)
-        found = np.zeros(self.size)
-        found[: self.count] = c[self.system.kept]
+        values = np.zeros(self.size)
+        values[: self.count] = c[self.system.kept]
         for pair in self.pairs:
             along = pair.slope[:, None] * terms[pair.record][pair.instances]
-            found[pair.at] += pair.chosen(along)
+            values[pair.at] += pair.chosen(along)
             if pair.factor >= 0:
-                found[pair.factor] += float((along * pair.held).sum())
+                values[pair.factor] += float((along * pair.held).sum())
         for pair in (p for p in self.topped if p.factor >= 0):
             record, instances, weights = pair.charge(self.tops[pair.record][pair.instances])
-            found[pair.factor] += float((weights * terms[record][instances]).sum())
-        return found
+            values[pair.factor] += float((weights * terms[record][instances]).sum())
+        return values
 
     def matrix(self, shared: Gradients) -> Linear:
         """The gradient's linear part: by its entries if the gradients are held, else by its products."""
         if shared.c is None:
             constant = self.gradient(np.zeros(self.size))
             return Products((self.system.d, self.size), lambda z: self.gradient(z) - constant, self.pushed)
-        found = np.zeros((self.system.d, self.size))
-        found[:, : self.count] = shared.c.T
+        columns = np.zeros((self.system.d, self.size))
+        columns[:, : self.count] = shared.c.T
         held: dict[int, list[Charge]] = {}
         for pair in self.pairs:
             numbers, rows = shared.terms[pair.record]
             slopes = np.repeat(pair.slope, pair.at.shape[1])
-            found[:, pair.at.ravel()] = slopes * rows[np.searchsorted(numbers, pair.numbers.ravel())].T
+            columns[:, pair.at.ravel()] = slopes * rows[np.searchsorted(numbers, pair.numbers.ravel())].T
             if pair.factor >= 0 and pair.held.any():
                 held.setdefault(pair.factor, []).append(pair.charge(pair.held))
         for pair in (p for p in self.topped if p.factor >= 0):
             held.setdefault(pair.factor, []).append(pair.charge(self.tops[pair.record][pair.instances]))
         for place, charges in held.items():
-            found[:, place] += self.system.pull(tensors(self.system, charges))
-        return found
+            columns[:, place] += self.system.pull(tensors(self.system, charges))
+        return columns
 
     def squares(self, shared: Gradients) -> Squares:
         """The least squares of all unknowns."""
-        owner, rate, diagonal = np.zeros(self.size, dtype=int), np.zeros(self.size), np.zeros(self.size)
+        owner = np.zeros(self.size, dtype=int)
+        rate = np.zeros(self.size)
+        diagonal = np.zeros(self.size)
         constant = np.zeros(1 + self.count)
         owner[: self.count] = 1 + np.arange(self.count)
         diagonal[: self.count] = self.system.values[self.system.kept]

@@ -127,11 +127,11 @@ def deviations(
     parts = Parts(bound=bound, seed=seed)
     with one_thread():
         with counting() as spent:
-            found, labels, equal = values(bound, point, seed)
+            whole_values, labels, equal = values(bound, point, seed)
         once = spent.seconds * max(len(parts.tables), 1)
         count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
-        variance = np.full(len(found), np.nan)
-        bias = np.full(len(found), np.nan)
+        variance = np.full(len(whole_values), np.nan)
+        bias = np.full(len(whole_values), np.nan)
         why, share = parts.obstacle or _few(bound, parts.tables), 1.0
         if not why:
             part = bound
@@ -143,7 +143,7 @@ def deviations(
             count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in parts.tables))
             try:
                 if share == 1.0:
-                    whole = found
+                    whole = whole_values
                 else:
                     whole = of(part)
                 several = [_jackknife(part, name, of, seed, count, whole) for name in parts.tables]
@@ -152,7 +152,7 @@ def deviations(
                 why = f"without some of the rows: {error.diagnostics[0].message}"
         if not why and np.isnan(variance).any():
             why = "each group of rows has too few to leave any out"
-    return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why, share, bias)
+    return Deviations(whole_values, labels, equal, np.sqrt(variance), 0 if why else count, why, share, bias)
 
 
 def _few(bound: Bound, tables: list[str]) -> str:
@@ -184,7 +184,9 @@ def _jackknife(
     if estimates.shape[1] != len(whole) or kept_all:
         return np.full(len(whole), np.nan), np.full(len(whole), np.nan)
     mean = estimates.mean(axis=0)
-    return (count - 1) / count * ((estimates - mean) ** 2).sum(axis=0), (count - 1) * (mean - whole)
+    variance = (count - 1) / count * ((estimates - mean) ** 2).sum(axis=0)
+    bias = (count - 1) * (mean - whole)
+    return variance, bias
 
 
 def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> tuple[float, float]:
@@ -216,6 +218,7 @@ def _holds(value: float, half: float, equal: bool) -> bool | None:
 def student(share: float, freedom: int) -> float:
     """A quantile of Student's distribution (Abramowitz and Stegun, 26.7.5)."""
     z, n = NormalDist().inv_cdf(share), freedom
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
     return z + first / n + second / n**2 + third / n**3

@@ -109,7 +109,8 @@ def population(
 def replicated(gaps: list[tuple[float, float]], quantile: float) -> float:
     """The bound of the gap from the gaps of replications and their standard errors."""
     mean = sum(gap for gap, _ in gaps) / len(gaps)
-    return max(mean + quantile * math.sqrt(sum(error**2 for _, error in gaps)) / len(gaps), 0.0)
+    error_of_sum = math.sqrt(sum(error**2 for _, error in gaps))
+    return max(mean + quantile * error_of_sum / len(gaps), 0.0)
 
 
 def between(draws: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:

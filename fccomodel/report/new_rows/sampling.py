@@ -89,6 +89,6 @@ def noise(system: System, multipliers: Array) -> Noise | None:
 def _gradient(total: torch.Tensor, leaves: list[torch.Tensor]) -> Array:
     if not total.requires_grad:
         return np.zeros(sum(leaf.numel() for leaf in leaves))
-    found = torch.autograd.grad(total, leaves, allow_unused=True)
-    parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves, strict=True)]
+    gradients = torch.autograd.grad(total, leaves, allow_unused=True)
+    parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(gradients, leaves, strict=True)]
     return torch.cat([part.reshape(-1) for part in parts]).numpy()

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.memory import lacking
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, part_of
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.errors import EMPTY_GROUP, TOO_LARGE
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student
+from fccomodel.report.new_rows.memory_needed import bytes_needed
 
 #: Elements up to which a report always takes all rows.
 FREE_ELEMENTS = 300_000
@@ -34,6 +36,8 @@ SMALL_PARTS = (150_000, 300_000)
 LEAST_KEPT = 200_000
 #: Elements of a part that replaces rows too many for memory.
 KEPT = 2_000_000
+#: Bytes that an element takes in a report, at most, in all models but the strangest.
+ELEMENT_BYTES = 2000.0
 #: Evaluations that a report takes in all.
 PASSES = 20
 #: Evaluations that a report cannot do without.
@@ -129,8 +133,8 @@ def _part_of_pairs(
         afford = max(afford, PASSES / NEEDED_PASSES * most)
     if PASSES * once <= afford:
         return None
-    kept = max(min(LEAST_KEPT, whole), whole * (afford / (PASSES * once)) ** (1 / power))
-    part = _described(parts, _bearable(parts, kept, point, afford), whole)
+    count_of_pairs = max(min(LEAST_KEPT, whole), whole * (afford / (PASSES * once)) ** (1 / power))
+    part = _described(parts, _bearable(parts, count_of_pairs, point, afford), whole)
     if once > for_one_pass:
         return part
     try:
@@ -160,7 +164,9 @@ def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: 
         tried, last = (tried[0] // SMALLER, tried[1] // SMALLER), sizes[0]
     if len(prices) == 1:  # every group keeps a row: the parts are the same
         return prices[0] * whole / sizes[0], 1.0
-    growth = math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1)
+    growth_of_price = math.log(prices[1] / prices[0])
+    growth_of_size = max(math.log(sizes[1] / sizes[0]), 0.1)
+    growth = growth_of_price / growth_of_size
     power = min(max(growth, 0.3), MOST_POWER)
     return prices[1] * (whole / sizes[1]) ** power, power
 
@@ -218,6 +224,19 @@ def part_after(parts: Parts, error: FccoError) -> Part | None:
     return _described(parts, passes.thinned(parts, KEPT), passes.amount(parts.bound))
 
 
+def part_that_fits(parts: Parts) -> Part | None:
+    """A part in place of rows whose report takes more memory than there is; None if all rows fit."""
+    whole = passes.amount(parts.bound)
+    rows = sum(table.n for table in parts.bound.tables.values())
+    if whole <= FREE_ELEMENTS or parts.obstacle or lacking(ELEMENT_BYTES * (whole + rows)) is None:
+        return None
+    needed = bytes_needed(parts.bound, seed=parts.seed)
+    left = None if needed is None else lacking(needed)
+    if needed is None or left is None:
+        return None
+    return _described(parts, passes.thinned(parts, min(KEPT, whole * left / needed)), whole)
+
+
 def _described(parts: Parts, thin: Bound, whole: float) -> Part:
     """A part of the rows, with its words."""
     rows = f"estimated on {parts.rows(thin)}, drawn at random"
@@ -226,10 +245,10 @@ def _described(parts: Parts, thin: Bound, whole: float) -> Part:
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: float) -> str:
     """The 95% errors of the values on a part, in words: their standard errors and their biases."""
-    found = deviations(bound, point, seed=seed, budget=min(ERRORS_S, ERRORS_SHARE * afford))
-    if found.why:
-        return f"no error is known: {found.why}"
-    halves = student((1 + CONFIDENCE) / 2, found.groups - 1) * found.errors + np.abs(found.biases)
+    errors = deviations(bound, point, seed=seed, budget=min(ERRORS_S, ERRORS_SHARE * afford))
+    if errors.why:
+        return f"no error is known: {errors.why}"
+    halves = student((1 + CONFIDENCE) / 2, errors.groups - 1) * errors.errors + np.abs(errors.biases)
     constraints = ""
     if len(halves) > 1:
         constraints = f", a constraint within {halves[1:].max():.2g}"
@@ -242,11 +261,11 @@ def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: fl
     parts = Parts(bound=bound, seed=seed)
     part = part_for(parts, point, afford=afford)
     try:
-        found = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
+        certain_values = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
     except FccoError as error:
         if part is not None or (part := part_after(parts, error)) is None:
             raise
-        found = intervals(part.bound, point, seed=seed, budget=afford)
+        certain_values = intervals(part.bound, point, seed=seed, budget=afford)
     if part is None:
-        return found
-    return replace(found, cut="; ".join(filter(None, (part.rows, found.cut))))
+        return certain_values
+    return replace(certain_values, cut="; ".join(filter(None, (part.rows, certain_values.cut))))

@@ -136,9 +136,7 @@ class _Pairs:
                 slope = use.slope[row] * slopes
             else:
                 factor, slope = use.factor, use.slope[row] * fixed[row, term] * slopes
-            below = _Use(
-                function=use.function, factor=factor, record=inner, instances=places, slope=slope
-            )
+            below = _Use(function=use.function, factor=factor, record=inner, instances=places, slope=slope)
             self.add(below, free, depth + 1)
 
     def pair(self, use: _Use, free: bool) -> tuple[Pair, Array]:
@@ -208,10 +206,10 @@ def _by_instance(
     uses: Iterable[tuple[int, int, int, Array, Array]],
 ) -> dict[int, list[tuple[int, int, Array, Array]]]:
     """The kinks inside each instance of a kink: term, record, instances and slopes of each."""
-    found: dict[int, list[tuple[int, int, Array, Array]]] = {}
+    pairs_of_instance: dict[int, list[tuple[int, int, Array, Array]]] = {}
     for instance, term, record, instances, slopes in uses:
-        found.setdefault(instance, []).append((term, record, instances, slopes))
-    return found
+        pairs_of_instance.setdefault(instance, []).append((term, record, instances, slopes))
+    return pairs_of_instance
 
 
 def summed(system: System, charges: Iterable[Charge]) -> dict[int, Array]:

@@ -83,18 +83,22 @@ class Recorder:
         """The value of a node with a kink, from a leaf on if its instances are weighed."""
         kink = self.kinks[id(node)]
         if kink.beside is None:
-            found = self.part(kink, evaluator, node, env)
-            if found is None:
+            part_of_kink = self.part(kink, evaluator, node, env)
+            if part_of_kink is None:
                 return evaluator.uncut(node, env)
-            return found
+            return part_of_kink
         whole = evaluator.uncut(node, env)
         rest, place = whole.data, len(self.records)
         for part in (kink, kink.beside):
-            found, terms = self.part(part, evaluator, node, env), part.terms(evaluator, node, env)
+            part_of_kink, terms = self.part(part, evaluator, node, env), part.terms(evaluator, node, env)
             assert isinstance(terms, Named)
-            if found is not None:  # the leaf replaces what automatic differentiation takes
+            if part_of_kink is not None:  # the leaf replaces what automatic differentiation takes
                 top = part.weights(evaluator, 1).top(part.sign * terms.data.detach().numpy())
-                rest = rest + found.data - (torch.from_numpy(np.ascontiguousarray(top)) * terms.data).sum(-1)
+                rest = (
+                    rest
+                    + part_of_kink.data
+                    - (torch.from_numpy(np.ascontiguousarray(top)) * terms.data).sum(-1)
+                )
         if len(self.records) > place:
             return Named(rest, whole.axes)
         return whole
@@ -174,7 +178,8 @@ class Recorder:
             if earlier is None:
                 return None
             return (earlier.near, earlier.within)
-        if weights.curved and bool((weights.margin(terms) > NEAR_SHARE * (1 + np.abs(terms).max())).all()):
+        near = NEAR_SHARE * (1 + np.abs(terms).max())
+        if weights.curved and bool((weights.margin(terms) > near).all()):
             return None  # it has one subgradient, here and nearby
         return self.chosen(kink, weights, terms)
 
@@ -214,7 +219,7 @@ def _leaf(phi: np.ndarray, earlier: Record | None) -> torch.Tensor:
 
 
 def most(kink: Kink, terms: int) -> int:
-    """The most instances of a kink with so many terms that are weighed if not all are."""
+    """The largest number of instances that are weighed, for a kink with this many terms."""
     limit = MOST_NESTED if kink.nested else MOST_TERMS
     return min(max(1, MOST_TERMS // terms), limit)
 

@@ -110,10 +110,10 @@ def _together(system: System, meter: Meter) -> float:
 
 def _wanted(system: System) -> list[Array]:
     """The numbers of the terms whose weights are unknown, for each record."""
-    found: list[list[Array]] = [[np.zeros(0, dtype=int)] for _ in system.records]
+    instances: list[list[Array]] = [[np.zeros(0, dtype=int)] for _ in system.records]
     for pair in pairs_of(system, weighed=True)[0]:
-        found[pair.record].append(pair.numbers.ravel())
-    return [np.flatnonzero(np.bincount(np.concatenate(parts))) for parts in found]
+        instances[pair.record].append(pair.numbers.ravel())
+    return [np.flatnonzero(np.bincount(np.concatenate(parts))) for parts in instances]
 
 
 def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:

@@ -4,12 +4,13 @@ variables.
 With c the sum of f's terms without variables, and o the origin moved into the variables' sets:
 
     objective      max(|f - c|, |f(w) - f(o)|); at least min(|f|, 1), and ``SLOPE_SHARE`` of its slope
-    size           |f - c|; at least ``RANGE_SHARE`` of |f(w) - f(o)|
+    size           |f - c|; at least ``RANGE_SHARE`` of |f(w) - f(o)|, and that at most ``SMALL_OBJECTIVE``
     variables      |w_i|
     constraint k   max(|c_k(w) - c_k(o)|, its change if each variable moves by its scale)
 
 Gaps are compared with the size. It does not change with the units of the variables, as a slope
-does. A factor of f multiplies it, and a constant added to f does not change it.
+does. A factor of f multiplies it, and a constant added to f does not change it. The range counts only for
+small objectives: an origin that is far from the data (dates) says nothing about an objective of 100.
 
 Relative to the scales, stationarity is the change of the objective if the variables change by their
 scales. Feasibility is a share of a constraint's range, complementarity a share of the objective.
@@ -33,7 +34,7 @@ from fccomodel.report.quadratic_parts import terms_of
 ORDINARY = (0.1, 10.0)
 #: The least scale of an objective, relative to the norm of its gradient.
 SLOPE_SHARE = 1e-3
-#: The objective up to which gains by violations are compared with its scale.
+#: The objective up to which gains by violations, and gaps, are compared with its scale or its range.
 SMALL_OBJECTIVE = 1e-2
 #: The least size of an objective, relative to its change from the origin: a perfect fit is nearly 0.
 RANGE_SHARE = 1e-2
@@ -55,8 +56,11 @@ class Scales:
 
     @property
     def of_gains(self) -> float:
-        """What gains by violations are compared with: the size, or a small objective if that is larger.
-        A steep slope, which makes the objective's scale large, does not excuse them."""
+        """The scale for gains by violations: the size, or the objective's scale if that is small but
+        larger.
+
+        A steep slope, which makes the objective's scale large, does not excuse such gains.
+        """
         return max(self.size, min(self.objective, SMALL_OBJECTIVE))
 
 
@@ -76,7 +80,7 @@ def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
     f, c = _at_origin(system)
     if np.isfinite(f):
         moved = abs(f - system.sign * system.objective)
-        objective, size = max(objective, moved), max(size, RANGE_SHARE * moved)
+        objective, size = max(objective, moved), max(size, min(RANGE_SHARE * moved, SMALL_OBJECTIVE))
     constraints = np.where(np.isfinite(c), np.abs(c - system.values), 0.0)
     if rows is not None:
         changes = np.linalg.norm(rows * variables, axis=1)
@@ -96,7 +100,9 @@ def _constant(system: System) -> float:
 def _unit(size: Array) -> Array:
     """Scales with 1 in place of ordinary ones and of 0."""
     size = np.minimum(size, np.finfo(float).max)
-    return np.where((size > 0) & ((size < ORDINARY[0]) | (size > ORDINARY[1])), size, 1.0)
+    least, most = ORDINARY
+    unusual = (size > 0) & ((size < least) | (size > most))
+    return np.where(unusual, size, 1.0)
 
 
 def _at_origin(system: System) -> tuple[float, Array]:

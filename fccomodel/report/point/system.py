@@ -55,7 +55,7 @@ def norm(x: Array) -> float:
 def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
     """The point with every entry that is exactly at a bound of its set moved to the nearest normal
     number inside; None if no entry is at a bound."""
-    found, any_moved = {}, False
+    moved_values, any_moved = {}, False
     for name, variable in bound.problem.variables.items():
         if name not in point:
             return None
@@ -68,9 +68,9 @@ def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
             lowered = torch.where(normals.high & ~held, value - step, value)
             value = torch.where(normals.low & ~held, value + step, lowered)
             any_moved |= bool((normals.low ^ normals.high).any())
-        found[name] = value.numpy()
+        moved_values[name] = value.numpy()
     if any_moved:
-        return found
+        return moved_values
     return None
 
 
@@ -155,7 +155,8 @@ class System:
         """Take these as the objective, as written, and the constraints' values: they come from more
         rows than the gradients."""
         self.objective, self.values = objective, values
-        self.violations = [abs(v) if e else v for v, e in zip(values.tolist(), self.equal, strict=True)]
+        pairs = zip(values.tolist(), self.equal, strict=True)
+        self.violations = [abs(value) if is_equal else value for value, is_equal in pairs]
 
     @property
     def level(self) -> float:
@@ -183,7 +184,7 @@ class System:
     def concave(self) -> Iterator[tuple[int, int]]:
         """The kinks (record, instance) that bend a function downwards: maxima in which it falls, and
         minima in which it rises. At such a kink the function may fall although subgradients cancel."""
-        found: set[tuple[int, int]] = set()
+        concave_kinks: set[tuple[int, int]] = set()
         uses = [(k, *use) for slopes in self.slopes for k, use in slopes.items()]
         uses += [
             (inner, places, slopes)
@@ -191,8 +192,8 @@ class System:
             for _, _, inner, places, slopes in within
         ]
         for k, instances, slopes in uses:
-            found |= {(k, int(i)) for i in instances[self.records[k].kink.sign * slopes < 0]}
-        yield from sorted(found)
+            concave_kinks |= {(k, int(i)) for i in instances[self.records[k].kink.sign * slopes < 0]}
+        yield from sorted(concave_kinks)
 
     def _kept(self, multipliers: Mapping[str, float]) -> Array:
         """The numbers of the constraints that may have multipliers: equalities, those with a given
@@ -234,7 +235,8 @@ class System:
         not finite."""
         total = torch.zeros((), dtype=torch.float64)
         for tensor, weight in weights:
-            total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
+            if np.any(weight):  # a pass over all rows for weights of 0 is spared
+                total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
         if not total.requires_grad:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
@@ -301,11 +303,11 @@ class System:
             size = min(max(1, TOGETHER // max(numbers + self.d, 1)), most, self.d)
         while first < self.d and size > 1:
             try:
-                found = self._pushed(np.eye(min(size, self.d - first), self.d, first))
+                products = self._pushed(np.eye(min(size, self.d - first), self.d, first))
             except RuntimeError:  # an operation that is not done for many at once
                 break
             for k in range(min(size, self.d - first)):
-                yield first + k, self._parts([None if part is None else part[k] for part in found])
+                yield first + k, self._parts([None if part is None else part[k] for part in products])
             first += size
         for j in range(first, self.d):
             yield j, self.push(np.eye(1, self.d, j)[0])
@@ -377,7 +379,8 @@ class System:
             with torch.no_grad():
                 c = self.evaluate(moved, recorder)[1]
             ends.append([c, *(record.terms for record in recorder.records)])
-        return self._parts([(up - down).detach() / (2 * step) for up, down in zip(*ends, strict=True)])
+        differences = [(up - down).detach() for up, down in zip(*ends, strict=True)]
+        return self._parts([difference / (2 * step) for difference in differences])
 
     # ---------------------------------------------------------------------------------- simple sets
     @property
@@ -386,7 +389,8 @@ class System:
         worst = 0.0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
-                worst = max(worst, float((value - simple.project(value, *simple.prepare(*args))).norm()))
+                nearest = simple.project(value, *simple.prepare(*args))
+                worst = max(worst, float((value - nearest).norm()))
         return worst
 
     @property
@@ -405,7 +409,9 @@ class System:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column,
         and which of them stand for their negatives too. None if they are more than ``most``, or if a
         set does not list all of them."""
-        columns, free, place = [np.zeros((self.d, 0))], [np.zeros(0, dtype=bool)], 0
+        columns = [np.zeros((self.d, 0))]
+        free = [np.zeros(0, dtype=bool)]
+        place = 0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
                 normals = simple.normals(value, *args, tolerance=_at_bound(simple, args))

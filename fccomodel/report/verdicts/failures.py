@@ -34,7 +34,7 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
     feasible   whether a point elsewhere meets all of them
     """
     case = _Case(report=report, failure=failure, convex=convex, feasible=feasible)
-    return next(made for rule in RULES if (made := rule(case)) is not None)
+    return next(verdict for rule in RULES if (verdict := rule(case)) is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +84,8 @@ class _Case:
         """The report with a verdict that there is no solution; ``name`` of the failure if it is not that of
         the run."""
         gap = self.report.gap if self.failure.kind == "unattained" else None
-        made = self.unsolved(sentence, advice)
-        return dataclasses.replace(made, gap=gap, failure=name or self.failure.kind)
+        verdict = self.unsolved(sentence, advice)
+        return dataclasses.replace(verdict, gap=gap, failure=name or self.failure.kind)
 
 
 def _met_elsewhere(case: _Case) -> KKTReport | None:

@@ -27,7 +27,7 @@ MOST_LABELS = 4
 
 
 def cancelling(system: System, lost: float) -> Iterator[str]:
-    """A note if terms cancel so much that rounding shows, with the column of the largest numbers."""
+    """A note if terms cancel so much that rounding shows. It names the column with the largest numbers."""
     if lost <= GRADES[0][0] * abs(system.objective) or lost <= NO_GAP:
         return
     columns = {
@@ -60,7 +60,8 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
             "the largest terms, and the "
             "stationarity is an upper bound"
         )
-    if any(system.equal[k] and slopes for k, slopes in zip(system.kept, system.slopes[1:], strict=True)):
+    by_constraint = zip(system.kept, system.slopes[1:], strict=True)
+    if any(system.equal[k] and slopes for k, slopes in by_constraint):
         yield (
             "An equality contains a function with a kink: one subgradient of it is taken; the "
             "stationarity is an upper bound"

@@ -86,8 +86,10 @@ def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     names = sorted(ir.variables_of(expr))
     domains = []
     if not declared.free:
-        domains = [d for name in names if (d := _set(declared.problem.variables[name])) is not None]
-    in_bounded_sets = len(domains) == len(names) and all(declared.variable(n).size.finite for n in names)
+        sets_of_variables = [_set(declared.problem.variables[name]) for name in names]
+        domains = [domain for domain in sets_of_variables if domain is not None]
+        all_bounded = all(declared.variable(name).size.finite for name in names)
+        in_bounded_sets = len(domains) == len(names) and all_bounded
     quadratic = not facts.affine and facts.degree == 2
     by_tangent = in_bounded_sets and facts.smooth
     free = sorted(ir.free_binders(expr), key=lambda b: b.name)
@@ -101,7 +103,8 @@ def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
         passes += count * (int(size) + 2)
     if by_tangent:
         passes += count * 4 * STEPS
-    rows = [prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce)]
+    reductions = [node for node in nodes if isinstance(node, ir.Reduce)]
+    rows = [prod(declared.count(b.domain) for b in node.binders) for node in reductions]
     if not passes or count > MAX_MEMBERS or passes * max([1.0, *rows]) * size > MAX_WORK:
         return None
     lowest, standing = inf, Standing.BOUNDED
@@ -172,11 +175,13 @@ class _Function:
         """
         zero = torch.zeros(self.size, dtype=torch.float64)
         c, b = self(zero)
-        A = torch.stack([self(e)[1] - b for e in torch.eye(self.size, dtype=torch.float64)])
+        units = torch.eye(self.size, dtype=torch.float64)
+        A = torch.stack([self(unit)[1] - b for unit in units])
         if not bool(torch.isfinite(A).all()):
             return Least(-inf)
         absent = (A == 0).all(0) & (b == 0)  # entries that f does not depend on
-        A, b = ((A + A.T) / 2)[~absent][:, ~absent], b[~absent]
+        symmetric = (A + A.T) / 2
+        A, b = symmetric[~absent][:, ~absent], b[~absent]
         unit = A.diagonal().clamp(min=0).sqrt()
         unit = unit.where(unit > 0, 1.0)
         curvature, axes = torch.linalg.eigh(A / torch.outer(unit, unit))
@@ -184,7 +189,8 @@ class _Function:
         flat = curvature <= FLAT * curvature[-1:].clamp(min=0)
         if float(slope[flat].norm()) > 1e-8 * float(slope.norm()):
             return Least(-inf)
-        value = float(c - (slope[~flat] ** 2 / curvature[~flat]).sum() / 2)
+        decreases = slope[~flat] ** 2 / curvature[~flat]
+        value = float(c - decreases.sum() / 2)
         if value <= ROUNDING * float(c.abs()):
             return Least(-inf)
         standing = Standing.ESTIMATED if bool(flat.any()) else Standing.BOUNDED
@@ -199,10 +205,8 @@ class _Function:
 
         def project(w: torch.Tensor) -> torch.Tensor:
             """The projection of w onto the product of the sets."""
-            inside = [
-                s.project(v, *s.prepare(*args))
-                for v, (s, args) in zip(self.split(w).values(), simple, strict=True)
-            ]
+            parts = zip(self.split(w).values(), simple, strict=True)
+            inside = [s.project(v, *s.prepare(*args)) for v, (s, args) in parts]
             return torch.cat([v.reshape(-1) for v in inside])
 
         def negated(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -213,10 +217,8 @@ class _Function:
         start = project(torch.zeros(self.size, dtype=torch.float64))
         v = concave_maxima.ascent(negated, project, start, steps=STEPS)
         f, gradient = self(v)
-        furthest = sum(
-            float(s.support(-g, *args))
-            for g, (s, args) in zip(self.split(gradient).values(), simple, strict=True)
-        )
+        parts = zip(self.split(gradient).values(), simple, strict=True)
+        furthest = sum(float(s.support(-g, *args)) for g, (s, args) in parts)
         value = float(f - gradient @ v) - furthest
         if value > ROUNDING * float(f.abs()):
             return value / 2

@@ -26,10 +26,8 @@ def measured(expr: ir.Expr, bound: Bound) -> Interval | None:
     None is returned for draws, for more than ``MAX_VALUES`` values, for more than ``MAX_NODES`` nodes,
     and if some value is not finite or cannot be computed.
     """
-    if (
-        any(isinstance(node, ir.Var | ir.Hole | ir.NetCall | ir.Reduce) for node in ir.walk(expr))
-        or expr.shape
-    ):
+    not_plain = ir.Var | ir.Hole | ir.NetCall | ir.Reduce
+    if expr.shape or any(isinstance(node, not_plain) for node in ir.walk(expr)):
         return None
     return memory.remember(bound, ("measured", expr), lambda: _measured(expr, bound))
 

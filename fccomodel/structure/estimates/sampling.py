@@ -129,7 +129,8 @@ class Probe:
         for name in self.names:
             net = self.problem.variables[name].net
             if net is not None:
-                weights = [p.detach().double().reshape(-1) for p in self.bound.nets[net].parameters()]
+                parameters = self.bound.nets[net].parameters()
+                weights = [p.detach().double().reshape(-1) for p in parameters]
                 start[name] = torch.cat(weights)
             else:
                 shape = elements.shape(self.bound, self.problem.variables[name].shape)
@@ -149,9 +150,11 @@ class Probe:
                     n: deviation * torch.randn(v.shape, generator=rng, dtype=torch.float64)
                     for n, v in start.items()
                 }
-                length = sqrt(sum(float(step.square().sum()) for step in steps.values()))
+                squares = [float(step.square().sum()) for step in steps.values()]
+                length = sqrt(sum(squares))
                 share = min(1.0, radius / length) if length > 0 else 1.0
-                points.append({n: self.projected(n, v + share * steps[n]) for n, v in start.items()})
+                moved = {name: value + share * steps[name] for name, value in start.items()}
+                points.append({name: self.projected(name, value) for name, value in moved.items()})
         return points
 
     def projected(self, name: str, value: torch.Tensor) -> torch.Tensor:
@@ -176,7 +179,8 @@ class Probe:
         batch = Minibatch(self.bound, point, batch=self.samples, seed=self.seed)
         block = next((at.axes[0] for at in self.blocks.values()), None)
         value, draw = self._drawn(batch)
-        lengths = {axis: n for axis, n in ((block, BLOCKS), (draw, self.samples)) if axis is not None}
+        axes = ((block, BLOCKS), (draw, self.samples))
+        lengths = {axis: length for axis, length in axes if axis is not None}
         data = spread(value, tuple(lengths)).expand((*lengths.values(), *value.event))
         return data.reshape(1 if block is None else BLOCKS, 1 if draw is None else self.samples, -1)
 
@@ -213,7 +217,8 @@ class Probe:
             mean = detached[usable].mean(1)
             low, high = min(low, float(mean.min())), max(high, float(mean.max()))
             if values.shape[1] > 1:
-                top["value noise"] = max(top["value noise"], float(detached[usable].var(1).sum(1).max()))
+                noise = float(detached[usable].var(1).sum(1).max())
+                top["value noise"] = max(top["value noise"], noise)
             for block in usable.nonzero()[:, 0].tolist():
                 slope, noise, entry = self._block(values[block], weights, rng)
                 top["lipschitz"] = max(top["lipschitz"], slope)
@@ -224,7 +229,8 @@ class Probe:
         steepest.sort(key=lambda place: -place[0] if isfinite(place[0]) else 0.0)
         step = difference_step(points)
         for _, point, block, entry in steepest[:POINTS]:
-            top["gradient"] = max(top["gradient"], self._curvature(point, block, entry, step, rng))
+            curvature = self._curvature(point, block, entry, step, rng)
+            top["gradient"] = max(top["gradient"], curvature)
         kinds = ["lipschitz", "gradient"]
         if self.random:
             kinds += ["value noise", "gradient noise"]
@@ -260,7 +266,9 @@ class Probe:
                 deviation = _gradient((signs - signs.mean()) @ column, leaves)
                 noise += float(deviation.square().sum()) / (SIGN_VECTORS * (count - 1))
         scale = entries / len(squares)
-        return sqrt(scale * sum(squares.values())), scale * noise, max(squares, key=squares.__getitem__)
+        norm = sqrt(scale * sum(squares.values()))
+        steepest = max(squares, key=squares.__getitem__)
+        return norm, scale * noise, steepest
 
     def _curvature(
         self, point: Mapping[str, torch.Tensor], block: int, entry: int, step: float, rng: torch.Generator
@@ -278,7 +286,8 @@ class Probe:
             if not norm > 0 or not isfinite(norm):
                 break
             moved = self._moved(point, direction * (step / norm))
-            length = float(sum((moved[name] - point[name]).square().sum() for name in self.names)) ** 0.5
+            squares = [(moved[name] - point[name]).square().sum() for name in self.names]
+            length = float(sum(squares)) ** 0.5
             change = slope(moved) - base
             if length > 0 and bool(torch.isfinite(change).all()):
                 steepest = max(steepest, float(change.norm()) / length)
@@ -300,7 +309,8 @@ class Probe:
 def difference_step(points: Sequence[Mapping[str, torch.Tensor]]) -> float:
     """The step for differences of gradients: a thousandth of the points' spread, well above rounding."""
     first = points[0]
-    spread = max((float((p[n] - first[n]).norm()) for p in points for n in p), default=0.0)
+    distances = (float((p[n] - first[n]).norm()) for p in points for n in p)
+    spread = max(distances, default=0.0)
     return 1e-3 * (spread or 1.0)
 
 
@@ -309,7 +319,8 @@ def _gradient(value: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
     if not value.requires_grad:
         return torch.zeros(sum(leaf.numel() for leaf in leaves), dtype=value.dtype)
     slopes = torch.autograd.grad(value, leaves, retain_graph=True, allow_unused=True)
-    parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(slopes, leaves, strict=True)]
+    pairs = zip(slopes, leaves, strict=True)
+    parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in pairs]
     return torch.cat([part.reshape(-1) for part in parts])
 
 

@@ -59,9 +59,9 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
             return ZERO
         return rounded(ZERO, max(end, 0.0) + hidden)
 
-    return Spectrum(
-        least=least, largest=largest, negative=beyond(-least, 1.0), positive=beyond(largest, -1.0)
-    )
+    negative = beyond(-least, 1.0)
+    positive = beyond(largest, -1.0)
+    return Spectrum(least=least, largest=largest, negative=negative, positive=positive)
 
 
 def _semidefinite(matrix: np.ndarray) -> bool:

@@ -16,7 +16,8 @@ def steep_at_0(expr: ir.Expr) -> list[ir.Expr]:
         else:
             atom = None
         if atom is not None:
-            arguments += [node.children[k] for k in atom.steep_at_0(*(_range(a) for a in node.children))]
+            ranges = [_range(argument) for argument in node.children]
+            arguments += [node.children[k] for k in atom.steep_at_0(*ranges)]
     return arguments
 
 

@@ -30,7 +30,8 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
     """The facts of ``+- a +- b ..``; every argument has the shape of the whole (see ``spread``)."""
     draft = Draft(expr=expr, args=args, entries=entries)
     ranges = [a.interval.value for a in args]
-    ends = [u if s > 0 else _negated(u) for u, s in zip(ranges, signs, strict=True)]
+    signed = zip(ranges, signs, strict=True)
+    ends = [u if sign > 0 else _negated(u) for u, sign in signed]
     total = Interval(
         sum(u.lo for u in ends),
         sum(u.hi for u in ends),
@@ -40,7 +41,8 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
     known = [a.interval for a in args if a.interval.holds]
     draft.propose("interval", opened(total), "interval arithmetic", "", known)
     if all(a.size.value.finite for a in args):
-        draft.propose("size", plus(*(a.size.value for a in args)), "sum", "", [a.size for a in args])
+        sizes = [a.size for a in args]
+        draft.propose("size", plus(*(size.value for size in sizes)), "sum", "", sizes)
     varying = [(a, s) for a, s in zip(args, signs, strict=True) if not a.constant]
     if not varying:
         return draft.finish()
@@ -74,7 +76,8 @@ def _add_curvature(draft: Draft, kind: str, terms: list[tuple[Facts, int]]) -> N
         reason = f"every term is {'' if value.zero else 'weakly '}{curved}"
         draft.propose(kind, value, "sum", reason, uses, lacks=lacks)
         return
-    unbounded = [s for u, (_, s) in zip(uses, terms, strict=True) if not u.value.finite]
+    pairs = zip(uses, terms, strict=True)
+    unbounded = [s for u, (_, s) in pairs if not u.value.finite]
     reason = "; ".join(dict.fromkeys(_bad_term(curved, other_side, s) for s in unbounded))
     if subtracted:
         fix = f"what is subtracted may be {other_side}, or smooth."
@@ -294,7 +297,8 @@ def product(
     else:
         size_a, size_b = largest(a), largest(b)
     if a.size.value.finite and b.size.value.finite:
-        draft.propose("size", times(a.size.value, b.size.value), "product", "", [a.size, b.size])
+        size = times(a.size.value, b.size.value)
+        draft.propose("size", size, "product", "", [a.size, b.size])
     sign_a, sign_b = sign_of(a.interval.value), sign_of(b.interval.value)
     draft.leaves = merged([(a.leaves, sign_b), (b.leaves, sign_a)])
     draft.parts = {

@@ -78,7 +78,8 @@ def _has_probability_0(node: ir.Expr, draws: list[ir.Binder], see: See) -> bool:
     if atom.extreme:
         pairs = [(a, b) for k, a in enumerate(node.args) for b in node.args[:k]]
         return all(_moves(a, b, draws, see) for a, b in pairs)
-    moving = [arg for arg in node.args if ir.variables_of(arg) or set(draws) & set(ir.free_binders(arg))]
+    random_binders = set(draws)
+    moving = [arg for arg in node.args if ir.variables_of(arg) or random_binders & set(ir.free_binders(arg))]
     return len(moving) == 1 and _moves(moving[0], None, draws, see)
 
 

@@ -53,6 +53,10 @@ class Composition(Placed):
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
             lies = opened(arg.interval.value)
             needs = ""
+            if i in self.atom.regular and not arg.constant and not self.is_regular(i):
+                kind = self.atom.regular[i]
+                text = f"{self.called} needs {kind} matrix, and this one is not proved to be one"
+                conditions.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
             if domain is not None and not lies.inside(domain):
                 needs = f"in {opened(domain)}"
             elif i in poles and lies.has(0.0):
@@ -67,7 +71,8 @@ class Composition(Placed):
         where = settled(self.atom.range(*self.intervals))
         if where == REALS:
             return
-        everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.settled)))
+        largest_domains = [REALS if d is None else opened(d) for d in self.settled]
+        everywhere = settled(self.atom.range(*largest_domains))
         uses = []
         if everywhere != where:
             uses = [a.interval for a in self.args if a.interval.holds]
@@ -94,7 +99,8 @@ class Composition(Placed):
                 parts.setdefault(name, []).append(times(self.slopes[i], arg.parts[name]))
         draft.leaves = leaves
         draft.parts = {name: self.total(*amounts) for name, amounts in parts.items()}
-        whole = self.total(*(times(self.slopes[i], a.lipschitz.value) for i, a in self.active))
+        constants = [times(self.slopes[i], a.lipschitz.value) for i, a in self.active]
+        whole = self.total(*constants)
         slopes = " and ".join(dict.fromkeys(str(self.slopes[i]) for i, _ in self.active))
         reason = f"{self.called} has slope {slopes} where its argument lies"
         uses = [a.lipschitz for _, a in self.active]
@@ -137,7 +143,8 @@ class Composition(Placed):
         draft.propose("differentiable", True, "smooth of smooth", reason, uses)
         steep = length(a.lipschitz.value for _, a in self.active)
         bent = times(self.bend, steep, steep)
-        total = plus(bent, self.total(*(times(self.slopes[i], a.gradient.value) for i, a in self.active)))
+        curvatures = [times(self.slopes[i], a.gradient.value) for i, a in self.active]
+        total = plus(bent, self.total(*curvatures))
         curved = [(i, a) for i, a in self.active if not a.gradient.value.zero]
         uses = [a.gradient for _, a in curved]
         constants = [f"C_f = {self.slopes[i]}" for i, _ in curved]
@@ -181,6 +188,6 @@ def compose(
     entries  number of entries of the value
     free     gives an argument's facts with its variables ranging over all reals
     """
-    return Composition(
-        expr=expr, atom=atom, args=args, sizes=sizes or (1.0,) * len(args), entries=entries
-    ).facts(free)
+    sizes = sizes or (1.0,) * len(args)
+    composition = Composition(expr=expr, atom=atom, args=args, sizes=sizes, entries=entries)
+    return composition.facts(free)

@@ -11,7 +11,7 @@ from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.library.atoms import ArrayAtom, Atom, Interval
 from fccomodel.structure.declarations import REALS, interval, opened
-from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts
+from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, Standing
 
 SIGNS = {"increasing": INCREASING, "decreasing": DECREASING, "none": NEITHER}
 UNKNOWN_END = 30.0  # stands for an unknown finite end when only finiteness of a constant is asked
@@ -48,7 +48,8 @@ class Placed:
     def intervals(self) -> tuple[Interval, ...]:
         """The arguments' ranges within the atom's domain."""
         places = (opened(a.interval.value) for a in self.args)
-        return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(places, self.settled, strict=True))
+        pairs = zip(places, self.settled, strict=True)
+        return tuple(u if d is None else u.meet(opened(d)) for u, d in pairs)
 
     @cached_property
     def varying(self) -> tuple[bool, ...]:
@@ -59,9 +60,8 @@ class Placed:
     def bounded_intervals(self) -> tuple[Interval, ...]:
         """``intervals`` with stand-ins for ends that are finite and not known."""
         bounded = (_bounded(a) for a in self.args)
-        return tuple(
-            u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.settled, strict=True)
-        )
+        pairs = zip(bounded, self.settled, strict=True)
+        return tuple(u if d is None else u.meet(opened(d)) for u, d in pairs)
 
     def at(self, rule: Callable[[tuple[Interval, ...]], float | None]) -> Amount:
         """A constant of the atom over the arguments' ranges.
@@ -99,9 +99,23 @@ class Placed:
         """The Lipschitz constant per argument."""
         return tuple(self._slope(i) for i in range(len(self.args)))
 
+    def is_regular(self, i: int) -> bool:
+        """Whether argument i is assumed to be a matrix away from singular ones."""
+        lies = self.args[i].interval
+        return lies.standing == Standing.ASSUMED and lies.value.lo > 0
+
+    @cached_property
+    def tame_inverse(self) -> bool:
+        """Whether matrices to invert are assumed to be away from singular ones, and all is bounded."""
+        if not self.atom.regular or not all(self.is_regular(i) for i in self.atom.regular):
+            return False
+        return all(a.interval.value.mag < inf for a in self.args)
+
     def _slope(self, i: int) -> Amount:
         if not self.varying[i]:
             return ZERO
+        if self.tame_inverse:
+            return SOME
         size = self.sizes[i]
         value = self.at(lambda u: self.atom.lipschitz(*u, argument=self._argument(i), size=size))
         if not value.finite and size == inf:  # the dimension is known only with data
@@ -116,6 +130,8 @@ class Placed:
     @cached_property
     def bend(self) -> Amount | None:
         """The Lipschitz constant of the gradient, or None if the atom has a kink."""
+        if self.tame_inverse:
+            return SOME
         value = self.atom.gradient_lipschitz(*self.intervals, varying=self.varying)
         if value is None:
             return None
@@ -148,6 +164,8 @@ class Placed:
         used = []
         for i, arg in enumerate(self.args):
             if arg.interval.holds and not self._same_properties(self._with_interval(i, full[i])):
+                used.append(arg.interval)
+            elif self.tame_inverse:
                 used.append(arg.interval)
         return tuple(used)
 
@@ -208,7 +226,8 @@ class Placed:
         steepness = {}
         for side in (interval(lies.lo, 0.0), interval(0.0, lies.hi)):
             half = self._with_interval(i, side)
-            direction = SIGNS.get(self.atom.monotone(*half, argument=self._argument(i)), NEITHER)
+            word = self.atom.monotone(*half, argument=self._argument(i))
+            direction = SIGNS.get(word, NEITHER)
             steepness[direction] = amount(self.atom.lipschitz(*half, argument=self._argument(i)))
         if set(steepness) != {INCREASING, DECREASING}:
             return slope, slope
@@ -226,7 +245,8 @@ class Placed:
         else:
             same, opposite = arg.above, arg.below
         rising, falling = self.rising_and_falling(i)
-        uses = tuple(fact for fact, slope in ((same, rising), (opposite, falling)) if not slope.zero)
+        directions = ((same, rising), (opposite, falling))
+        uses = tuple(fact for fact, slope in directions if not slope.zero)
         curvature = most(times(rising, same.value), times(falling, opposite.value))
         if not isinstance(self.atom, ArrayAtom) or self.sizes[i] == 1 or curvature.zero:
             return curvature, uses

@@ -54,8 +54,9 @@ def _parts(a: ir.Expr, b: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]] | None:
         if a.kind == b.kind and _same_sets(a, b):
             return _inside(a, b)
         return None
-    if isinstance(a, ir.Apply) and isinstance(b, ir.Apply) and a.op == b.op and len(a.args) == len(b.args):
-        return list(zip(a.args, b.args, strict=True))
+    if isinstance(a, ir.Apply) and isinstance(b, ir.Apply):
+        if a.op == b.op and len(a.args) == len(b.args):
+            return list(zip(a.args, b.args, strict=True))
     return None
 
 
@@ -158,6 +159,8 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
     """
     if not y.affine or y.interval.value.lo < 0 or facts.convex and facts.concave:
         return facts
+    if "div" not in ir.contents(g.expr):
+        return facts
     quotients: dict[int, tuple[ir.Hole, Facts]] = {}
     divisor, _ = _multiple(y.expr, see)
 
@@ -215,7 +218,8 @@ def shifted_square(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key
     if left_sign * right_sign < 0:
         squared = squared.negated()
     squared = renamed(squared, "shifted square")
-    return combine(facts, replace(squared, interval=facts.interval, size=facts.size, domain=facts.domain))
+    of_square = replace(squared, interval=facts.interval, size=facts.size, domain=facts.domain)
+    return combine(facts, of_square)
 
 
 def _shifted(node: ir.Expr, see: See) -> tuple[ir.Expr, int, float] | None:
@@ -272,7 +276,9 @@ def geometric_mean(
         return facts
     args = tuple(base for base, _ in bases.values())
     draft = Draft(expr=node, args=args, leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
-    uses = [fact for base, _ in bases.values() for fact in (base.above, base.interval)]
+    uses = []
+    for base, _ in bases.values():
+        uses += [base.above, base.interval]
     draft.propose("above", ZERO, "geometric mean", f"its exponents add up to {sum(weights):.4g}", uses)
     return combine(facts, draft.finish())
 
@@ -287,7 +293,8 @@ def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterat
     def add(part: ir.Expr, p: float) -> None:
         """Add p to the exponent of a part that waits."""
         part = opened(part)
-        waiting[id(part)] = part, p + waiting.get(id(part), (part, 0.0))[1]
+        _, power_so_far = waiting.get(id(part), (part, 0.0))
+        waiting[id(part)] = part, p + power_so_far
 
     add(node, 1.0)
     while waiting:

@@ -37,7 +37,8 @@ def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
             "monotone over weakly convex",
             f"{name} is {curved}, monotone and Lipschitz, and {_arguments(f.active)} weakly {curved}",
         )
-    slope = " and ".join(dict.fromkeys(str(f.slopes[i]) for i, _ in f.active))
+    slopes = [str(f.slopes[i]) for i, _ in f.active]
+    slope = " and ".join(dict.fromkeys(slopes))
     return "weak composition", f"{name} has slope {slope} and bends by {bend} where its argument lies"
 
 

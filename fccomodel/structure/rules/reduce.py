@@ -98,14 +98,16 @@ def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options
     where = opened(kind.range(site))
     draft.propose("interval", where, "interval arithmetic", kind.words.get("interval", ""), [body.interval])
     if kind.homogeneous and not amiss:
-        draft.propose("size", times(slope, body.size.value), kind.rule, "", [body.size])
+        size = times(slope, body.size.value)
+        draft.propose("size", size, kind.rule, "", [body.size])
     if body.constant:
         if not kind.homogeneous and body.size.value.finite:
             draft.propose("size", SOME, "finite data", "", [body.size])
         return draft.finish()
     if not amiss and kind.curvature(site) == "none":
         amiss = f"{kind.name} is neither convex nor concave"
-        draft.propose("lipschitz", times(slope, body.lipschitz.value), kind.rule, "", [body.lipschitz])
+        lipschitz = times(slope, body.lipschitz.value)
+        draft.propose("lipschitz", lipschitz, kind.rule, "", [body.lipschitz])
     if amiss:
         _amiss(draft, kind, body, site, amiss, fix)
     elif kind.curvature(site) == "affine":
@@ -150,7 +152,9 @@ def _powers(kind: Reduction, body: Facts) -> tuple[float, Interval] | None:
 
 
 def _settled(kind: Reduction, body: Facts) -> dict[str, Any]:
-    """``random`` and ``compact`` of a draft: an average of draws is no draw, a constant one is a number."""
+    """The facts ``random`` and ``compact`` of a draft: an average over draws is not random, and an average
+    of constants is a number.
+    """
     if not kind.settles:
         return {}
     number = kind.linear and body.random and body.constant and body.size.value.finite
@@ -341,7 +345,8 @@ def _with_unique_weights(draft: Draft, r: Facts, weight: Interval) -> None:
     inverse = SOME
     if weight.lo > 0:
         inverse = amount(1 / weight.lo)
-    bent = plus(r.gradient.value, times(inverse, r.lipschitz.value, r.lipschitz.value))
+    slope_squared = times(inverse, r.lipschitz.value, r.lipschitz.value)
+    bent = plus(r.gradient.value, slope_squared)
     draft.propose("gradient", bent, "worst distribution", "L_r + C_r^2 / mu", [r.gradient, r.lipschitz])
 
 

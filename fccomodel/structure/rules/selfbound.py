@@ -29,7 +29,8 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
     if free is None or isinstance(f.atom, ArrayAtom) or len(f.active) != 1 or f.bend is None:
         return
     i, inner = f.active[0]
-    if f.expr.shape or not inner.smooth or draft.value("gradient").finite and draft.value("lipschitz").finite:
+    bounded = draft.value("gradient").finite and draft.value("lipschitz").finite
+    if f.expr.shape or not inner.smooth or bounded:
         return
     wide = free(inner)
     curved = wide.gradient.value
@@ -44,7 +45,8 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
         side = "above" if sign > 0 else "below"
         reason = f"its argument is smooth and stays {side} {anchor:g}, so it is flat where {f.called} bends"
         quad = times(TWO, curved, bent)
-        draft.propose("lipschitz", times(root(times(TWO, curved)), slope), RULE, reason, uses)
+        lipschitz = times(root(times(TWO, curved)), slope)
+        draft.propose("lipschitz", lipschitz, RULE, reason, uses)
         gradient = plus(times(f.slopes[i], inner.gradient.value), quad)
         draft.propose("gradient", gradient, RULE, reason, (*uses, inner.gradient))
         for kind in ("below", "above"):

@@ -63,7 +63,8 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     draft.leaves = merged([(term.leaves, 1) for term in varying])
     parts = {}
     for name in draft.leaves:
-        parts[name] = most(*(term.parts[name] for term in varying if name in term.parts))
+        of_terms = [term.parts[name] for term in varying if name in term.parts]
+        parts[name] = most(*of_terms)
     draft.parts = parts
     convexity = most(*(term.below.value for term in varying))
     concavity = most(*(term.above.value for term in varying))
@@ -204,7 +205,7 @@ def _constant_first(args: tuple[Facts, ...]) -> tuple[Facts, Facts]:
 
 
 def _logarithms(args: tuple[Facts, ...]) -> tuple[Facts, ...] | None:
-    """The facts of all logarithms, or None if one is missing."""
+    """The facts of all logarithms, or None if one of them is unknown."""
     logs = []
     for arg in args:
         log_facts = logarithm(arg)
@@ -483,7 +484,8 @@ def _flat_at_0(atom: atoms.Atom, expr: ir.Expr, args: tuple[Facts, ...], varying
     """
     if isinstance(expr, ir.Apply) and exponent(expr, args) > 1:
         return True
-    near = (Interval(0.0, NEAR_0), *(a.interval.value for a in args[1:]))
+    others = [a.interval.value for a in args[1:]]
+    near = (Interval(0.0, NEAR_0), *others)
     bend = atom.gradient_lipschitz(*near, varying=varying)
     return bend is not None and atom.lipschitz(*near, argument=0) <= bend * NEAR_0 * (1 + 1e-6)
 

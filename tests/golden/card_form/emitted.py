@@ -61,8 +61,9 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
-    they are used."""
+    """The arrays of a file, after a check of its SHA-256 if one is given. ``mapped``: arrays stay in the
+    file until they are used.
+    """
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
@@ -78,7 +79,7 @@ def read_data(path, sha256, mapped=False):
 
 
 def present(device):
-    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    """The device, if this machine has it: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
     if (
         device == "cpu"
@@ -91,14 +92,15 @@ def present(device):
 
 
 def increasing(x):
-    """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
+    """The order of numbers. It sorts their bits as integers, which is several times as fast in torch."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
     return torch.where(bits < 0, bits ^ torch.iinfo(bits.dtype).max, bits).argsort()
 
 
 def sum_of_pieces(a, ordered, first, ends, pieces):
-    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each
-    of ``ends`` by its piece."""
+    """Sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, where the j up to each of
+    ``ends`` belong to its piece.
+    """
     zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
     for last, (_, p, q, r) in zip(ends, pieces, strict=True):
@@ -109,9 +111,11 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
 
 
 def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for
-    each of ``pieces`` (high, p, q, r) in turn: from how many b there are between the kinks, their
-    sum, and that of their squares, b being sorted."""
+    """mean over j of f(a + b_j) at every entry of a, for sorted b.
+
+    f(u) = p u^2 + q u + r up to u = high, for each of ``pieces`` (high, p, q, r) in turn. Each piece needs
+    the number of b between its kinks, their sum and the sum of their squares.
+    """
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
@@ -131,7 +135,6 @@ PASSES = None
 TOL = 1e-06
 THREADS = 1
 SIGN = 1
-LAYOUT = {'w': (0, 31, (31,))}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
 no_grad = torch.inference_mode
@@ -145,7 +148,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -168,7 +171,7 @@ INITIAL = {}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -180,7 +183,7 @@ def as_namespace(tensors, device, dtype):
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.x_i = data.D_x.index_select(0, data.P)
     data.all_k = torch.arange(2, device=data.device)
     data.t3 = 0.05 * data.K_values
@@ -188,7 +191,7 @@ def prepare(data):
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     data.t3 = 0.05 * data.K_values
     data.y_z_2 = data.D_y.index_select(0, data.D)
     data.all_k_2 = torch.arange(2, device=data.device)
@@ -197,10 +200,14 @@ def prepare_full(data):
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
-#   w[0:31] = w[31]
+# the entries of each variable in w, from first to last, and its shape
+LAYOUT = {'w': (0, 31, (31,))}
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())
+
+
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
-    w = torch.zeros(31, device=device, dtype=dtype)
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
+    w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
 
@@ -221,7 +228,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     return []
 
 
@@ -232,7 +239,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
 
 # ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
-    """v and s, at zero."""
+    """Set v and s to zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
@@ -249,15 +256,17 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
-    measures at the start."""
+    """Set a step size of 0 to the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start.
+    """
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them
-    (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w, or None before the last of them. ``state.met``
+    counts the batches.
+    """
     if h.together == 1:
         return G
     if state.met:
@@ -271,8 +280,10 @@ def together(state, G, h: BlockSettings):
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
-    w moves after the last."""
+    """Make one step: the gradient at w, the update of w, proximal maps and projections.
+
+    If ``h.together`` batches make a step, w moves after the last of them.
+    """
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -281,7 +292,7 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def weigh(h: BlockSettings, share, least=0.0):
-    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
+    """Multiply gamma by a share, but not below ``least``. If gamma' = 1 - gamma, it stays so."""
     paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
@@ -289,8 +300,9 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
-    of new values, unless it is to be steady."""
+    """The settings within a stage when the step size is at a share of its first value. The weight of new
+    values falls with it, down to a tenth, unless it must be constant (``steady``).
+    """
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -298,13 +310,14 @@ def falling(h: BlockSettings, share):
 
 
 def shrink_gamma(h: BlockSettings):
-    """From stage to stage estimates average over a longer window."""
+    """Lengthen the window over which estimates average, from stage to stage."""
     weigh(h, 0.7, least=0.05)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
-    larger batches first."""
+    """After a stage without a gain: smaller steps and longer windows of the estimates; once these are at
+    their longest, larger batches. The next stage is longer in any case.
+    """
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -314,13 +327,15 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
-    estimates longer; at the longest, batches are larger first."""
+    """Lengthen the next stage. After a stage without a gain, steps become smaller and the estimates average
+    over longer windows; once these are at their longest, batches become larger first.
+    """
     slow_down(h, gained)
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # 0.001 * sumsq(w)
     w.copy_(prox_squared_l2(w, step, mu=0.001))
 
@@ -341,13 +356,14 @@ def envelope_y1(t, c, h):
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
-    return h.rho * ((x / width).clamp(0, 1) * (x - width / 2 * (x / width).clamp(0, 1))) - lam / 2 * c.square()
+    slope = (x / width).clamp(0, 1)
+    return h.rho * (slope * (x - width / 2 * slope)) - lam / 2 * c.square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: i all 212, j all 357, k all 2, z all 569
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for card_form: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of card_form: update the estimates u, then apply the chain rule."""
     scores = data.D_x @ w
     s_j = scores[data.N]  # line 12: dot(w, j.x)
     s_i = data.x_i @ w  # line 12: dot(w, i.x)
@@ -371,7 +387,7 @@ def evaluate(data, w):
     scores = data.D_x @ w
     s_i = scores[data.P]  # line 12: dot(w, i.x)
     s_j = scores[data.N]  # line 12: dot(w, j.x)
-    t1 = mean_of_pieces((-s_i), (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_i, (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     # line 16: mean_i f(E_j g(w; i, j)) + 0.001 * sumsq(w)
     t2 = (1 + t1).log().mean() + (0.001 * w.square().sum(-1))
     # line 14: sqhinge(1 - z.y * dot(w, z.x)) - 0.05 * k
@@ -380,7 +396,7 @@ def evaluate(data, w):
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w
     s_z_2 = scores_2[data.D]
     t5 = (1 - (data.y_z_2 * s_z_2)).relu().square().mean() - data.t3
@@ -389,15 +405,16 @@ def blocks(data, w):
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     scores = data.D_x @ w
     s_i = scores[data.P]  # line 12: dot(w, i.x)
     s_j = scores[data.N]  # line 12: dot(w, j.x)
-    t1 = mean_of_pieces((-s_i), (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_i, (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.all_k]
     # line 18: missed: E[h_k(w)] <= 0
     t2 = envelope_y1((1 - (data.D_y * scores)).relu().square().mean() - data.t3, c_y1, h)
-    t4 = (1 + t1).log().mean() + (2 * t2.mean())  # line 18: missed: E[h_k(w)] <= 0
+    t4 = (1 + t1).log().mean() + (2 * t2.mean())
     return torch.as_tensor(t4)
 
 
@@ -407,13 +424,13 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
-    return float(value_squared_l2(w[0:31], mu=0.001))
+    """The value of the terms that ``project`` handles by their proximal maps."""
+    return float(value_squared_l2(w, mu=0.001))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
-    return {**blocks(data, w)}
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
+    return blocks(data, w)
 
 
 def constraint_values(data, w):
@@ -448,8 +465,8 @@ SOLVER = BlockSolver(
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
-    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=31, centred=True, direct=True,
-    nonconvex=True, oracles=76253, tol=TOL,
+    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=DIMENSION, centred=True,
+    direct=True, nonconvex=True, oracles=76253, tol=TOL,
 )
 
 

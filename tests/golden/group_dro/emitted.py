@@ -57,8 +57,9 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
-    they are used."""
+    """The arrays of a file, after a check of its SHA-256 if one is given. ``mapped``: arrays stay in the
+    file until they are used.
+    """
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
@@ -74,7 +75,7 @@ def read_data(path, sha256, mapped=False):
 
 
 def present(device):
-    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    """The device, if this machine has it: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
     if (
         device == "cpu"
@@ -98,8 +99,9 @@ def by_segment(values, dim, cells, sizes, shape, how):
 
 
 def unsegment(values, dim, count, cells, sizes, how):
-    """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on
-    being the segments."""
+    """The reverse of ``by_segment``: each row gets the value of its segment. The segments are the ``count``
+    dims from ``dim`` on.
+    """
     rows = values.flatten(dim, dim + count - 1).index_select(dim, cells)
     if how == "mean":
         rows = rows / sizes[cells].to(rows.dtype).view((-1,) + (1,) * (rows.dim() - dim - 1))
@@ -162,7 +164,6 @@ PASSES = None
 TOL = 1e-06
 THREADS = 1
 SIGN = 1
-LAYOUT = {'w': (0, 65, (65,)), 'cvar_1': (65, 66, ())}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
 no_grad = torch.inference_mode
@@ -176,7 +177,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -196,10 +197,12 @@ class Settings(BlockSettings):
 
 # ---- data: 10 arrays, from DATA_FILE
 INITIAL = {}
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'alpha': 0.3, 'mu': 0.01}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -207,13 +210,12 @@ def as_namespace(tensors, device, dtype):
         if value.is_floating_point():
             value = value.to(dtype)
         setattr(data, key, value.to(device))
-    data.alpha = 0.3
-    data.mu = 0.01
+    vars(data).update(PARAMETERS)
     return data
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.y_z = data.D_y.index_select(0, data.z_by_rows)
     data.t1 = -data.y_z
     data.all_k = torch.arange(10, device=data.device)
@@ -223,7 +225,7 @@ def prepare(data):
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     data.y_z = data.D_y.index_select(0, data.z_by_rows)
     data.t1 = -data.y_z
     data.y_z_2 = data.D_y.index_select(0, data.z_by_2_rows)
@@ -235,11 +237,14 @@ def prepare_full(data):
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
-#   w[0:65] = w[65]
-#   w[65:66] = cvar_1
+# the entries of each variable in w, from first to last, and its shape
+LAYOUT = {'w': (0, 65, (65,)), 'cvar_1': (65, 66, ())}
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())
+
+
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
-    w = torch.zeros(66, device=device, dtype=dtype)
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
+    w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
 
@@ -259,7 +264,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     return []
 
 
@@ -270,7 +275,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
 
 # ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
-    """v and s, at zero."""
+    """Set v and s to zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
@@ -287,15 +292,17 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
-    measures at the start."""
+    """Set a step size of 0 to the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start.
+    """
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them
-    (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w, or None before the last of them. ``state.met``
+    counts the batches.
+    """
     if h.together == 1:
         return G
     if state.met:
@@ -309,8 +316,10 @@ def together(state, G, h: BlockSettings):
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
-    w moves after the last."""
+    """Make one step: the gradient at w, the update of w, proximal maps and projections.
+
+    If ``h.together`` batches make a step, w moves after the last of them.
+    """
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -319,7 +328,7 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def weigh(h: BlockSettings, share, least=0.0):
-    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
+    """Multiply gamma by a share, but not below ``least``. If gamma' = 1 - gamma, it stays so."""
     paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
@@ -327,8 +336,9 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
-    of new values, unless it is to be steady."""
+    """The settings within a stage when the step size is at a share of its first value. The weight of new
+    values falls with it, down to a tenth, unless it must be constant (``steady``).
+    """
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -336,13 +346,14 @@ def falling(h: BlockSettings, share):
 
 
 def shrink_gamma(h: BlockSettings):
-    """From stage to stage estimates average over a longer window."""
+    """Lengthen the window over which estimates average, from stage to stage."""
     weigh(h, 0.7, least=0.05)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
-    larger batches first."""
+    """After a stage without a gain: smaller steps and longer windows of the estimates; once these are at
+    their longest, larger batches. The next stage is longer in any case.
+    """
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -352,22 +363,25 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
-    estimates longer; at the longest, batches are larger first."""
+    """Lengthen the next stage. After a stage without a gain, steps become smaller and the estimates average
+    over longer windows; once these are at their longest, batches become larger first.
+    """
     slow_down(h, gained)
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # mu * sumsq(w)
-    w[0:65] = prox_squared_l2(w[0:65], step if isinstance(step, float) else step[0:65], mu=0.01)
+    w[0:65] = prox_squared_l2(w[0:65], step if isinstance(step, float) else step[0:65], mu=PARAMETERS['mu'])
 
 
 # ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
+    """The y that attains the envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y *
+    dot(w...."""
     lam = h.lam_y1
     x = t + lam * c
     return (x / lam).clamp(0, 1)
@@ -377,13 +391,14 @@ def envelope_y1(t, c, h):
     """The envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
     lam = h.lam_y1
     x = t + lam * c
-    return (x / lam).clamp(0, 1) * (x - lam / 2 * (x / lam).clamp(0, 1)) - lam / 2 * c.square()
+    slope = (x / lam).clamp(0, 1)
+    return slope * (x - lam / 2 * slope) - lam / 2 * c.square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: k all 10, z all 1797
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for group_dro: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of group_dro: update the estimates u, then apply the chain rule."""
     scores = data.D_x @ w[0:65]
     s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
     t2 = data.t1 * s_z  # line 12: -z.y * dot(w, z.x)
@@ -409,13 +424,12 @@ def evaluate(data, w):
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
     g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
     t2 = reduce_cvar(g1, 0, data.alpha)  # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
-    # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
     t3 = t2 + (data.mu * w_2.square().sum(-1))
     return torch.as_tensor(t3), {}
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w[0:65]
     s_z_2 = scores_2[data.z_by_2_rows]
     g2 = by_segment(torch.nn.functional.softplus((data.t2 * s_z_2), threshold=40), 0, data.z_by_2_cell, data.z_by_2_size, (10,), 'mean')
@@ -425,7 +439,8 @@ def blocks(data, w):
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     cvar_1 = w[65]
     scores = data.D_x @ w[0:65]
     s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
@@ -444,13 +459,13 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
-    return float(value_squared_l2(w[0:65], mu=0.01))
+    """The value of the terms that ``project`` handles by their proximal maps."""
+    return float(value_squared_l2(w[0:65], mu=PARAMETERS['mu']))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
-    return {**blocks(data, w)}
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
+    return blocks(data, w)
 
 
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes

@@ -56,8 +56,9 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
-    they are used."""
+    """The arrays of a file, after a check of its SHA-256 if one is given. ``mapped``: arrays stay in the
+    file until they are used.
+    """
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
@@ -73,7 +74,7 @@ def read_data(path, sha256, mapped=False):
 
 
 def present(device):
-    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    """The device, if this machine has it: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
     if (
         device == "cpu"
@@ -97,7 +98,6 @@ PASSES = None
 TOL = 1e-06
 THREADS = 1
 SIGN = 1
-LAYOUT = {'w': (0, 31, (31,))}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
 no_grad = torch.inference_mode
@@ -111,7 +111,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -131,10 +131,12 @@ class Settings(BlockSettings):
 
 # ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'mu': 0.005, 'tau': 0.05}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -142,27 +144,30 @@ def as_namespace(tensors, device, dtype):
         if value.is_floating_point():
             value = value.to(dtype)
         setattr(data, key, value.to(device))
-    data.mu = 0.005
-    data.tau = 0.05
+    vars(data).update(PARAMETERS)
     return data
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.x_z_2 = data.D_x.index_select(0, data.D_z_2)
     return data
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     return data
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
-#   w[0:31] = w[31]
+# the entries of each variable in w, from first to last, and its shape
+LAYOUT = {'w': (0, 31, (31,))}
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())
+
+
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
-    w = torch.zeros(31, device=device, dtype=dtype)
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
+    w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
 
@@ -183,7 +188,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     return []
 
 
@@ -194,7 +199,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
 
 # ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
-    """v and s, at zero."""
+    """Set v and s to zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
@@ -211,15 +216,17 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
-    measures at the start."""
+    """Set a step size of 0 to the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start.
+    """
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them
-    (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w, or None before the last of them. ``state.met``
+    counts the batches.
+    """
     if h.together == 1:
         return G
     if state.met:
@@ -233,8 +240,10 @@ def together(state, G, h: BlockSettings):
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
-    w moves after the last."""
+    """Make one step: the gradient at w, the update of w, proximal maps and projections.
+
+    If ``h.together`` batches make a step, w moves after the last of them.
+    """
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -243,7 +252,7 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def weigh(h: BlockSettings, share, least=0.0):
-    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
+    """Multiply gamma by a share, but not below ``least``. If gamma' = 1 - gamma, it stays so."""
     paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
@@ -251,8 +260,9 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
-    of new values, unless it is to be steady."""
+    """The settings within a stage when the step size is at a share of its first value. The weight of new
+    values falls with it, down to a tenth, unless it must be constant (``steady``).
+    """
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -260,13 +270,14 @@ def falling(h: BlockSettings, share):
 
 
 def shrink_gamma(h: BlockSettings):
-    """From stage to stage estimates average over a longer window."""
+    """Lengthen the window over which estimates average, from stage to stage."""
     weigh(h, 0.7, least=0.05)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
-    larger batches first."""
+    """After a stage without a gain: smaller steps and longer windows of the estimates; once these are at
+    their longest, larger batches. The next stage is longer in any case.
+    """
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -276,22 +287,25 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
-    estimates longer; at the longest, batches are larger first."""
+    """Lengthen the next stage. After a stage without a gain, steps become smaller and the estimates average
+    over longer windows; once these are at their longest, batches become larger first.
+    """
     slow_down(h, gained)
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # mu * sumsq(w)
-    w.copy_(prox_squared_l2(w, step, mu=0.005))
+    w.copy_(prox_squared_l2(w, step, mu=PARAMETERS['mu']))
 
 
 # ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of the penalty for misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau."""
+    """The y that attains the envelope of the penalty for misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <=
+    tau."""
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
@@ -303,13 +317,14 @@ def envelope_y1(t, c, h):
     lam = h.lam_y1
     x = t + lam * c
     width = h.rho * lam
-    return h.rho * ((x / width).clamp(0, 1) * (x - width / 2 * (x / width).clamp(0, 1))) - lam / 2 * c.square()
+    slope = (x / width).clamp(0, 1)
+    return h.rho * (slope * (x - width / 2 * slope)) - lam / 2 * c.square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: z all 357, z_2 all 212
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for neyman_pearson: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of neyman_pearson: update the estimates u, then apply the chain rule."""
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
@@ -330,27 +345,27 @@ def evaluate(data, w):
     t1 = torch.nn.functional.softplus(s_z, threshold=40).mean() + (data.mu * w.square().sum(-1))
     s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
     # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t2 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
+    t2 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
     return torch.as_tensor(t1), {'misses': ('le', torch.as_tensor(t2))}
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w
     s_z_2_2 = scores_2[data.D_z_2]
-    t3 = torch.nn.functional.softplus((-s_z_2_2), threshold=40).mean() - data.tau
+    t3 = torch.nn.functional.softplus(-s_z_2_2, threshold=40).mean() - data.tau
     return {'y1': ((), t3, slope_y1, 1)}
 
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
-    s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
-    t1 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
+    s_z_2 = scores[data.D_z_2]
+    t1 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
     t2 = envelope_y1(t1, c.y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     t3 = torch.nn.functional.softplus(s_z, threshold=40).mean() + t2
     return torch.as_tensor(t3)
 
@@ -361,13 +376,13 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
-    return float(value_squared_l2(w[0:31], mu=0.005))
+    """The value of the terms that ``project`` handles by their proximal maps."""
+    return float(value_squared_l2(w, mu=PARAMETERS['mu']))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
-    return {**blocks(data, w)}
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
+    return blocks(data, w)
 
 
 def constraint_values(data, w):
@@ -375,7 +390,7 @@ def constraint_values(data, w):
     scores = data.D_x @ w
     s_z = scores[data.D_z_2]  # line 10: dot(w, x)
     # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t1 = torch.nn.functional.softplus((-s_z), threshold=40).mean() - data.tau
+    t1 = torch.nn.functional.softplus(-s_z, threshold=40).mean() - data.tau
     return {'misses': ('le', torch.as_tensor(t1))}
 
 
@@ -403,8 +418,8 @@ SOLVER = BlockSolver(
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
-    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=31, centred=True, direct=True,
-    attained=True, oracles=569, tol=TOL,
+    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=DIMENSION, centred=True,
+    direct=True, attained=True, oracles=569, tol=TOL,
 )
 
 

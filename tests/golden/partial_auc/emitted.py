@@ -62,8 +62,9 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
-    they are used."""
+    """The arrays of a file, after a check of its SHA-256 if one is given. ``mapped``: arrays stay in the
+    file until they are used.
+    """
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
@@ -79,7 +80,7 @@ def read_data(path, sha256, mapped=False):
 
 
 def present(device):
-    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    """The device, if this machine has it: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
     if (
         device == "cpu"
@@ -92,14 +93,15 @@ def present(device):
 
 
 def increasing(x):
-    """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
+    """The order of numbers. It sorts their bits as integers, which is several times as fast in torch."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
     return torch.where(bits < 0, bits ^ torch.iinfo(bits.dtype).max, bits).argsort()
 
 
 def sum_of_pieces(a, ordered, first, ends, pieces):
-    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each
-    of ``ends`` by its piece."""
+    """Sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, where the j up to each of
+    ``ends`` belong to its piece.
+    """
     zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
     for last, (_, p, q, r) in zip(ends, pieces, strict=True):
@@ -110,9 +112,11 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
 
 
 def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for
-    each of ``pieces`` (high, p, q, r) in turn: from how many b there are between the kinks, their
-    sum, and that of their squares, b being sorted."""
+    """mean over j of f(a + b_j) at every entry of a, for sorted b.
+
+    f(u) = p u^2 + q u + r up to u = high, for each of ``pieces`` (high, p, q, r) in turn. Each piece needs
+    the number of b between its kinks, their sum and the sum of their squares.
+    """
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
@@ -176,7 +180,6 @@ PASSES = None
 TOL = 1e-06
 THREADS = 1
 SIGN = 1
-LAYOUT = {'w': (0, 64, (64,)), 'cvar_1': (64, 65, ())}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
 no_grad = torch.inference_mode
@@ -190,7 +193,7 @@ no_grad = torch.inference_mode
 
 @dataclass(kw_only=True)
 class Settings(BlockSettings):
-    """What steps go by, to begin with."""
+    """The settings of the first step."""
 
     eta: float = 0.05
     rho: float = 10.0
@@ -210,10 +213,12 @@ class Settings(BlockSettings):
 
 # ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
+# the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
+PARAMETERS = {'a': 0.5, 'mu': 0.001}
 
 
 def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    """The arrays on the device, real numbers in the working precision, and the model's parameters."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
@@ -221,13 +226,12 @@ def as_namespace(tensors, device, dtype):
         if value.is_floating_point():
             value = value.to(dtype)
         setattr(data, key, value.to(device))
-    data.a = 0.5
-    data.mu = 0.001
+    vars(data).update(PARAMETERS)
     return data
 
 
 def prepare(data):
-    """What depends on the data alone, computed once."""
+    """Compute once what depends on the data alone."""
     data.x_p = data.D_x.index_select(0, data.P)
     data.t3 = 1 / data.a
     data.t4 = data.t3 / 174
@@ -235,17 +239,20 @@ def prepare(data):
 
 
 def prepare_full(data):
-    """What a full pass needs of the data alone."""
+    """Compute once what full passes need from the data alone."""
     data.t3 = 1 / data.a
     return data
 
 
 # ---- variables: one flat vector w, and what steps keep beside it
-#   w[0:64] = w[64]
-#   w[64:65] = cvar_1
+# the entries of each variable in w, from first to last, and its shape
+LAYOUT = {'w': (0, 64, (64,)), 'cvar_1': (64, 65, ())}
+DIMENSION = sum(last - first for first, last, _ in LAYOUT.values())
+
+
 def start(rng, device, dtype):
-    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
-    w = torch.zeros(65, device=device, dtype=dtype)
+    """The first iterate: zeros, moved into the simple sets; nets start from their own initial weights."""
+    w = torch.zeros(DIMENSION, device=device, dtype=dtype)
     project(w, 0.0)
     return w
 
@@ -267,7 +274,7 @@ def centres(device, dtype):
 
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
-    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
     def epochs(name, n, size):
         # without replacement within each pass over the n elements; what is left of a pass waits for
         # the next call
@@ -304,7 +311,7 @@ def track(u, index, g, g_prev, h):
 
 
 def begin(state, h):
-    """v and s, at zero."""
+    """Set v and s to zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
@@ -321,15 +328,17 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
-    measures at the start."""
+    """Set a step size of 0 to the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start.
+    """
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them
-    (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w, or None before the last of them. ``state.met``
+    counts the batches.
+    """
     if h.together == 1:
         return G
     if state.met:
@@ -343,8 +352,10 @@ def together(state, G, h: BlockSettings):
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
-    w moves after the last."""
+    """Make one step: the gradient at w, the update of w, proximal maps and projections.
+
+    If ``h.together`` batches make a step, w moves after the last of them.
+    """
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -353,7 +364,7 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def weigh(h: BlockSettings, share, least=0.0):
-    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
+    """Multiply gamma by a share, but not below ``least``. If gamma' = 1 - gamma, it stays so."""
     paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
@@ -361,8 +372,9 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
-    of new values, unless it is to be steady."""
+    """The settings within a stage when the step size is at a share of its first value. The weight of new
+    values falls with it, down to a tenth, unless it must be constant (``steady``).
+    """
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -370,13 +382,14 @@ def falling(h: BlockSettings, share):
 
 
 def shrink_gamma(h: BlockSettings):
-    """From stage to stage estimates average over a longer window."""
+    """Lengthen the window over which estimates average, from stage to stage."""
     weigh(h, 0.7, least=0.05)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
-    larger batches first."""
+    """After a stage without a gain: smaller steps and longer windows of the estimates; once these are at
+    their longest, larger batches. The next stage is longer in any case.
+    """
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -386,22 +399,25 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
-    estimates longer; at the longest, batches are larger first."""
+    """Lengthen the next stage. After a stage without a gain, steps become smaller and the estimates average
+    over longer windows; once these are at their longest, batches become larger first.
+    """
     slow_down(h, gained)
 
 
 def project(w, step):
-    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    """Apply the proximal maps of regularisers and the projections on simple sets to w, in place. ``step``:
+    one step size, or one per coordinate."""
     # mu * sumsq(w)
-    w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=0.001)
+    w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=PARAMETERS['mu'])
 
 
 # ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
-    """The y that attains the envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
+    """The y that attains the envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w,
+    p.x)))."""
     lam = h.lam_y1
     x = t + lam * c
     return (x / lam).clamp(0, 1)
@@ -411,13 +427,14 @@ def envelope_y1(t, c, h):
     """The envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
     lam = h.lam_y1
     x = t + lam * c
-    return (x / lam).clamp(0, 1) * (x - lam / 2 * (x / lam).clamp(0, 1)) - lam / 2 * c.square()
+    slope = (x / lam).clamp(0, 1)
+    return slope * (x - lam / 2 * slope) - lam / 2 * c.square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 #   elements of a step: p all 174, n 512 of 1623
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for partial_auc: estimates updated, then the chain rule through them."""
+    """The stochastic gradient G of partial_auc: update the estimates u, then apply the chain rule."""
     N_n, = batch
     x_n = data.D_x.index_select(0, N_n)
     w_both = torch.stack([w[0:64], w_prev[0:64]])
@@ -447,31 +464,31 @@ def evaluate(data, w):
     scores = data.D_x @ w_2
     s_p = scores[data.P]  # line 13: dot(w, p.x)
     s_n = scores[data.N]  # line 13: dot(w, n.x)
-    t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_p, (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t2 = reduce_cvar(t1, 0, data.a)  # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
     t3 = t2 + (data.mu * w_2.square().sum(-1))
     return torch.as_tensor(t3), {}
 
 
 def blocks(data, w):
-    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores_2 = data.D_x @ w[0:64]
     s_p_2 = scores_2[data.P]
     s_n_2 = scores_2[data.N]
-    t4 = mean_of_pieces((-s_p_2), (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t4 = mean_of_pieces(-s_p_2, (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t5 = t4 - w[64]
     return {'y1': ((data.P,), t5, slope_y1, 0)}
 
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
-    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
+    """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
+    and penalties replace constraints."""
     cvar_1 = w[64]
     scores = data.D_x @ w[0:64]
     s_p = scores[data.P]  # line 13: dot(w, p.x)
     s_n = scores[data.N]  # line 13: dot(w, n.x)
-    t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t1 = mean_of_pieces(-s_p, (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.P]
     # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
     t2 = envelope_y1(t1 - cvar_1, c_y1, h)
@@ -485,13 +502,13 @@ def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
 
 
 def regulariser(w):
-    """The terms with a prox."""
-    return float(value_squared_l2(w[0:64], mu=0.001))
+    """The value of the terms that ``project`` handles by their proximal maps."""
+    return float(value_squared_l2(w[0:64], mu=PARAMETERS['mu']))
 
 
 def all_blocks(data, w):
-    """``blocks``, and the same of functions inside expectations, row by row."""
-    return {**blocks(data, w)}
+    """``blocks`` with the functions inside expectations, which have one entry a row."""
+    return blocks(data, w)
 
 
 # ---- the loop: stages of steps, how far they have come, and the finish by full passes

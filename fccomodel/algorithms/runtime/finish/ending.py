@@ -1,4 +1,4 @@
-"""What comes after the stochastic part, as the work that there is room for allows. The emitter copies it."""
+"""The choice of the stage that follows the stochastic steps, by the budget. The emitter copies it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from fccomodel.core.work import priced, to_the_end
 
 
 def allotted(solver: Solver, exact, device, room, patience):
-    """What comes after the steps, the steps' share of the work, and passes of what comes after;
-    counted seconds of a pass.
+    """Share out the budget between the steps and the stage that follows them.
 
-    ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps
-    for as long as these passes take and a second, at most 0.6 of the room; where passes come first,
-    for a quarter of it. If only 25 passes, of a convex problem six, fit into three quarters of the
-    room, after steps for the other quarter: curvature gains more by each than a step does. Of a
-    smooth problem after none, where a pass costs little more than steps do and 400 are no small
-    part of the room. A pass of more than an eighth of the room is left before its end, and comes
-    never. Else ``restore``, with the room for thirty looks at the exact values, at most
-    0.3 of all. With ``patience`` the run is judged after so much work. Steps that are annealed,
-    those of nets, have the room where nothing comes after them; passes do where 400 take a quarter
-    of it at most.
+    Returns the name of that stage, the share of the steps in counted seconds (None: no limit), the number
+    of its passes (None: no limit), and the counted seconds of a pass. A typical finish takes 400 passes.
+
+    - ``finish``, if 400 passes take less than 1.6 times the ``room``. The steps get as long as these
+      passes, plus a second, and at most 0.6 of the room. If passes may come first, the steps get a quarter
+      of what the passes take.
+    - ``finish``, if at least 25 passes (6 for a convex problem) fit into three quarters of the room. The
+      steps get the last quarter: curvature gains more by a pass than by a step.
+    - ``restore`` otherwise. It keeps the time of thirty exact evaluations, at most 0.3 of the room.
+
+    A pass that takes more than an eighth of the room is never made. With ``patience`` the run is judged
+    after that much work. For networks, whose steps shrink over the budget (``annealed``), the steps have
+    the whole room, unless 400 passes take at most a quarter of it.
     """
     way, share, passes, annealed = "", patience, None, solver.settings().annealed
     if patience is None and annealed:
@@ -53,15 +55,16 @@ def allotted(solver: Solver, exact, device, room, patience):
 
 
 def one_look(solver: Solver, exact, device, most=math.inf):
-    """Counted seconds that the exact values take; infinity if more than ``most``."""
+    """Counted seconds of an evaluation of the exact values; infinity if more than ``most``."""
     w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     return priced(lambda: solver.evaluate(exact, w), most=most)[1]
 
 
 def planned_end(solver: Solver, exact, asked: RunOptions, room):
-    """What comes after the steps, the steps' share of the work, and passes of what comes after;
-    counted seconds of a pass: as asked for, or as ``allotted``. A budget of steps or oracle calls is
-    the algorithm's alone."""
+    """The same four values as ``allotted``, from the options if they name the stage.
+
+    A budget of steps or of oracle calls belongs to the algorithm alone: no stage follows.
+    """
     if asked.way is not None:
         return asked.way, None, asked.passes, 0.0
     if room is None or asked.iterations is not None or asked.oracles is not None:
@@ -70,7 +73,9 @@ def planned_end(solver: Solver, exact, asked: RunOptions, room):
 
 
 def before_the_end(solver: Solver, data, way, given):
-    """How the steps ended: before the run was killed, in another run that this one goes on from, or now."""
+    """The result of the steps: from this process before it was killed, from the run that this one
+    continues, or from steps that are made now.
+    """
     asked = RunOptions(**given)
     outcome = None
     if asked.keep is not None:
@@ -84,10 +89,11 @@ def before_the_end(solver: Solver, data, way, given):
 
 
 def solve_then_finish(solver: Solver, data, **given):
-    """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run
-    alone; ``room`` is the budget in counted seconds.
+    """Run the steps, then the stage that ``allotted`` chooses.
 
-    ``given``: see ``RunOptions``. ``keep`` has how the steps ended, once something comes after them.
+    The options are those of ``RunOptions``. ``seconds`` is measured by the clock and can only end a run;
+    ``room`` is the budget in counted seconds. ``keep`` holds the result of the steps once another stage
+    follows them.
     """
     asked = RunOptions(**given)
     began, keep, seconds = started(asked.keep), asked.keep, asked.seconds
@@ -121,6 +127,6 @@ def solve_then_finish(solver: Solver, data, **given):
         limits |= {"progress": asked.progress, "stop": asked.stop, "keep": keep, "price": price}
         if way != "finish":
             return solver.restore(solver, outcome, exact, **limits)
-        found = solver.finish(solver, outcome, exact, **limits)
-        found.worked += found.passes * price
-        return found
+        outcome_of_finish = solver.finish(solver, outcome, exact, **limits)
+        outcome_of_finish.worked += outcome_of_finish.passes * price
+        return outcome_of_finish

@@ -1,5 +1,6 @@
-"""Where there is no solution to be found: constraints that conflict, an objective without a bound, an
-infimum that no point attains. Each with its evidence; the emitter copies it."""
+"""Evidence that a problem has no solution: constraints that conflict, an objective without a bound,
+or an infimum that no point attains. The emitter copies it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from fccomodel.core.lazy import torch
 
 
 def excess(solver: Solver, data, w):
-    """By how much each constraint is violated, differentiable in w."""
+    """The violation of each constraint, differentiable in w."""
     return {
         label: t if kind == "eq" else t.clamp(min=0)
         for label, (kind, t) in solver.constraint_values(data, w).items()
@@ -65,7 +66,7 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
 
 
 def violation_noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
-    """What rounding is worth in sum_k v_k c_k(w), by the values at points that differ from w by rounding."""
+    """The rounding error of sum_k v_k c_k(w), measured at points that differ from w by rounding."""
     rng, worst = torch.Generator(device=w.device).manual_seed(0), 0.0
     sums = []
     for _ in range(times):
@@ -82,14 +83,17 @@ def violation_noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16)
 
 
 def stagnant(history):
-    """The violation of the best point has not halved over the second half of the stages."""
+    """Whether the violation of the best point has not halved over the second half of the stages."""
     violations = [entry["violation"] for entry in history]
     return len(violations) > 3 and violations[-1] > 0.5 * violations[len(violations) // 2]
 
 
 def conflict(least, enough, far=0.0):
-    """The failure that a point of least violation is evidence of: more than ``enough`` is left, and no
-    feasible point is within ``far`` times its size (all where constraints are convex)."""
+    """The failure that a point of least violation proves, or None.
+
+    There is one if more than ``enough`` violation is left and no feasible point lies within ``far`` times
+    the point's size. For convex constraints this holds for all points.
+    """
     if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
         return None
     size = float(least.w.norm())
@@ -103,7 +107,9 @@ def conflict(least, enough, far=0.0):
 
 
 def within_numbers(solver: Solver, data, w, d):
-    """A length of which ten along d from w is in double precision: 1 + |w|, or a tenth of it, ..."""
+    """A length t such that w + 10 t d can be represented in double precision: 1 + |w|, or a tenth of it,
+    ...
+    """
     size, length = 1 + float(w.norm()), float(d.norm())
     while size > 1e-3 and not math.isfinite(summary(solver.evaluate(data, w + d * (10 * size / length)))[0]):
         size *= 0.1
@@ -111,9 +117,10 @@ def within_numbers(solver: Solver, data, w, d):
 
 
 def allowed_nearby(full, x, value, allowed, way):
-    """The point nearest to x that violates constraints by little, its value, and whether x itself does.
+    """The point nearest to x that violates the constraints by little, its value, and whether x itself is
+    such a point.
 
-    x itself stands where no such point is within half of the ``way``.
+    x is returned if no such point is within half of the ``way``.
     """
     if value[2] <= allowed or not math.isfinite(value[2]):
         return x, value, True
@@ -124,12 +131,16 @@ def allowed_nearby(full, x, value, allowed, way):
 
 
 def falls_for_ever(full, w, d):
-    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each
-    tenfold way brings more, ``unattained`` where less, and no point of the way as much; None where
-    it rises, or a constraint or a set ends it. Points that violate a constraint are moved to the
-    nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no
-    fall. The model's own variables go on, not those of reformulations alone. None where it is too
-    ``late`` to tell."""
+    """The kind of decrease from w along d, as far as 100 (1 + |w|), or None.
+
+    The kind is ``unbounded`` if each way that is ten times longer decreases the objective more, and
+    ``unattained`` if it decreases it less and no point on the way is as good. None if the objective rises,
+    if a constraint or a set ends the way, or if it is too ``late`` to tell.
+
+    A point that violates a constraint is moved to the nearest one that nearly satisfies it. What the rest
+    of the violation may be worth, at ``h.weight`` a unit, does not count as a decrease. The variables of
+    the model itself must move, not only those that reformulations added.
+    """
     solver, data, h, tol, length = full.solver, full.data, full.h, full.tol, float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
@@ -172,12 +183,12 @@ def falls_for_ever(full, w, d):
 
 
 def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
-    """The kind of a fall that goes on along a straight way, on ways that are longer by these factors:
-    to |w| = 1e12 at least.
+    """The kind of a decrease that continues along a straight way, on ways longer by the factors
+    ``further``: to |w| = 1e12 at least.
 
-    ``fallen``: the falls at the last tenfold way. None where the objective rises again, or a
-    constraint or a set ends the way; ``unattained`` where a hundredfold way brings less than half
-    of what the way before it brought.
+    ``fallen`` holds the decreases over the last ways, each ten times longer than the one before. None if
+    the objective rises again, or if a constraint or a set ends the way. The kind is ``unattained`` if a way
+    that is a hundred times longer brings less than half of the decrease before it.
     """
     solver, data, length, size = full.solver, full.data, float(d.norm()), 1 + float(w.norm())
     here, gain, last = summary(solver.evaluate(data, w)), fallen[1] - fallen[0], fallen[1]
@@ -203,9 +214,12 @@ def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
 
 
 def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
-    """That the objective's fall from w to ``end`` is over before, as those of hinges are and those of
-    exponentials are not: from where ``most`` of the fall is left to where ``least`` is, it is not
-    far; or that rounding hides it, or that it is too ``late`` to tell."""
+    """Whether the decrease from w to ``end`` is over before ``end``, as for a hinge but not for an
+    exponential.
+
+    It is over if the place where a share ``most`` of the decrease is left is near the place where a share
+    ``least`` is left. True also if rounding hides the decrease, or if it is too ``late`` to tell.
+    """
     here = summary(full.solver.evaluate(full.data, w))
 
     def fall(t):
@@ -233,7 +247,9 @@ def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
 
 
 def without_end(full, w, further):
-    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
+    """The failure of an objective that falls for ever along w, or towards a point found ``further`` on; or
+    None.
+    """
     for d in (further - w, w):
         kind = falls_for_ever(full, w, d)
         if kind:
@@ -244,8 +260,11 @@ def without_end(full, w, further):
 
 
 def drifts(full, w, d, again):
-    """That the objective falls along d for ever where the other variables follow, as ``again(x)``
-    brings them on; or None, also where it is too ``late`` to tell."""
+    """The failure of an objective that falls for ever along d while the other variables follow, or None.
+
+    ``again(x)`` moves the other variables to where they belong at x. None also if it is too ``late`` to
+    tell.
+    """
     solver, data, h, tol = full.solver, full.data, full.h, full.tol
     here, length = summary(solver.evaluate(data, w)), float(d.norm())
     last, ends = merit(here, h.weight) - 1e-10 * (1e-6 + abs(here[0])), []
@@ -268,7 +287,7 @@ def drifts(full, w, d, again):
 
 
 def allowed_further(full, w, end, times=1e4, share=1e-3):
-    """That sets and constraints allow so many ``times`` the way from w to ``end``, up to a share of it."""
+    """Whether sets and constraints allow ``times`` the way from w to ``end``, up to a share of it."""
     solver, way = full.solver, times * float((end - w).norm())
     x = w + times * (end - w)
     inside = x.clone()

@@ -40,8 +40,11 @@ from fccomodel.core.work import priced, to_the_end
 
 
 def differentiated(solver: Solver, data, c, h: LoopSettings, count):
-    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of
-    the last w: of one gone ``back`` to, too."""
+    """The function w -> (value, gradient) of ``whole``.
+
+    ``count`` holds the number of calls, the last value and the size of the last w. ``back`` sets them to
+    those of a point to which the caller returns.
+    """
 
     def back(value, w):
         """Remember the value and the size of the point."""
@@ -61,8 +64,9 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
 
 
 def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
-    """Centres for the functions inside expectations, one per row, smoothed on a tenth of their
-    arguments' size."""
+    """Add centres for the functions inside expectations, one a row. Their smoothing is a tenth of the size
+    of their arguments.
+    """
     if solver.inside:
         cells = solver.all_blocks(data, w)
     else:
@@ -74,8 +78,11 @@ def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
-    """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments;
-    whether a multiplier is at its bound; and the largest one."""
+    """Move the centres to the slopes at w.
+
+    Returns the largest shift in units of the functions' arguments, whether a multiplier is at its bound,
+    and the largest multiplier.
+    """
     shifts, saturated, largest = {}, False, 0.0
     for name, (index, t, slope, bounded) in solver.all_blocks(data, w).items():
         centre = getattr(c, name)
@@ -94,10 +101,16 @@ def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def full_problem(solver: Solver, outcome, data, asked: RunOptions, tol):
-    """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem
-    with its centres c and its parameters h, ``at`` (value and gradient), ``prox`` (of the rest),
-    ``limit()`` (to stop at), ``endless()`` (w runs away), and ``late()`` (asked to stop, or some
-    beyond the time: to tell why there is no solution takes no longer)."""
+    """The smoothed problem on all rows in float64, from the point where the steps ended.
+
+    The record has the centres c, the settings h, and these functions:
+
+    at         the value and the gradient at w
+    prox       the proximal step of the other terms
+    limit      whether the finish must stop here
+    endless    whether the value or w grows without end
+    late       whether the time is used up; a little more is granted to tell why there is no solution
+    """
     began, seconds, passes, stop = time.perf_counter(), asked.seconds, asked.passes, asked.stop
     h = outcome.h.copy()
     c = SimpleNamespace(
@@ -130,7 +143,7 @@ def full_problem(solver: Solver, outcome, data, asked: RunOptions, tol):
         return over(0.3 + 0.02 * (seconds or 0.0))
 
     def prox(x, step):
-        """The proximal step on x, in place; the regulariser's value there."""
+        """Make the proximal step on x in place; returns the regulariser's value there."""
         solver.project(x, step)
         return solver.regulariser(x)
 
@@ -153,9 +166,11 @@ def full_problem(solver: Solver, outcome, data, asked: RunOptions, tol):
 
 
 def from_the_first(full, first, most=40):
-    """Of a problem that is not convex: goes to what a few passes lead to from the first iterate of
-    all, where the smoothed problem is worth less there than at the best point of the steps, and the
-    problem no more."""
+    """For a problem that is not convex: make a few passes from the very first iterate as well.
+
+    The point found replaces the best point of the steps if the smoothed problem is smaller there and the
+    merit of the problem is not larger.
+    """
     at, count, h, start = full.at, full.count, full.h, first.to(full.w)
     level = at(full.w)[0] + full.prox(full.w.clone(), 0.0)
     enough, last, held = level - 1e-6 * (1 + abs(level)), count.passes + most, (count.value, count.size)
@@ -164,19 +179,21 @@ def from_the_first(full, first, most=40):
         """Whether this round must end here."""
         return full.limit() or count.passes >= last or count.value < enough
 
-    found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit, bold=True)
-    if at(found)[0] + full.prox(found.clone(), 0.0) < enough:
-        value = summary(full.solver.evaluate(full.data, found))
+    end, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit, bold=True)
+    if at(end)[0] + full.prox(end.clone(), 0.0) < enough:
+        value = summary(full.solver.evaluate(full.data, end))
         if merit(value, h.weight) <= merit(full.value, h.weight):
-            full.w, full.value = found, value
+            full.w, full.value = end, value
     count.value, count.size = held
 
 
 def first_point(full, history, step=0.0, times=8):
-    """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first
-    round; and the failure of constraints that conflict, where the stages before could not lower
-    their violation. ``step``: the first, where it is known; else by so many differences of
-    gradients."""
+    """The state in which the rounds start.
+
+    It has w, the best point so far with its value, the step size, the accuracy of the first round, and the
+    failure of constraints that conflict, which is looked for if the steps could not lower the violation.
+    ``step`` is the first step size; if it is 0, it is estimated from ``times`` differences of gradients.
+    """
     data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
     resumed = full.solver.resume is not None
     if not resumed:  # else the multipliers are nearer than those that a point changed a little would give
@@ -210,8 +227,11 @@ def first_point(full, history, step=0.0, times=8):
 
 
 def next_round(now, full):
-    """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is
-    the best. False where the penalty was too weak to hold the point: it is stronger now."""
+    """Minimise the smoothed problem at fixed centres, then move the centres. The point is kept if it is the
+    best one.
+
+    Returns False if the penalty was too weak to hold the point; it is stronger now.
+    """
     data, h, count, tol = full.data, full.h, full.count, full.tol
     if now.inner is None:  # the curvature of the last round is about that of this one
         now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=now.pairs)
@@ -234,11 +254,12 @@ def next_round(now, full):
         return False
     shifts, saturated, steepest = shift_centres(full.solver, data, now.w, full.c, h)
     h.weight = max(h.weight, 2 * steepest)
-    now.off = max([value[2], *shifts.values()])
-    now.error = max(residual, now.off)
+    off, point = max([value[2], *shifts.values()]), now.w.clone()
+    # a pass may be left at any operation of torch: there is none from here until error and point agree
+    now.off, now.error = off, max(residual, off)
     equal = tol if now.error <= tol else 1e-9  # one that converged is the answer before others as good
     if merit(value, h.weight) <= merit(now.value, h.weight) + equal * (1 + abs(now.value[0])):
-        now.best, now.value = now.w.clone(), value
+        now.best, now.value = point, value
     for name, shift in shifts.items():
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
@@ -257,8 +278,11 @@ def next_round(now, full):
 
 
 def unfinished(now, full, most=3):
-    """Not at the tolerance yet. Where another run ended some rounds more come cheap, until what is off
-    counts for nothing in the objective."""
+    """Whether the tolerance is not reached yet.
+
+    If the run continues another one, a few more rounds are cheap: they go on until the remaining error
+    counts for nothing in the objective.
+    """
     if now.error > full.tol:
         return True
     now.more += 1
@@ -267,9 +291,11 @@ def unfinished(now, full, most=3):
 
 
 def raise_penalty(now, full, violation):
-    """A penalty whose multiplier is at its bound becomes stronger. Once that has helped little, the
-    least violation that there is tells whether constraints conflict; where they do not, the next
-    round starts there."""
+    """Strengthen a penalty whose multiplier is at its bound.
+
+    If that has helped little, the least possible violation tells whether constraints conflict. If they do
+    not, the next round starts at the point of least violation.
+    """
     full.h.rho *= 4
     now.raised.append(violation)
     if now.searched or len(now.raised) <= 3 or violation <= 0.3 * now.raised[0]:
@@ -282,10 +308,12 @@ def raise_penalty(now, full, violation):
 
 
 def descent_without_end(now, full):
-    """The failure of an objective that goes on falling from the best point on, or None. Where rounds
-    have converged, a stricter one shows in which direction; where it went a long way, one in
-    between has less beside that direction. Or it falls along that, or along w, where the other
-    variables follow."""
+    """The failure of an objective that falls for ever from the best point, or None.
+
+    If rounds have converged, a stricter round shows a direction; if a round went a long way, a point in
+    between has less of the other directions. The objective may fall along that direction, or along w while
+    the other variables follow.
+    """
 
     def stricter(w, accuracy, most=200):
         """The point after a descent to a finer accuracy."""
@@ -315,8 +343,9 @@ def descent_without_end(now, full):
 
 
 def begin_rounds(solver: Solver, outcome, full, run):
-    """Where the rounds of a finish start: for a problem that is not convex perhaps nearer the first
-    iterate of all."""
+    """The state in which the rounds of a finish start. For a problem that is not convex it may be near the
+    very first iterate.
+    """
     if solver.nonconvex and outcome.first is not None and outcome.iterations:
         from_the_first(full, outcome.first)
     measured = not outcome.iterations and not solver.settings().eta
@@ -329,7 +358,7 @@ def begin_rounds(solver: Solver, outcome, full, run):
 
 
 def goes_on_with(now, full, rounds):
-    """Whether a round is not over, or another one may come."""
+    """Whether a round is unfinished or another one may follow."""
     if now.inner is not None:
         return True
     return unfinished(now, full) and not full.limit() and rounds < 100 and now.failure is None
@@ -341,7 +370,7 @@ def why_over(now, full, passes):
         measures = "stationarity, violation and the last change of the multipliers"
         return f"converged: {measures} are below {full.tol:g}"
     if full.count.timed:
-        return "the time is used up"
+        return "the time limit was reached"
     if passes is not None and full.count.passes >= passes:
         return "the budget is used up"
     if full.endless():
@@ -350,7 +379,7 @@ def why_over(now, full, passes):
 
 
 def all_rounds(run, full, solver: Solver, outcome, asked: RunOptions, began):
-    """The rounds of a finish, from where they stand. Returns why there is no solution, or None."""
+    """Make the rounds of a finish from the current state. Returns why there is no solution, or None."""
     keep, history = asked.keep, run.history
     if keep is None or not keep.again("finish", run):
         begin_rounds(solver, outcome, full, run)
@@ -367,15 +396,15 @@ def all_rounds(run, full, solver: Solver, outcome, asked: RunOptions, began):
 
 
 def finish(solver: Solver, outcome, data, dear=0.05, **given):
-    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as
-    small a merit.
+    """Continue from the result of ``solve``, on ``data`` in float64. Its point is replaced by one of at
+    most the same merit.
 
-    ``given``: see ``RunOptions``. ``passes`` bounds the evaluations of ``whole``, ``seconds`` the
-    time; ``tol`` is the stationarity, the violation and the shift of the centres to end at.
-    ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
-    ``failure`` of what it returns names why there is no solution, with the evidence, or is None;
-    ``moved``: its point is another. Passes of a ``price`` of more than ``dear`` counted seconds are
-    left before their end once their time is over; the best point so far is kept.
+    The options are those of ``RunOptions``: ``passes`` bounds the evaluations of ``whole``, ``seconds`` the
+    time, and ``tol`` is the stationarity, the violation and the shift of the centres to reach.
+    ``outcome.scarce`` says that few passes fit: none is spent on what the first round will show anyway. In
+    the result, ``failure`` says why there is no solution, with the evidence, or is None; ``moved`` says
+    whether the point has changed. If a pass costs more than ``dear`` counted seconds, it is left before its
+    end once the time is over; the best point so far is kept.
     """
     asked = RunOptions(**given)
     keep, tol = asked.keep, 1e-6 if asked.tol is None else asked.tol
@@ -385,12 +414,12 @@ def finish(solver: Solver, outcome, data, dear=0.05, **given):
     began = started(keep, outcome.seconds)
 
     def keep_state(reason=""):
-        """Keep the state, if anybody does."""
+        """Hand the state to the keeper, if there is one."""
         if keep is not None:
             keep("finish", run, reason)
 
     def work():
-        """All passes of the finish."""
+        """Make all rounds of the finish."""
         full = state.full = full_problem(solver, outcome, data, asked, tol)
         run.c, run.h, run.count, full.keep = full.c, full.h, full.count, keep_state
         state.failure = all_rounds(run, full, solver, outcome, asked, began)
@@ -421,9 +450,12 @@ def finish(solver: Solver, outcome, data, dear=0.05, **given):
 
 
 def resumed(solver: Solver, data, device, progress=None):
-    """Where another run ended, as ``solve`` would return it: the program's first w, c and settings, in
-    float64, and no step made. Smoothing and penalties go by the sizes of arguments and gradients
-    there, where the settings do not keep them."""
+    """The result of another run, as ``solve`` would return it without a step: the first w, c and settings
+    of this program, in float64.
+
+    Smoothing and penalties follow from the sizes of arguments and gradients there, unless the settings
+    contain them.
+    """
     began, h, c = time.perf_counter(), solver.settings(), solver.centres(device, torch.float64)
     w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     if solver.centred and not h.kept:
@@ -456,8 +488,9 @@ def resumed(solver: Solver, data, device, progress=None):
 
 
 def one_pass(solver: Solver, data, device, most=math.inf):
-    """Counted seconds that ``whole`` and its gradient take; infinity if they, or the centres before
-    them, take more than ``most``."""
+    """Counted seconds of ``whole`` with its gradient; infinity if it, or the centres that it needs, takes
+    more than ``most``.
+    """
     h, c = solver.settings(), solver.centres(device, torch.float64)
     w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     if priced(lambda: centre_rows(solver, data, w, c, h), most=most)[1] > most:

@@ -9,7 +9,9 @@ from fccomodel.core.lazy import torch
 
 
 def cautious_step(at, w, times=8):
-    """Half of one over the gradient's Lipschitz constant near w, by so many differences of gradients."""
+    """Half of 1 / L for the gradient's Lipschitz constant L near w, estimated from ``times`` differences of
+    gradients.
+    """
     largest = smoothness(lambda x: at(x)[1], w, times)
     if largest > 0 and math.isfinite(largest):
         return 0.5 / largest
@@ -17,10 +19,12 @@ def cautious_step(at, w, times=8):
 
 
 def forward_backward(at, prox, w, step, known=None):
-    """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)``
-    moves x, in place, to the proximal point of the rest, and returns the rest's value there);
-    ``free``: there is no rest where the step ends. ``known``: another step from the same w, which
-    spares the pass; who counts passes is told (``at.back``)."""
+    """The proximal gradient step from w, and the value of the forward-backward envelope there.
+
+    ``prox(x, step)`` moves x in place to the proximal point of the other terms and returns their value.
+    ``free`` says that these terms do nothing where the step ends. ``known`` is another step from the same
+    w, which saves the pass; whoever counts passes is told by ``at.back``.
+    """
     if known is None:
         value, gradient = at(w)
     else:
@@ -51,17 +55,19 @@ def forward_backward(at, prox, w, step, known=None):
 
 
 def with_pair(pairs, s, y, most=40, numbers=1e6):
-    """The last pairs (change s of w, change y of the residual, s.y) with one more; of many variables
-    fewer are kept. One along which the residual does not rise tells nothing."""
+    """The last curvature pairs (change s of w, change y of the residual, s.y), with one more.
+
+    Fewer pairs are kept for many variables. A pair with s.y <= 0 carries no curvature and is left out.
+    """
     product = float(s @ y)
     if product <= 1e-12 * float(s.norm()) * float(y.norm()):
         return pairs
-    kept = int(min(most, max(15, numbers // s.numel())))
-    return [*pairs[1 - kept :], (s, y, product)]
+    most_pairs = int(min(most, max(15, numbers // s.numel())))
+    return [*pairs[1 - most_pairs :], (s, y, product)]
 
 
 def direction(pairs, residual, few=8, small=10_000):
-    """-H residual, by the two loops of L-BFGS over pairs; of many short ones at once."""
+    """-H residual, by the two-loop recursion of L-BFGS over the pairs, or ``at_once`` for many short ones."""
     d, left = -residual.clone(), []
     if len(pairs) > few and len(pairs) * d.numel() <= small:
         return at_once(pairs, d)
@@ -78,7 +84,7 @@ def direction(pairs, residual, few=8, small=10_000):
 
 
 def at_once(pairs, d):
-    """The same as two triangular systems, of the products s.y of earlier changes s with later y."""
+    """The same direction by two triangular systems, in the products s.y of earlier changes s with later y."""
     s, y = torch.stack([s for s, _, _ in pairs]), torch.stack([y for _, y, _ in pairs])
     products = (s @ y.T).triu()
     a = torch.linalg.solve_triangular(products, (s @ d)[:, None], upper=True)[:, 0]
@@ -90,16 +96,18 @@ def at_once(pairs, d):
 
 
 def falls(now, tried, size):
-    """The function itself and its envelope fall enough where nothing stands beside it: the point that
-    safeguards is not asked."""
+    """Whether no other term is active, and both the function and its envelope decrease enough: then the
+    point that safeguards is not needed.
+    """
     enough = 1e-4 * now.step * size**2
     descends = tried.value <= now.value - enough and tried.envelope <= now.envelope - enough
     return descends and now.free and tried.free and tried.step == now.step
 
 
 def searched(at, prox, now, d, enough, first, limit):
-    """The first of the points from the whole direction d towards the gradient step, by halves, that is
-    good enough; None if none is. ``first``: the first of them, where it is known."""
+    """The first good enough point between the whole direction d and the gradient step, by halving; None if
+    there is none. ``first`` is the first such point, if it is known.
+    """
     level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
     tau = 1.0
     while tau > 0.05 and not limit():
@@ -113,10 +121,12 @@ def searched(at, prox, now, d, enough, first, limit):
 
 
 def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
-    """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w
-    until the fixed-point residual is ``tol`` or ``limit()`` says stop. ``held`` has where it stands
-    whenever ``limit`` is asked; where it had that before, it goes on from there. ``bold``: a
-    direction is tried before the gradient step that safeguards it, which it spares where it does.
+    """Minimise the function that ``at`` differentiates plus the terms of ``prox``, from w, until the
+    fixed-point residual is ``tol`` or ``limit()`` says stop.
+
+    ``held`` contains the state of the iteration whenever ``limit`` is called; if it had one before, the
+    iteration continues from it. With ``bold`` a direction is tried before the gradient step that safeguards
+    it, which saves that step if the direction is good.
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """

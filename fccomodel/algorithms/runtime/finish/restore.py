@@ -12,11 +12,11 @@ from fccomodel.algorithms.runtime.loops.progress import merit, passes_over, summ
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import to_the_end
+from fccomodel.core.work import priced, to_the_end
 
 
 def constraint_row(solver: Solver, data, w):
-    """All constraints' values as one vector, and which are equalities."""
+    """The values of all constraints as one vector, and which of them are equalities."""
     constraints = solver.constraint_values(data, w).values()
     values = torch.cat([t.reshape(-1) for _, t in constraints])
     equal = torch.cat([torch.full((t.numel(),), kind == "eq", device=t.device) for kind, t in constraints])
@@ -32,9 +32,11 @@ def jacobian(solver: Solver, data, w, chosen):
 
 
 def least_norm(J, values, equal):
-    """The shortest d with values + J d <= 0 (= 0 where ``equal``): its dual y by coordinates (Hildreth
-    1957), d = -J' y. The coordinates are the host's: they are few, and each waits for the one
-    before."""
+    """The shortest d with values + J d <= 0 (= 0 where ``equal``).
+
+    d = -J' y, where coordinate descent finds the dual y (Hildreth 1957). It runs on the host: there are few
+    coordinates, and each depends on the one before.
+    """
     K, values, equal = (J @ J.T).cpu(), values.cpu(), equal.tolist()
     y = torch.zeros_like(values)
     K.diagonal().add_(1e-10 * float(K.diagonal().max()))
@@ -48,14 +50,14 @@ def least_norm(J, values, equal):
     return -(J.T @ y.to(J.device))
 
 
-def restore(solver: Solver, outcome, data, *, most=256, **given):
-    """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated
-    constraints and those near.
+def restore(solver: Solver, outcome, data, *, most=256, dear=0.05, **given):
+    """Lower the largest violation of the point that ``solve`` found, by least-norm steps on the violated
+    constraints and those near their bounds.
 
-    A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are
-    many) rises by no more than the multipliers let it. ``given``: see ``RunOptions``, of which
-    ``passes`` bounds the evaluations of constraints; ``most`` bounds the constraints of a step. A pass
-    is left before its end once the time of passes is over.
+    A step is kept if the violation falls and the objective (on ``thinned`` rows if there are many pairs)
+    rises by no more than the multipliers allow. The options are those of ``RunOptions``; ``passes`` bounds
+    the evaluations of the constraints, and ``most`` the constraints of a step. If a pass costs more than
+    ``dear`` counted seconds, it is left before its end once the time is over.
     """
     asked = RunOptions(**given)
     keep, seconds, tol = asked.keep, asked.seconds, 1e-6 if asked.tol is None else asked.tol
@@ -81,7 +83,7 @@ def restore(solver: Solver, outcome, data, *, most=256, **given):
         return timed
 
     def lower_violations():
-        """Steps as long as they gain."""
+        """Make steps as long as they lower the violation."""
         amount, values, equal = violations(run.w)
         worst, value = float(amount.max()), summary(solver.evaluate(quick, run.w))
         while run.moved and worst > tol and not limit():
@@ -110,7 +112,8 @@ def restore(solver: Solver, outcome, data, *, most=256, **given):
             if keep is not None:
                 keep("restore", run)
 
-    if not to_the_end(lower_violations, passes_over(began, asked.stop, seconds)):
+    price = priced(lambda: violations(run.w), most=dear)[1]
+    if not to_the_end(lower_violations, passes_over(began, asked.stop, seconds), price > dear):
         timed |= not (asked.stop is not None and asked.stop())
     more = {
         "w": run.w,

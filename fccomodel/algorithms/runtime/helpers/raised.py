@@ -1,4 +1,6 @@
-"""Means of exponentials of pairs under several masks, which share these. The emitter copies it."""
+"""log mean exp of pairs under several masks, with exponentials that are computed once for all masks. The
+emitter copies it.
+"""
 
 from __future__ import annotations
 
@@ -29,42 +31,51 @@ class Raised(torch.autograd.Function):
 
 
 def raised(x, dim, *skips):
-    """x, the largest entries along ``dim``, and exp of what x is above them: what means under several
-    masks share. ``skips``: places along ``dim``, one for each line, that none of these have. No
-    exponentials where some largest entry is not finite."""
+    """x, its largest entries along ``dim``, and exp(x - largest), which means under several masks share.
+
+    ``skips`` are places along ``dim``, one a line, that all masks leave out. If some largest entry is not
+    finite, no exponentials are computed.
+    """
     top = x.detach().amax(dim, keepdim=True)
-    return x, top, Raised.apply(x, top, dim, *skips) if bool(top.isfinite().all()) else None, skips
+    powers = None
+    if bool(top.isfinite().all()):
+        powers = Raised.apply(x, top, dim, *skips)
+    return x, top, powers, skips
 
 
 def equals(alike, x):
     """1 where the two are equal, else 0, as numbers like x."""
     one, other = alike
-    whole = x.dtype == torch.float64 and not one.is_floating_point() and bool((one.abs() < 1 << 53).all())
-    if whole or one.dtype == x.dtype:  # exact, and compared without a truth value of each pair
+    integers = x.dtype == torch.float64 and not one.is_floating_point()
+    exact = one.dtype == x.dtype or (integers and bool((one.abs() < 1 << 53).all()))
+    if exact:  # numbers can be compared without a truth value for each pair
         return torch.eq(one.to(x.dtype), other.to(x.dtype), out=torch.empty_like(x, requires_grad=False))
     return (one == other).to(x.dtype).expand_as(x)
 
 
 def let_through(x, dim, mask, alike, skips):
-    """Which entries of x a mean has."""
-    whole = torch.ones_like(x, dtype=torch.bool)
+    """A mask of the entries of x over which a mean is taken."""
+    through = torch.ones_like(x, dtype=torch.bool)
     for places in skips:
-        whole.scatter_(dim, places.expand_as(x.narrow(dim, 0, 1)), False)
-    for part in (mask, None if alike is None else alike[0] == alike[1]):
-        if part is None:
-            whole = whole
-        else:
-            whole = whole & part
-    return whole
+        through.scatter_(dim, places.expand_as(x.narrow(dim, 0, 1)), False)
+    if mask is not None:
+        through = through & mask
+    if alike is not None:
+        through = through & (alike[0] == alike[1])
+    return through
 
 
 def log_mean_raised(values, dim, mask=None, alike=None):
-    """log mean exp(x) along ``dim`` of the entries that the mask lets through and at which the two
-    that are ``alike`` are equal, over all of them, by what ``raised`` makes of x; where these are
-    so far below the largest of all that their exponentials vanish, by their own."""
+    """log mean exp(x) along ``dim`` over the entries that the mask lets through and at which the two
+    tensors ``alike`` are equal.
+
+    It uses the exponentials of ``raised``. Where the entries are so far below the largest one that their
+    exponentials vanish, it computes their own.
+    """
     x, top, powers, skips = values
     if powers is None:
-        return log_mean_exp(x.masked_fill(~let_through(x, dim, mask, alike, skips), -math.inf), dim)
+        out = ~let_through(x, dim, mask, alike, skips)
+        return log_mean_exp(x.masked_fill(out, -math.inf), dim)
     least = torch.finfo(x.dtype).tiny ** 0.5
     if alike is None:
         weights = None
@@ -83,7 +94,6 @@ def log_mean_raised(values, dim, mask=None, alike=None):
     rows = (total < least).nonzero(as_tuple=True)
     if len(rows[0]):
         out = ~let_through(x.detach(), dim, mask, alike, skips).movedim(dim, -1)[rows]
-        result = result.index_put(
-            rows, log_mean_exp(x.movedim(dim, -1)[rows].masked_fill(out, -math.inf), -1)
-        )
+        own = x.movedim(dim, -1)[rows].masked_fill(out, -math.inf)
+        result = result.index_put(rows, log_mean_exp(own, -1))
     return result

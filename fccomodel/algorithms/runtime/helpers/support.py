@@ -1,6 +1,6 @@
-"""Small functions that emitted programs may call; the emitter copies the source of those that are used.
+"""Small functions that emitted programs may call. The emitter copies those that a program names.
 
-Plain torch and the standard library: what is tested here is the text that runs.
+They need only torch and the standard library, so the tests here run the text that users run.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from fccomodel.library.distributions import noise
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
-    they are used."""
+    """The arrays of a file, after a check of its SHA-256 if one is given. ``mapped``: arrays stay in the
+    file until they are used.
+    """
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
@@ -30,7 +31,7 @@ def read_data(path, sha256, mapped=False):
 
 
 def present(device):
-    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    """The device, if this machine has it: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
     if (
         device == "cpu"
@@ -43,18 +44,20 @@ def present(device):
 
 
 def alike(arrays, key, like):
-    """The array of this key on the device and in the precision of ``like``: made once of each, and
-    kept beside it."""
-    kept, source = (key, like.device, like.dtype), arrays[key]
-    if kept not in arrays or arrays[kept][0] is not source:
+    """The array with this key on the device and in the precision of ``like``. It is made once for each, and
+    kept with the arrays.
+    """
+    own_key, source = (key, like.device, like.dtype), arrays[key]
+    if own_key not in arrays or arrays[own_key][0] is not source:
         with torch.inference_mode(False):
-            arrays[kept] = source, source.to(like)
-    return arrays[kept][1]
+            arrays[own_key] = source, source.to(like)
+    return arrays[own_key][1]
 
 
 def gradient_of(value, x, keep=False):
-    """The gradient of ``value`` by x: 0 where it does not depend on x; ``keep`` what later ones of the
-    same pass need."""
+    """The gradient of ``value`` with respect to x: 0 where it does not depend on x. ``keep``: keep the
+    graph for further gradients.
+    """
     if value.requires_grad:
         return torch.autograd.grad(value, x, retain_graph=keep)[0]
     return torch.zeros_like(x)
@@ -70,33 +73,35 @@ def in_range(start, size, r, skip=None):
 
 
 def run_places(places, size):
-    """Positions 0 .. n - 1 along the dim of n ``places`` in runs of ``size`` rows; of a longer run
-    rows at equal distances."""
+    """Positions 0 .. n - 1 along the dim of n ``places`` in runs of ``size`` rows; in a longer run, rows at
+    equal distances.
+    """
     at = torch.arange(places.numel(), device=places.device).view(places.shape)
     return torch.where(size > at.numel(), at * size // at.numel(), at)
 
 
 def run_weights(places, size, dtype):
-    """How many rows each of the ``run_places`` stands for: 0 behind the end of a run."""
+    """How many rows each of the ``run_places`` represents: 0 behind the end of a run."""
     at = torch.arange(places.numel(), device=places.device).view(places.shape)
     return torch.where(size > at.numel(), size.to(dtype) / at.numel(), (at < size).to(dtype))
 
 
 def mixed(x):
-    """64 bits of which each depends on all of x (the finaliser of splitmix64, Steele, Lea and Flood
-    2014), without the sign's."""
+    """A hash of x with 63 bits, each of which depends on all of x (the finaliser of splitmix64, Steele, Lea
+    and Flood 2014, without the sign bit).
+    """
     x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
     x = (x ^ (x >> 27 & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
     return (x ^ (x >> 31 & 0x1FFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
 
 
 def shuffled(places, n, key):
-    """Where the places 0 <= k < n go by a permutation of all n that the key stands for; nothing is
-    held but these.
+    """The images of the places 0 <= k < n under a random permutation of all n, which the key determines.
+    Memory is used for these places alone.
 
-    k = l b + r on a grid of a x b >= n, and six times l or r moves by a hash of the other: a
-    bijection of the grid (Black and Rogaway 2002). What leaves the n goes on until it is back; at
-    most a places do.
+    k = l b + r is a point of an a x b grid with a b >= n. Six rounds move l or r by a hash of the other,
+    which is a bijection of the grid (Black and Rogaway 2002). A point that leaves 0 .. n - 1 is moved again
+    until it is back; at most a points leave.
     """
     a = math.isqrt(n - 1) + 1
     b = -(-n // a)
@@ -109,10 +114,10 @@ def shuffled(places, n, key):
             right = (right + mixed(left * 8 + turn + 1 + key) % b) % b
         return left * b + right
 
-    found = moved(places)
-    while bool((outside := found >= n).any()):
-        found = torch.where(outside, moved(found), found)
-    return found
+    images = moved(places)
+    while bool((outside := images >= n).any()):
+        images = torch.where(outside, moved(images), images)
+    return images
 
 
 def by_segment(values, dim, cells, sizes, shape, how):
@@ -127,13 +132,14 @@ def by_segment(values, dim, cells, sizes, shape, how):
 
 
 def log_mean_by(x, shares, dim):
-    """log mean exp(x) along ``dim`` by the shares of its terms in their sum: the largest x, less the
-    log of n times its share."""
+    """log mean exp(x) along ``dim`` from the shares of the terms in their sum: the largest x, minus the log
+    of n times its share.
+    """
     return x.amax(dim) - (x.shape[dim] * shares.amax(dim)).log()
 
 
 def log_mean_exp(x, dim):
-    """log mean exp(x) along ``dim``; at least -1e30, where everything is at -inf."""
+    """log mean exp(x) along ``dim``; at least -1e30, which stands for a mean of zeros."""
     count = math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))
     if not x.requires_grad:
         return (torch.logsumexp(x, dim) - math.log(count)).clamp(min=-1e30)
@@ -144,17 +150,24 @@ def log_mean_exp(x, dim):
 
 
 def log_by_segment(values, dim, cells, sizes, shape, how):
-    """``by_segment`` of numbers that are known by their logarithms."""
-    kept = values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]
+    """``by_segment`` for numbers that are given by their logarithms."""
+    shape_of_segments = values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]
     index = cells.view((-1,) + (1,) * (values.dim() - dim - 1)).expand_as(values)
-    top = values.new_full(kept, -1e30).scatter_reduce_(dim, index, values, "amax")
+    top = values.new_full(shape_of_segments, -1e30).scatter_reduce_(dim, index, values, "amax")
     total = by_segment((values - top.index_select(dim, cells)).exp(), dim, cells, sizes, (len(sizes),), how)
-    return (top + total.log()).clamp(min=-1e30).reshape(kept[:dim] + tuple(shape) + kept[dim + 1 :])
+    return (
+        (top + total.log())
+        .clamp(min=-1e30)
+        .reshape(shape_of_segments[:dim] + tuple(shape) + shape_of_segments[dim + 1 :])
+    )
 
 
 def cumulated(values, after, groups=None):
-    """Sums of ``values`` from each one on (``after``) or up to each, then 0; in lines of ``groups``
-    (lines, longest), which hold positions in ``values``, and its length where they hold nothing."""
+    """Sums of ``values`` from each one on (``after``) or up to each one, followed by a 0.
+
+    ``groups`` (lines, longest) holds the positions in ``values`` of each line, and the length of ``values``
+    where a line has ended.
+    """
     if groups is None:
         lines = values
     else:
@@ -167,7 +180,7 @@ def cumulated(values, after, groups=None):
 
 
 def log_cumulated(values, after, groups=None):
-    """``cumulated`` of numbers that are known by their logarithms."""
+    """``cumulated`` for numbers that are given by their logarithms."""
     if groups is None:
         lines = values
     else:
@@ -180,15 +193,17 @@ def log_cumulated(values, after, groups=None):
 
 
 def increasing(x):
-    """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
+    """The order of numbers. It sorts their bits as integers, which is several times as fast in torch."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
     return torch.where(bits < 0, bits ^ torch.iinfo(bits.dtype).max, bits).argsort()
 
 
 def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for
-    each of ``pieces`` (high, p, q, r) in turn: from how many b there are between the kinks, their
-    sum, and that of their squares, b being sorted."""
+    """mean over j of f(a + b_j) at every entry of a, for sorted b.
+
+    f(u) = p u^2 + q u + r up to u = high, for each of ``pieces`` (high, p, q, r) in turn. Each piece needs
+    the number of b between its kinks, their sum and the sum of their squares.
+    """
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
@@ -197,8 +212,9 @@ def mean_of_pieces(a, b, pieces):
 
 
 def sum_of_pieces(a, ordered, first, ends, pieces):
-    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each
-    of ``ends`` by its piece."""
+    """Sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, where the j up to each of
+    ``ends`` belong to its piece.
+    """
     zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
     for last, (_, p, q, r) in zip(ends, pieces, strict=True):
@@ -212,8 +228,8 @@ def sum_of_pieces_in_runs(a, b, start, size, pieces):
     """sum of f(a + b_j) over the ``size`` rows j from ``start`` on, entry by entry; f as in
     ``mean_of_pieces``.
 
-    A merge sort tree: the rows from one on are O(log n) blocks of 2^l rows, in each of which the b
-    are sorted.
+    It uses a merge sort tree: every range of rows consists of O(log n) blocks of 2^l rows, and the b of
+    each block are sorted.
     """
     a, start, size = torch.broadcast_tensors(a, start, size)
     shape, n = a.shape, len(b)
@@ -240,8 +256,9 @@ def sum_of_pieces_in_runs(a, b, start, size, pieces):
 
 
 def unsegment(values, dim, count, cells, sizes, how):
-    """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on
-    being the segments."""
+    """The reverse of ``by_segment``: each row gets the value of its segment. The segments are the ``count``
+    dims from ``dim`` on.
+    """
     rows = values.flatten(dim, dim + count - 1).index_select(dim, cells)
     if how == "mean":
         rows = rows / sizes[cells].to(rows.dtype).view((-1,) + (1,) * (rows.dim() - dim - 1))
@@ -257,15 +274,16 @@ def spread(shape, index, values):
 
 
 def row_blocks(rows, size):
-    """Some rows at a time of what a net takes: a tensor, or a tuple of one for each of its inputs."""
+    """The inputs of a net in blocks of rows: a tensor, or a tuple with one tensor for each input."""
     if isinstance(rows, tuple):
         return zip(*(one.split(size) for one in rows), strict=True)
     return rows.split(size)
 
 
 def net_in_blocks(net, w, rows, precision):
-    """The net's output for every row, without a gradient: in small blocks, in the precision of the
-    steps."""
+    """The net's output for every row, without a gradient, in small blocks and in the precision of the
+    steps.
+    """
     working = getattr(torch, precision)
     with torch.no_grad():
         weights = w.to(working)
@@ -282,7 +300,7 @@ def net_in_parts(net, w, rows):
 
 
 def net_in_slices(net, w, rows):
-    """The net's output for every row, slices of it computed again when autograd comes back."""
+    """The net's output for every row, in slices that autograd computes again in the backward pass."""
     checkpoint = torch.utils.checkpoint.checkpoint
     call = getattr(net, "exact", net)
     return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
@@ -295,7 +313,8 @@ def net_adjoints(net, w, rows, adjoint):
         inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
         w = w.detach().requires_grad_()
         out = net(w, tuple(inputs) if isinstance(rows, tuple) else inputs[0])
-    return torch.autograd.grad(out, [w, *inputs], adjoint, materialize_grads=True)
+        total = (out * adjoint).sum()  # an adjoint given to ``grad`` would load sympy: half a second
+    return torch.autograd.grad(total, [w, *inputs], materialize_grads=True)
 
 
 def frozen_adjoints(net, rows, adjoint):
@@ -303,11 +322,11 @@ def frozen_adjoints(net, rows, adjoint):
     with torch.enable_grad():
         inputs = [one.detach().requires_grad_() for one in (rows if isinstance(rows, tuple) else (rows,))]
         out = net(tuple(inputs) if isinstance(rows, tuple) else inputs[0])
-    return torch.autograd.grad(out, inputs, adjoint, materialize_grads=True)
+        total = (out * adjoint).sum()
+    return torch.autograd.grad(total, inputs, materialize_grads=True)
 
 
 def fixed_noise(family, shape, seed, data):
-    """The same draws at every call: common random numbers for a distribution that is sampled in a full
-    pass."""
+    """The same draws at every call: common random numbers for a distribution that a full pass samples."""
     rng = torch.Generator(device="cpu").manual_seed(seed)
     return noise(family, shape, rng, "cpu", torch.float64).to(data.device, data.dtype)

@@ -1,4 +1,4 @@
-"""Slices of a full pass, of which one at a time is held. The emitter copies it."""
+"""Passes over all rows in slices, with one slice in memory at a time. The emitter copies it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import torch
 
 
 class Sweep(torch.autograd.Function):
-    """The sum of numbers over slices as one operation, whose gradient is known once its value is: one
-    slice at a time is held."""
+    """The sum of numbers over slices as one operation of autograd. It computes its gradient together with
+    its value, so that one slice at a time is in memory.
+    """
 
     @staticmethod
     def forward(ctx, over, parts, *inputs):
@@ -42,21 +43,22 @@ class Sweep(torch.autograd.Function):
 
 
 def swept(over, parts, *inputs):
-    """The sum of the numbers that ``over(part, *inputs)`` gives, over all parts; where it is
-    differentiated by the inputs, value and gradient in one sweep."""
+    """The sum of the numbers ``over(part, *inputs)`` over all parts. If it is differentiated with respect
+    to the inputs, one sweep computes value and gradient.
+    """
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
         return Sweep.apply(over, parts, *inputs)
     return sum(over(part, *inputs).sum() for part in parts)
 
 
 def held_apart(inputs, wanted):
-    """Copies of some inputs that derivatives are taken by, and those that are ``wanted``."""
+    """Copies of the inputs for derivatives, and those copies that are ``wanted``."""
     held = [x.detach().requires_grad_(asked) for x, asked in zip(inputs, wanted, strict=True)]
     return held, [x for x in held if x.requires_grad]
 
 
 def slice_values(over, parts, dim, held, along):
-    """For each slice its values with their graph, and the entries of ``along`` at their places."""
+    """The values of each slice with their graph, and the entries of ``along`` at their places."""
     start = 0
     for part in parts:
         with torch.enable_grad():
@@ -66,9 +68,9 @@ def slice_values(over, parts, dim, held, along):
 
 
 class Slices(torch.autograd.Function):
-    """The values of slices one after another along a dim; each is made again for its gradient.
+    """The values of slices one after another along a dim. The gradient computes each slice again.
 
-    Its derivatives are of first order, and products of these with vectors.
+    It has derivatives of first order, and products of these with vectors.
     """
 
     @staticmethod
@@ -90,21 +92,35 @@ class Slices(torch.autograd.Function):
         return None, None, None, *(next(found) if asked else None for asked in wanted)
 
 
+def pulled_back(value, varying, adjoint):
+    """The adjoint times the derivatives of a value by some inputs, None by those that it does not use.
+
+    ``grad(value, varying, adjoint)`` would load sympy, which takes a third of a second.
+    """
+    with torch.enable_grad():
+        total = (value * adjoint).sum()
+    try:
+        return torch.autograd.grad(total, varying, allow_unused=True)
+    except RuntimeError:  # many adjoints at once, by vmap
+        return torch.autograd.grad(value, varying, adjoint, allow_unused=True)
+
+
 def pulled_through(over, parts, dim, wanted, adjoint, inputs):
-    """The adjoint of all slices times their derivatives, by each input that is ``wanted``."""
+    """The adjoint of all slices times their derivatives, for each input that is ``wanted``."""
     held, varying = held_apart(inputs, wanted)
     gradients = [torch.zeros_like(x) for x in varying]
     for value, piece in slice_values(over, parts, dim, held, adjoint):
         if value.requires_grad:
-            found = torch.autograd.grad(value, varying, piece, allow_unused=True)
+            found = pulled_back(value, varying, piece)
             pairs = zip(gradients, found, strict=True)
             gradients = [total if more is None else total + more for total, more in pairs]
     return tuple(gradients)
 
 
 class SlicesPulled(torch.autograd.Function):
-    """``pulled_through``, which is linear in the adjoint: differentiated by that, it is the product of
-    the derivatives with a vector."""
+    """``pulled_through`` as an operation of autograd. It is linear in the adjoint; its derivative is the
+    product of the slices' derivatives with a vector.
+    """
 
     @staticmethod
     def forward(ctx, over, parts, dim, wanted, adjoint, *inputs):
@@ -124,7 +140,8 @@ class SlicesPulled(torch.autograd.Function):
             if value.requires_grad:
                 weights = torch.zeros_like(piece).requires_grad_()
                 with torch.enable_grad():
-                    back = torch.autograd.grad(value, varying, weights, create_graph=True, allow_unused=True)
+                    total = (value * weights).sum()
+                    back = torch.autograd.grad(total, varying, create_graph=True, allow_unused=True)
                     pairs = [(g, way) for g, way in zip(back, ways, strict=True) if g is not None]
                     product = sum((g * way).sum() for g, way in pairs)
                 moved = torch.autograd.grad(product, weights)[0]
@@ -133,8 +150,9 @@ class SlicesPulled(torch.autograd.Function):
 
 
 def sliced(over, parts, dim, *inputs):
-    """The values that ``over(part, *inputs)`` has for all parts, one after another along a dim. Where
-    they are differentiated by the inputs, the graph of one part at a time is held."""
+    """The values ``over(part, *inputs)`` of all parts, one after another along a dim. If they are
+    differentiated, the graph of one part at a time is in memory.
+    """
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
         return Slices.apply(over, parts, dim, *inputs)
     return torch.cat([over(part, *inputs) for part in parts], dim)

@@ -56,22 +56,22 @@ from fccomodel.core.work import priced, to_the_end
 
 @dataclass(kw_only=True)
 class BlockRun:
-    """Where a run over blocks stands: everything that changes, so that a checkpoint is all of it.
+    """The state of a run over blocks: everything that changes, so that a checkpoint is all of it.
 
     state    the algorithm's own: w, w_prev, and what its update keeps
     u, c     the estimates of the inner expectations, and the centres of the smoothing
     h        the settings
-    rng      the random numbers; ``waiting`` is what is left of passes over the data
-    count    steps so far, and ``broken``, the step by which iterates were not finite, or None
-    length   steps of this stage, ``done`` of them so far, and ``end``, the count at its end
+    rng      the random numbers; ``waiting`` is the rest of each unfinished pass over the data
+    count    steps so far; ``broken`` is the step by which iterates were not finite, or None
+    length   steps of this stage; ``done`` of them are made, and ``end`` is the count at its end
     ahead    minibatches drawn for the next steps
-    since    (done, count) when they were drawn, which the settings of these steps go by
+    since    (done, count) when they were drawn, which determines the settings of these steps
     average  the mean of the last ``kept`` iterates
     best     the state at the best point so far, with its ``value``, centres ``best_c`` and ``rho``
     eta      the first step size
-    calm     stages running without a gain
+    calm     number of stages in a row without a gain
     worst    the largest violation after the last stage
-    watch    the estimates of the KKT residual; ``work`` what the run has cost; ``history`` its stages
+    watch    the estimates of the KKT residual; ``work`` is the cost of the run, ``history`` its stages
     """
 
     state: Any
@@ -102,7 +102,7 @@ class BlockRun:
 
 
 def copy_state(state):
-    """All that the step keeps, so that a stage can be taken back."""
+    """A copy of everything that a step changes, so that a stage can be undone."""
 
     def copied(x):
         """A copy of a tensor or of a namespace of tensors; anything else itself."""
@@ -116,7 +116,7 @@ def copy_state(state):
 
 
 def drawn(solver: BlockSolver, data, rng, count):
-    """So many minibatches, one after another."""
+    """The next ``count`` minibatches."""
     parts = solver.draw(data, rng, count)
     if parts:
         return list(zip(*(part.unbind() for part in parts), strict=True))
@@ -124,7 +124,7 @@ def drawn(solver: BlockSolver, data, rng, count):
 
 
 def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
-    """The gradients at w by one minibatch after another, each with estimates of its own."""
+    """A generator of gradients at w, each by a minibatch and estimates of its own."""
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
     u = solver.buffers(w.device, w.dtype)
     while True:
@@ -133,9 +133,11 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
 
 
 def inverse_smoothness(solver: BlockSolver, G, w, value=None, powers=8, halvings=40):
-    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first
-    step goes downhill, by the gradient at its end or, where gradients jump, as ``value(w)`` falls
-    in a parabola of this curvature."""
+    """1 / L for the gradient's Lipschitz constant L at w, with active constraints.
+
+    It is no larger than a first step that decreases the objective. The decrease is judged by the gradient
+    at the end of the step or, where gradients jump, by the parabola of this curvature through ``value(w)``.
+    """
     largest = max(
         smoothness(G, w, powers), smoothness(lambda x: G(x, 1.0), w, powers) if solver.centred else 0.0
     )
@@ -149,7 +151,7 @@ def inverse_smoothness(solver: BlockSolver, G, w, value=None, powers=8, halvings
 
 
 def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
-    """The gradient at x over some minibatches, each with estimates of its own."""
+    """The mean gradient at x over some minibatches, each with estimates of its own."""
 
     def at(batch):
         """The gradient of one minibatch, with estimates from this batch alone."""
@@ -159,7 +161,7 @@ def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
 
 
 def step_price(run, solver: BlockSolver, data, few=4):
-    """Counted seconds of a step, its draws among them, of a few that are taken with copies."""
+    """Counted seconds of a step with its draws, measured on a few steps of a copy."""
     state, u, c, h = copy_state(run.state), copy_state(run.u), copy_state(run.c), run.h.copy()
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
     rng = torch.Generator(device=state.w.device).manual_seed(0)
@@ -172,8 +174,9 @@ def step_price(run, solver: BlockSolver, data, few=4):
 
 
 def gradient_of_few(run, solver: BlockSolver, data, few):
-    """G(x, y, most): the mean gradient of a few minibatches at x, with centres at the numbers y; of
-    ``most`` of them at most."""
+    """The function G(x, y, most): the mean gradient of a few minibatches at x, at most ``most`` of them,
+    with all centres equal to the number y.
+    """
 
     def G(x, y=None, most=None):
         """The mean gradient at x."""
@@ -187,7 +190,7 @@ def gradient_of_few(run, solver: BlockSolver, data, few):
 
 
 def set_out(run, solver: BlockSolver, data, G):
-    """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
+    """Set the first step size, the smoothing, the penalty's weight and the estimates."""
     w, h = run.state.w, run.h
     run.state.w_prev.copy_(w)
     if solver.centred and solver.schedule.scales and not h.kept:
@@ -213,15 +216,16 @@ def set_out(run, solver: BlockSolver, data, G):
 
 
 def spaced(h: BlockSettings, work):
-    """Stages so long that the three looks of each take no more than their share (``looking``)."""
+    """Lengthen the stages until the three looks of each take at most the share ``looking`` of the work."""
     if h.looking:
         h.stage = max(h.stage, math.ceil(3 * work.look / (h.looking * max(work.step, 1e-9))))
         h.longest = max(h.longest, h.stage)
 
 
 def paced(run, solver: BlockSolver, asked: RunOptions, iterations, G):
-    """The solver with what takes its steps, and the number of steps that the budget allows: none if
-    passes come first, None if any."""
+    """The solver with the function that takes its steps, and the number of steps that the budget allows: 0
+    if passes come first, None for any number.
+    """
     work = run.work
     if asked.price is not None and passes_first(
         asked.price, work.step, G(run.state.w), asked.tol, asked.room
@@ -236,15 +240,16 @@ def paced(run, solver: BlockSolver, asked: RunOptions, iterations, G):
 
 
 def open_stage(run, solver: BlockSolver, iterations):
-    """The beginning of a stage, and of its average."""
+    """Begin a stage and its average."""
     run.length, run.done, run.ahead = solver.schedule.length(run.h, run.count, iterations), 0, []
     run.end, run.state.met = run.count + run.length, 0
     run.kept = run.kept if solver.schedule.pools else 0
 
 
 def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSettings, iterations):
-    """The first of the steps whose samples are drawn ahead, by the settings ``now``, and its part in
-    the average."""
+    """Make the first of the steps whose samples are drawn, with the settings ``now``, and add the iterate
+    to the average.
+    """
     schedule = solver.schedule
     schedule.move(h, h.peak, run.count / (iterations or math.inf))
     solver.advance(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now)
@@ -255,9 +260,12 @@ def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSetting
 
 
 def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, reason="", heard=None):
-    """To the end of the stage, unless there is a ``reason`` to end before; the average of the second
-    half's iterates, by a theorem's constants of all. Why the run ends, or "". ``keep`` has the
-    state after each step, or after those that a backend takes in one call; ``heard`` hears of it then."""
+    """Make the steps of a stage, unless there is a ``reason`` to end before, and average the iterates of
+    its second half (by a theorem's constants: of all stages).
+
+    Returns why the run ends, or "". ``keep`` receives the state after each step, or after the steps that a
+    backend takes in one call; ``heard`` is called then, too.
+    """
     h, schedule, step = run.h, solver.schedule, solver.leap or one_step
     while run.done < run.length and not reason:
         if not run.ahead:
@@ -279,10 +287,12 @@ def take_steps(run, solver: BlockSolver, data, iterations, ended, keep=None, rea
 
 
 def keep_the_better(run, solver: BlockSolver, data):
-    """Compare the last iterate and the average with the best point so far. If the better of the two
-    gains, it becomes the best point and steps go on from it (where they fall once, from the last
-    iterate); else steps go back. Returns its violation, whether its value is finite, and whether it
-    gains enough."""
+    """Compare the last iterate and the average with the best point so far.
+
+    If the better of the two improves on it, it becomes the best point, and steps continue from it (from the
+    last iterate, if steps fall only once). Otherwise steps go back to the best point. Returns the violation
+    of the better one, whether its value is finite, and whether it improves enough.
+    """
     h, schedule = run.h, solver.schedule
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain = merit(run.value, h.weight) - merit(value, h.weight)
@@ -306,8 +316,11 @@ def keep_the_better(run, solver: BlockSolver, data):
 
 
 def go_back(run, solver: BlockSolver, finite):
-    """To the best point; the estimates belong to the one that is left. What reformulations added has
-    no place in the objective that points are compared by, and stays."""
+    """Return to the best point.
+
+    The estimates fit the point that is left, so they are reset. Variables that reformulations added stay:
+    the objective that compares points does not depend on them.
+    """
     added = run.state.w[solver.own :].clone()
     run.state, run.c = copy_state(run.best), copy_state(run.best_c)
     run.u = solver.buffers(added.device, added.dtype)
@@ -317,7 +330,7 @@ def go_back(run, solver: BlockSolver, finite):
 
 
 def close_stage(run, solver: BlockSolver, data, G):
-    """The better point is kept; step sizes and centres of the next stage follow from the gain."""
+    """Keep the better point, and set the step size and the centres of the next stage by the gain."""
     h, schedule, before = run.h, solver.schedule, run.worst
     run.worst, finite, gained = keep_the_better(run, solver, data)
     schedule.after(h, gained, run.worst)
@@ -328,7 +341,7 @@ def close_stage(run, solver: BlockSolver, data, G):
 
 
 def write_stage(run, solver: BlockSolver, exact, minibatches, asked: RunOptions, began):
-    """The stage's entry in the history, with an estimate of the KKT residual."""
+    """Write the stage into the history, with an estimate of the KKT residual."""
     h, work = run.h, run.work
     eta = h.eta if solver.schedule.keeps_last else h.peak
     entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": eta}
@@ -338,8 +351,9 @@ def write_stage(run, solver: BlockSolver, exact, minibatches, asked: RunOptions,
 
 
 def prepare_steps(run, solver: BlockSolver, quick, data, asked: RunOptions, few, G):
-    """What comes before the first step: the value at the start, step sizes and smoothing, and what
-    steps and looks cost. ``few``: the minibatches of G (see ``gradient_of_few``)."""
+    """Prepare the first step: the value at the start, step size, smoothing, and the costs of steps and
+    looks. ``few`` holds the minibatches of G (see ``gradient_of_few``).
+    """
     h, w = run.h, run.state.w
     spare(h, few, priced(lambda: G(w))[1], asked.seconds if asked.share is None else asked.share)
     value, run.work.look = priced(lambda: value_at(solver, quick, w))
@@ -351,10 +365,13 @@ def prepare_steps(run, solver: BlockSolver, quick, data, asked: RunOptions, few,
 
 
 def left_early(run, solver: BlockSolver, asked: RunOptions, began):
-    """Why a run ends whose passes were left before their end, in words. Its point is the best so far:
-    before the first look the start, whose value is perhaps unknown."""
+    """Why a run ends if its passes were left before their end, in words.
+
+    Its point is the best so far, or the last one if the schedule says so. Before the first look this is the
+    start, whose value may be unknown.
+    """
     h, reason = run.h, why_left(asked.stop, run.work)
-    if run.best is None:
+    if run.best is None or solver.schedule.keeps_last and bool(run.state.w.isfinite().all()):
         run.best, run.best_c, run.rho = copy_state(run.state), run.c, h.rho
     run.watch = run.watch or watching(None, 0.0, 0.0)
     run.value, h.weight = run.value or (math.inf,) * 3, h.weight or 0.1 * h.rho
@@ -364,17 +381,15 @@ def left_early(run, solver: BlockSolver, asked: RunOptions, began):
 
 
 def solve(solver: BlockSolver, data, dear=0.05, **given):
-    """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more,
-    or until the KKT residual is at most ``tol`` in two of them running. Returns the best point
-    seen, or as the schedule says the last.
+    """Run until the budget is used up, until stages gain nothing more, or until the KKT residual is at most
+    ``tol`` in two stages in a row. Returns the best point seen, or the last if the schedule says so.
 
-    ``given``: see ``RunOptions``. With a ``price`` of a pass, passes may come in place of steps
-    (``passes_first``). A stage that the clock or a person cuts is repeated by ``iterations`` and the
-    number of steps ``planned``: the budget's, or where it has none to the stage's end. ``oracles``
-    bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the
-    algorithm. ``keep`` writes the state of a run, and puts it back: everything that changes is in
-    ``run``, and all else is made again. Looks of more than ``dear`` counted seconds are left before
-    their end once the time of passes is over.
+    The options are those of ``RunOptions``. With a ``price`` of a pass, passes may come in place of steps
+    (``passes_first``). To repeat a stage that the clock or a person cut short, give ``iterations`` and
+    ``planned``: the number of steps by which the stages were planned. ``oracles`` bounds the values g_i(w;
+    xi) that steps ask for; evaluations between stages do not count. ``keep`` writes and restores ``run``,
+    which contains everything that changes. If a look costs more than ``dear`` counted seconds, it is left
+    before its end once the time is over.
     """
     asked = RunOptions(**given)
     keep, device, dtype = asked.keep, asked.device, asked.dtype or torch.float32
@@ -405,7 +420,7 @@ def solve(solver: BlockSolver, data, dear=0.05, **given):
     heard = hearing(asked.progress)
 
     def look():
-        """The end of a stage."""
+        """End a stage: keep the better point, set up the next stage, and write the history."""
         close_stage(run, solver, quick, G)
         write_stage(run, solver, exact, minibatches, asked, began)
 

@@ -23,7 +23,9 @@ from fccomodel.core.lazy import torch
 
 
 def finer(h, share):
-    """1 - theta at that share of the inner loop's: gamma and the inner step with it, gamma' = theta gamma."""
+    """Set 1 - theta to a share of its value in the inner loop, and with it gamma, the inner step and gamma'
+    = theta gamma.
+    """
     now = h.copy()
     now.gamma, now.inner_eta = share * h.gamma, share * h.inner_eta
     now.gamma_prime = now.gamma * (1 - share * (1 - h.gamma_prime / h.gamma))
@@ -31,8 +33,10 @@ def finer(h, share):
 
 
 def approach(solver: BlockSolver, data, run, h, length, ended, keep=None):
-    """z_K from z_0 = w, and K, at most ``length``, the steps made. By a theorem's constants 1 - theta
-    stays, else it falls."""
+    """Make at most ``length`` inner steps from z_0 = w. Returns z_K and the number K of steps made.
+
+    By a theorem's constants 1 - theta is constant; otherwise it falls.
+    """
     h.inner_steps = length + 1
     solver.begin(run.state, h)
     if keep is not None:
@@ -52,26 +56,27 @@ def approach(solver: BlockSolver, data, run, h, length, ended, keep=None):
 
 
 def first_half(solver: BlockSolver, data, given, iterations):
-    """What ``solve`` finds with half of the seconds and so many steps; or found, before the run was
-    killed."""
+    """The result of ``solve`` with half of the seconds and ``iterations`` steps, or the one that it had
+    before the run was killed.
+    """
     asked = RunOptions(**given)
     keep = asked.keep
     if keep is not None:
-        found = keep.outcome("half", solver, data, asked.device)
-        if found is not None:
-            return found
+        half_outcome = keep.outcome("half", solver, data, asked.device)
+        if half_outcome is not None:
+            return half_outcome
     half = {"seconds": asked.seconds and 0.5 * asked.seconds, "iterations": iterations, "oracles": None}
-    found = solve(solver, data, **{**given, **half})
+    half_outcome = solve(solver, data, **{**given, **half})
     if keep is not None:
-        keep.ended("half", found)
-    return found
+        keep.ended("half", half_outcome)
+    return half_outcome
 
 
 def solve_to_proximal_point(solver: BlockSolver, data, **given):
-    """``solve`` with half of the budget, then as many steps, or ``last``, towards the proximal point
-    of what it found. Where stages adapt the better of both is returned, else the last one.
+    """Run ``solve`` with half of the budget, then make as many steps, or ``last``, towards the proximal
+    point of its result. If stages adapt, the better of both is returned, otherwise the last point.
 
-    ``given``: see ``RunOptions``.
+    The options are those of ``RunOptions``.
     """
     asked = RunOptions(**given)
     began, dtype, device = started(asked.keep), asked.dtype or torch.float32, asked.device

@@ -1,5 +1,6 @@
-"""What the loops share: exact values, the merit of a point, the size and the centres of smoothing. The
-emitter copies it."""
+"""Functions that both loops share: exact values, the merit of a point, the end of a run, and the
+amount and the centres of smoothing. The emitter copies them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from fccomodel.core.lazy import torch
 
 @dataclass(kw_only=True)
 class Work:
-    """What the work of a run is counted by, in counted seconds.
+    """The cost of a run in counted seconds.
 
     step    of one step
     call    of one oracle call
@@ -37,14 +38,14 @@ class Work:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What a loop comes to.
+    """The result of a loop.
 
     w           the point, in float64
-    c, u, h     the centres, the estimates (None of a loop without) and the settings at the end
+    c, u, h     the centres, the estimates (None for a loop without) and the settings at the end
     moments     running means of gradients at the answer, by name
     eta         the first step size
     history     one entry a stage: steps, oracle calls, step size, objective, violation, merit, seconds
-    iterations  the steps made
+    iterations  the number of steps
     seconds     by the clock
     reason      why the run ended, in words
     status      ``converged``, ``interrupted`` or ``stopped``
@@ -53,8 +54,8 @@ class Outcome:
     first       the first iterate
     timed       whether the clock ended the run
     worked      the work done, in counted seconds
-    planned     the number of steps that repeats the run, None where the steps themselves plan
-    epsilon     the bound of hscg-2020, Lemma 3.1, on the KKT residual, where there is one
+    planned     the number of steps that repeats the run; None if the steps themselves plan
+    epsilon     the bound of hscg-2020, Lemma 3.1, on the KKT residual, if there is one
     scarce      whether less than a hundred passes fit into the budget of the finish
     """
 
@@ -80,8 +81,9 @@ class Outcome:
 
 
 def opened(solver: Solver, data, device, dtype, exact=None):
-    """The bound data for exact values (float64), for those between stages (thinned where they are
-    dear), and for steps."""
+    """The data three times: for exact values (float64), for values between stages (with fewer rows if these
+    are expensive), and for steps.
+    """
     if exact is None:
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
     if solver.heavy:
@@ -92,14 +94,19 @@ def opened(solver: Solver, data, device, dtype, exact=None):
 
 
 def started(keep, spent=0.0):
-    """When a run began, by the clock: as long ago as it took before it was killed, and ``spent`` at least."""
+    """When the run began, by the clock, so that the time before it was killed counts, at least ``spent``
+    seconds.
+    """
     return time.perf_counter() - (spent if keep is None else max(spent, keep.spent))
 
 
 def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
-    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it
-    goes on. ``share``: counted seconds of ``work`` that it may take; ``work.timed`` becomes True
-    where it is the clock that ends it."""
+    """The function ``ended(count, calls)``: why a run ends after ``count`` steps and ``calls`` oracle
+    calls, or "" if it goes on.
+
+    ``share`` bounds its part of ``work`` in counted seconds. ``work.timed`` becomes True if the clock ends
+    the run.
+    """
 
     def ended(count, calls=0):
         """Why the run ends after ``count`` steps, or nothing."""
@@ -110,18 +117,18 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
             return "the budget is used up"
         if seconds is not None and time.perf_counter() - began > seconds:
             work.timed = True
-            return "the time is used up"
+            return "the time limit was reached"
         return ""
 
     return ended
 
 
 def passes_over(began, stop, seconds, share=0.1, grace=0.5, pace=0.1):
-    """``over()``: whether passes over all rows are left before their end.
+    """The function ``over()``: whether passes over all rows must be left before their end.
 
-    They may go on for a ``share`` of the run's ``seconds`` and a ``grace`` (in seconds) after these,
-    so that a last look comes to its end, and for the grace after somebody asked for the end.
-    ``stop`` is asked once in ``pace`` seconds.
+    Passes may take a ``share`` of the run's ``seconds`` and ``grace`` seconds more, so that a last look can
+    end, and ``grace`` seconds after a person asked for the end. ``stop`` is called at most once in ``pace``
+    seconds.
     """
     last, asked = math.inf, -math.inf
     if seconds is not None:
@@ -141,11 +148,11 @@ def passes_over(began, stop, seconds, share=0.1, grace=0.5, pace=0.1):
 
 
 def why_left(stop, work):
-    """Why a pass was left before its end, in words; ``work`` notes it if it was for the clock."""
+    """Why a pass was left before its end, in words. ``work`` records whether the clock was the reason."""
     if stop is not None and stop():
         return "interrupted"
     work.timed = True
-    return "the time is used up"
+    return "the time limit was reached"
 
 
 def steps_within(iterations, oracles, each):
@@ -159,9 +166,12 @@ def steps_within(iterations, oracles, each):
 
 
 def spare(h: LoopSettings, few, price, seconds):
-    """Fewer gradients before the first step, each of fewer minibatches (``few``, in place), where one
-    takes so many counted seconds (``price``) that all which the start asks for would take more than
-    a fifth of the budget, or one more than a hundredth; of ``seconds`` None as many as ever."""
+    """Save gradients before the first step if a gradient is expensive.
+
+    ``price`` is the cost of one in counted seconds. If all gradients of the start would take more than a
+    fifth of the budget, or one of them more than a hundredth, there are fewer, of fewer minibatches
+    (``few``, changed in place). If ``seconds`` is None, nothing is saved.
+    """
     if seconds is None:
         return
     if few and price > 0.01 * seconds:
@@ -173,21 +183,27 @@ def spare(h: LoopSettings, few, price, seconds):
 
 
 def passes_first(price, step, slope, tol, room):
-    """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into
-    1.6 times the ``room``, no more than forty; and the start, by the ``slope`` there, is far from a
-    stationary point, which noise alone would leave."""
+    """Whether passes come before any step.
+
+    They do if a pass costs at most as much as two steps, or at most as much as forty if 400 passes do not
+    fit into 1.6 times the ``room``. The ``slope`` at the start must also show that it is far from a
+    stationary point: steps could not come nearer than their noise.
+    """
     most = 40 if 400 * price >= 1.6 * room else 2
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
 def worked(work, count, calls=0):
-    """Counted seconds of so many steps and oracle calls, of what comes before them, and of the looks
-    between them."""
+    """Counted seconds of ``count`` steps and ``calls`` oracle calls, with the work before them and the
+    looks between them.
+    """
     return work.start + work.step * count + work.call * calls + work.looks
 
 
 def record(history, progress, began, value, weight, **entry):
-    """One more stage in the history, by the summary of the best point so far; ``progress`` sees it."""
+    """Append a stage to the history, with the summary of the best point so far, and pass it to
+    ``progress``.
+    """
     point = {
         "objective": value[0],
         "violation": value[2],
@@ -200,8 +216,9 @@ def record(history, progress, began, value, weight, **entry):
 
 
 def hearing(progress, every=1.0):
-    """``heard(run)``: ``progress`` hears of the steps since the last stage, once in so many seconds; None
-    where nobody listens."""
+    """The function ``heard(run)``, which reports the steps since the last stage to ``progress``, once in
+    ``every`` seconds; None without ``progress``.
+    """
     if progress is None:
         return None
     last = [time.perf_counter()]
@@ -225,7 +242,7 @@ def running_means(state):
 
 
 def status(stop, converged):
-    """``converged``, ``interrupted`` or ``stopped``."""
+    """The status of a run: ``converged``, ``interrupted`` or ``stopped``."""
     if stop is not None and stop():
         return "interrupted"
     if converged:
@@ -234,8 +251,9 @@ def status(stop, converged):
 
 
 def thinned(solver: Solver, data, seed=1):
-    """The same data with fewer rows where pairs are many: evaluations between stages use these, the
-    final one does not."""
+    """The data with fewer rows if there are many pairs. Evaluations between stages use it, the final one
+    does not.
+    """
     if not solver.thin:
         return data
     quick = SimpleNamespace(**vars(data))
@@ -269,27 +287,31 @@ def value_at(solver: Solver, data, w):
 
 
 def least(solver: Solver, data, points, weight):
-    """The summary of the point whose merit is the least, and that point."""
+    """The summary of the point with the least merit, and that point."""
     return min(((value_at(solver, data, x), x) for x in points), key=lambda pair: merit(pair[0], weight))
 
 
 def merit(point, weight):
-    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact
-    above them alone."""
+    """Objective plus exact penalty. The weight follows the multipliers, because the penalty is exact only
+    for weights above them.
+    """
     if point[1]:
         return point[0] + weight * point[1]
     return point[0]
 
 
 def starting_value(solver: Solver, data, w, value, G, rng, most=40):
-    """The value at the start, which is moved where steps could not be taken from it.
+    """The value at the start, which is moved if no step could be taken from it.
 
-    ``value`` is that of the start as it is. Where the problem or its derivative is not finite, as a
-    logarithm at 0, the start moves to the first point at which both are, of equal entries and of
-    random ones, of several sizes. Where the derivative is exactly zero, it moves by small random
-    numbers, since products of variables have it at zero, which no step would ever leave; harmless
-    at a minimum. Where it is so for some of the variables at 0, these move, as factors beside
-    offsets; those that have no influence there either stay. At ``most`` so many points are tried.
+    ``value`` belongs to the start as given. The start moves in three cases, and at most ``most`` points are
+    tried:
+
+    - The problem or its derivative is not finite, as for a logarithm at 0. It moves to the first point at
+      which both are, among points of equal entries and random points of several sizes.
+    - The derivative is exactly zero, as for products of variables. It moves by small random numbers, which
+      do no harm at a minimum.
+    - The derivative is zero with respect to some variables that are 0. These move, such as factors beside
+      offsets. Variables without any influence stay.
     """
 
     def scattered():
@@ -317,23 +339,24 @@ def starting_value(solver: Solver, data, w, value, G, rng, most=40):
     for _, (size, way) in zip(range(most), trials, strict=False):
         x = w + size * way
         solver.project(x, 0.0)
-        found = value_at(solver, data, x)
-        if math.isfinite(found[0]) and bool(G(x).isfinite().all()):
+        summary_at_x = value_at(solver, data, x)
+        if math.isfinite(summary_at_x[0]) and bool(G(x).isfinite().all()):
             w.copy_(x)
-            return found
+            return summary_at_x
     return value
 
 
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
-    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size,
-    on all of it where blocks keep their y, which a visit then moves by 1 / tau of its range (of
-    smooth functions, by the slope: 1 / (1 + tau) of the way); a penalty so that its curvature |grad
-    c|^2 / lam is ten times the objective's (where steps fall once, whose noise is large to the end,
-    once), or the largest slope of all at the start a tenth of rho: by its own, a constraint that
-    hardly is violated there would have no smoothing. rho is at least ten times |grad g_0| / |grad
-    c|.
+    """Set lam and rho for the first stage. ``G(w)`` is the gradient with the present smoothing and centres.
 
-    ``G(w)`` is the gradient under the smoothing and the centres as they are.
+    - An objective with kinks is smoothed on a tenth of the size of its arguments. If blocks keep their y,
+      it is smoothed on all of it: a visit then moves y by 1 / tau of its range (for a smooth function, by 1
+      / (1 + tau) of the way to the slope).
+    - A penalty is smoothed so that its curvature |grad c|^2 / lam is ten times the objective's, or equal to
+      it if steps fall once, because their noise stays large to the end. The largest slope at the start is
+      at most a tenth of rho, for all penalties together: a constraint that is hardly violated at the start
+      would otherwise have no smoothing.
+    - rho is at least ten times |grad g_0| / |grad c|.
     """
     penalties, violation, share = [], 0.0, 1.0 if solver.dual else 0.1
     for name, (index, t, slope, bounded) in solver.blocks(data, w).items():
@@ -373,8 +396,9 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
 
 
 def steepness(penalties, w, c, h: LoopSettings, G):
-    """The length of the constraints' summed gradients at w: that of G with all multipliers at 1, less
-    that with all at 0."""
+    """The norm of the sum of the constraints' gradients at w: that of G with all multipliers 1, minus G
+    with all multipliers 0.
+    """
     kept, held = dict(vars(h)), {name: getattr(c, name).clone() for name in penalties}
     vars(h).update(dict.fromkeys(["rho", *("lam_" + name for name in penalties)], 1e6))
     slopes = []
@@ -389,14 +413,13 @@ def steepness(penalties, w, c, h: LoopSettings, G):
 
 
 def slope_at(t, slope, centre, h: LoopSettings):
-    """The slope of a smoothed function at its argument, 0 where it is not finite: where its centre goes."""
+    """The slope of a smoothed function at its argument, or 0 if it is not finite: the next centre."""
     new = slope(t, centre.to(t.dtype), h)
     return torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
 
 
 def centre_at(solver: Solver, data, w, c, h: LoopSettings):
-    """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y,
-    moved in every step, that."""
+    """c <- the slope of the smoothed function at the exact argument; the block's own y if steps move it."""
     cells = solver.blocks(data, w)
     for name, (index, t, slope, _) in cells.items():
         if not solver.dual:
@@ -406,8 +429,9 @@ def centre_at(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def estimated(name, index, t, u, h: LoopSettings):
-    """How far a penalty's argument is off as steps estimate it: root mean square over its cells, of
-    the last stages."""
+    """The error of a penalty's argument as steps estimate it: its root mean square over the cells, over the
+    last stages.
+    """
     if hasattr(u, name):
         off = getattr(u, name)[index or (...,)] - t
         square = float(off[off.isfinite()].square().mean())
@@ -417,12 +441,17 @@ def estimated(name, index, t, u, h: LoopSettings):
 
 
 def move_centres(solver: Solver, data, w, c, h: LoopSettings, violations, G, u=None):
-    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of
-    penalties the square of their gradients where these become smaller, and is reduced where the
-    violation does not fall tenfold, less so where steps do not fall within a stage (fall once, or
-    in the loop without estimates ``u``), and not below twice what these are off over the
-    multipliers' size (a tenth of rho at least). The merit's weight follows the multipliers, and rho
-    grows where one at its bound does not help. ``violations``: the largest one before, and now."""
+    """Move the centres to the slopes at w, and update smoothing, merit and penalties.
+
+    - The smoothing follows the spread of the arguments. That of penalties follows the square of their
+      gradients if these become smaller. It is reduced if the violation does not fall tenfold; less so if
+      steps do not fall within a stage (they fall once, or the loop has no estimates ``u``). It stays above
+      twice the error of the estimates divided by the multipliers' size, at least a tenth of rho.
+    - The weight of the merit follows the multipliers.
+    - rho grows if a multiplier at its bound does not help.
+
+    ``violations`` are the largest one before and the largest one now.
+    """
     before, worst = violations
     saturated, largest, cells = False, 0.0, centre_at(solver, data, w.to(data.dtype), c, h)
     penalties = {name: bounded for name, (*_, bounded) in cells.items() if bounded}
@@ -453,8 +482,9 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, violations, G, u=N
 
 
 def smoothness(G, w, times=8):
-    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on
-    differences of gradients, so many times."""
+    """The gradient's Lipschitz constant near w along its steepest direction, by ``times`` power iterations
+    on differences of gradients.
+    """
     base = G(w).clone()
     direction, size, largest = base, 1e-3 * (1.0 + float(w.norm())), 0.0
     for _ in range(times):

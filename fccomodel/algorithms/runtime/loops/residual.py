@@ -33,17 +33,17 @@ from fccomodel.core.lazy import torch
 
 @dataclass(kw_only=True)
 class Watch:
-    """What ``observe`` keeps from stage to stage; its costs are counted seconds.
+    """The state that ``observe`` keeps from stage to stage; costs are counted seconds.
 
     tol     the residual to end at; None: no estimate is made
     look    cost of an evaluation of the exact problem
     step    cost of a step
     cost    cost of the last estimate, at first a guess
     spent   cost of all estimates
-    z       standard errors that a mean may miss by, with 95% probability
-    few     samples that a standard error takes
-    kkt     the last estimate of the residual, and ``error``, by how much it may be off
-    held    stages running in which the residual was at most ``tol``
+    z       standard errors by which a mean may be off, with 95% probability
+    few     samples for a standard error
+    kkt     the last estimate of the residual; ``error`` is how much it may be off
+    held    number of stages in a row in which the residual was at most ``tol``
     """
 
     tol: float | None
@@ -80,11 +80,11 @@ def watching(tol, look, step, few=8):
 
 
 def observe(run, solver: Solver, data, w, worked, minibatches):
-    """Estimates the residual at w, unless that takes more than 3% of the work so far, in counted
-    seconds (15% where it is likely to decide), and counts the stages running in which it is at most
-    ``tol`` with 95% probability. Returns both for the history.
+    """Estimate the residual at w, and count the stages in a row in which it is at most ``tol`` with 95%
+    probability. Returns residual and error for the history.
 
-    ``run.value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving
+    No estimate is made if it takes more than 3% of the work so far, in counted seconds (15% if it is likely
+    to end the run). ``run.value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` generates
     gradients with the multipliers y.
     """
     watch = run.watch
@@ -95,12 +95,12 @@ def observe(run, solver: Solver, data, w, worked, minibatches):
     each = watch.step if solver.whole is None else 3 * watch.look
     if watch.cost <= room:
         most = max(room - watch.look, 0.0) / max(each, 1e-9)
-        found = residual(run, solver, data, w, minibatches, most)
-        watch.cost = watch.look + found.count * each
+        estimate = residual(run, solver, data, w, minibatches, most)
+        watch.cost = watch.look + estimate.count * each
         watch.spent += watch.cost
-        if math.isfinite(found.residual):
-            watch.kkt, watch.error = found.residual, found.error
-            if found.enough and found.residual + found.error <= watch.tol:
+        if math.isfinite(estimate.residual):
+            watch.kkt, watch.error = estimate.residual, estimate.error
+            if estimate.enough and estimate.residual + estimate.error <= watch.tol:
                 watch.held = watch.held + 1
             else:
                 watch.held = 0
@@ -122,8 +122,9 @@ def reached(watch):
 
 
 def residual(run, solver: Solver, data, w, minibatches, most):
-    """The residual at w by no more than ``most`` samples (two at least), how far it may be off (0: it
-    is exact), and whether they are enough to tell."""
+    """The residual at w by at least two and at most ``most`` samples, its error (0 if it is exact), and
+    whether the samples are enough to know the error.
+    """
     watch, c, value = run.watch, run.c, run.value
     held = run.h.copy()
     held.lam_inner = 0.1 * watch.tol
@@ -152,15 +153,19 @@ def residual(run, solver: Solver, data, w, minibatches, most):
         violations.append(violation)
         late = count >= max(most, 2)
         if late or (count >= watch.few and count & (count - 1) == 0):  # at powers of two
-            found = assess(solver, w, mean, spread, violations, shift, watch)
-            if late or not found.residual - found.error <= watch.tol < found.residual + found.error:
-                return found
+            estimate = assess(solver, w, mean, spread, violations, shift, watch)
+            if (
+                late
+                or not estimate.residual - estimate.error <= watch.tol < estimate.residual + estimate.error
+            ):
+                return estimate
     return assess(solver, w, mean, spread, violations, shift, watch)
 
 
 def assess(solver: Solver, w, G, spread, violations, shift, watch):
-    """The residual from the mean G of some samples, ``spread`` being the sum of their squared
-    distances from it."""
+    """The residual from the mean G of some samples. ``spread`` is the sum of their squared distances from
+    it.
+    """
     count = len(violations)
     violation, times = sum(violations) / count, max(count * (count - 1), 1)
     apart = sum((v - violation) ** 2 for v in violations)
@@ -179,8 +184,9 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
 
 
 def multipliers(solver: Solver, data, w, c, h: LoopSettings):
-    """The slopes of the smoothed functions at w, of penalties their centres; and the most by which
-    they are none there."""
+    """The slopes of the smoothed functions at w, for penalties their centres; and how far the centres are
+    from being multipliers.
+    """
     y, shift = SimpleNamespace(**{name: centre.clone() for name, centre in vars(c).items()}), 0.0
     unit, blocks = h.smoothed(lambda lam: 1.0), solver.blocks if solver.whole is None else solver.all_blocks
     for name, (index, t, slope, bounded) in blocks(data, w.to(data.dtype)).items():
@@ -197,7 +203,9 @@ def multipliers(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def fixing(h: LoopSettings):
-    """Smoothing so wide that slopes are their centres, and dual steps so short that these stay."""
+    """Settings with so wide a smoothing that slopes equal their centres, and so short dual steps that these
+    stay.
+    """
     held = h.smoothed(lambda lam: 1e9)
     held.tau = 1e9
     return held
@@ -221,9 +229,9 @@ def some(solver: Solver, data, seed):
 
 
 def passes(solver: Solver, data, w, c, h: LoopSettings):
-    """Gradients from passes over random rows, and the largest violations there."""
+    """A generator of gradients by passes over random rows, with the largest violations there."""
     for k in range(64):
         with torch.inference_mode(False), torch.no_grad():
             part = some(solver, data, 2 + k)
-            found = slope_of(solver, part, w, c, h), value_at(solver, part, w)[2]
-        yield found
+            gradient_and_violation = slope_of(solver, part, w, c, h), value_at(solver, part, w)[2]
+        yield gradient_and_violation

@@ -1,5 +1,6 @@
-"""What a run changes as it goes: stages that adapt, a theorem's constants, or steps that decay with
-the budget. The emitter copies the one that a plan asks for."""
+"""Schedules, which say what changes during a run: stages that adapt, a theorem's constants, or
+steps that decay with the budget. The emitter copies the one that the plan names.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +13,18 @@ from fccomodel.algorithms.runtime.loops.settings import BlockSettings, LoopSetti
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """Of steps, stages (epochs) and the answer; here nothing changes but what the algorithm says.
+    """How steps, stages (epochs) and the answer change during a run. This base class changes only what the
+    algorithm itself changes.
 
-    next_stage   what changes between stages: ``next_stage(h, gained, worst)``, whether the last one
-                 gained, its violation
-    falling      and within them: ``falling(h, share)``, the settings where the step size is at that
-                 share of its first
-    adapts       what a stage found decides where the next one starts, and on step sizes, centres
-                 and penalties
-    scales       smoothing and penalties begin by the sizes of arguments and gradients
-    pools        the average is that of all iterates, not of each stage's second half
-    keeps_last   the answer is the last iterate, not the best
+    next_stage   changes the settings between stages: ``next_stage(h, gained, worst)``, whether the last
+                 stage gained, and its violation
+    falling      ``falling(h, share)``: the settings within a stage when the step size is at that share of
+                 its first value
+    adapts       whether the result of a stage decides where the next one starts, and sets step sizes,
+                 centres and penalties
+    scales       whether smoothing and penalties start from the sizes of arguments and gradients
+    pools        whether the average is over all iterates, not over each stage's second half
+    keeps_last   whether the answer is the last iterate, not the best
     """
 
     next_stage: Callable | None = None
@@ -34,34 +36,39 @@ class Schedule:
     keeps_last = False
 
     def length(self, h: LoopSettings, count: int, iterations: int | None) -> float:
-        """Steps of the stage that begins after ``count`` of them."""
+        """The number of steps of the stage that begins after ``count`` steps."""
         return min(h.stage, (iterations or math.inf) - count)
 
     def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
-        """The settings of steps where so much of a stage is left, and so much of the budget is spent."""
+        """The settings of a step when the share ``left`` of the stage is left and the share ``spent`` of
+        the budget is spent.
+        """
         return h
 
     def move(self, h: LoopSettings, first: float, spent: float) -> None:
-        """The step size, from the ``first`` one, where so much of the budget is spent."""
+        """Set the step size when the share ``spent`` of the budget is spent; ``first`` is its first value."""
 
     def averages(self, done: int, length: float) -> bool:
-        """The iterate after so many steps of a stage is part of the average."""
+        """Whether the iterate after ``done`` steps of a stage is part of the average."""
         return self.pools
 
     def after(self, h: LoopSettings, gained: bool, worst: float) -> None:
-        """A stage has ended."""
+        """Change the settings after a stage."""
         if self.next_stage is not None:
             self.next_stage(h, gained, worst)
 
 
 class Practical(Schedule):
-    """Stages that adapt: steps fall within each, and the next starts from the better of its last and
-    its average iterate."""
+    """A schedule that adapts: step sizes fall within each stage, and the next stage starts from the better
+    of the last iterate and the average.
+    """
 
     adapts = True
 
     def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
-        """As the algorithm's steps fall: within each stage, or once, as a cosine does."""
+        """The settings with a smaller step size: it falls within each stage, or once over the budget like a
+        cosine.
+        """
         share = max(left, 0.02) * (1 - 0.9 * min(spent, 1.0) if h.annealed else 1.0)
         if h.once:
             share = 0.505 + 0.495 * math.cos(math.pi * min(spent, 1.0))
@@ -70,30 +77,32 @@ class Practical(Schedule):
         return self.falling(h, share)
 
     def averages(self, done: int, length: float) -> bool:
-        """From the middle on."""
+        """Whether the iterate is in the second half of the stage."""
         return 2 * done >= length
 
 
 class Theory(Schedule):
-    """By the constants of a theorem: stages are places to look, and what the theorem itself changes
-    between them."""
+    """A schedule by the constants of a theorem: only the theorem changes them, and stages are just places
+    to look.
+    """
 
     scales = False
     pools = True
 
 
 class Decay(Schedule):
-    """A step size divided by ten at half and at three quarters of the budget (sox-2022, section 4;
-    sonex-alexr2-2025, appendix F), all else constant; the answer is the last iterate."""
+    """A schedule that divides the step size by ten at half and at three quarters of the budget (sox-2022,
+    section 4; sonex-alexr2-2025, appendix F). Nothing else changes; the answer is the last iterate.
+    """
 
     keeps_last = True
 
     def length(self, h: LoopSettings, count: int, iterations: int | None) -> float:
-        """A fiftieth of the budget, to look by."""
+        """A fiftieth of the budget, so that there are looks."""
         return max(h.stage, (iterations or 0) // 50)
 
     def move(self, h: LoopSettings, first: float, spent: float) -> None:
-        """By tenths."""
+        """Divide the step size by ten at each of the two places."""
         h.eta = first * 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
 
 

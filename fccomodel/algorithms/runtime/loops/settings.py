@@ -1,4 +1,4 @@
-"""The numbers that steps and loops go by, and what a run is asked for. The emitter copies it."""
+"""The settings of steps and loops, and the options of a run. The emitter copies them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class LoopSettings:
     halvings: int = 40
 
     def copy(self) -> Self:
-        """The same numbers, to be changed apart from these."""
+        """A copy that can be changed without changing these."""
         return copy.copy(self)
 
     def smoothing(self, name: str) -> float:
@@ -111,7 +111,7 @@ class LoopSettings:
         return getattr(self, "lam_" + name)
 
     def smooth(self, name: str, lam: float) -> None:
-        """Sets it."""
+        """Set the smoothing parameter of a centre's function."""
         setattr(self, "lam_" + name, lam)
 
     def smoothed(self, change: Callable[[float], float]) -> Self:

@@ -1,5 +1,6 @@
-"""What a program defines of its model, for the loops: they take all of it in one record. The emitter
-copies it."""
+"""The record in which a program hands its model and its algorithm to the loops. The emitter copies
+it.
+"""
 
 from __future__ import annotations
 

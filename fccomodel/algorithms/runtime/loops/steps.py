@@ -10,20 +10,24 @@ from fccomodel.core.lazy import torch
 
 
 def begin(state, h):
-    """v and s, at zero."""
+    """Set v and s to zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
 def begin_late(state, h):
-    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are
-    1 at t = ``late``."""
+    """Set v and s to zero, and the step count t to infinity.
+
+    torch's Adam divides v and s by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are 1 at t = infinity.
+    """
     begin(state, h)
     state.late = torch.full((), math.inf, dtype=torch.float32, device=state.w.device)
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
-    w moves after the last."""
+    """Make one step: the gradient at w, the update of w, proximal maps and projections.
+
+    If ``h.together`` batches make a step, w moves after the last of them.
+    """
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -32,8 +36,9 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them
-    (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w, or None before the last of them. ``state.met``
+    counts the batches.
+    """
     if h.together == 1:
         return G
     if state.met:
@@ -47,21 +52,24 @@ def together(state, G, h: BlockSettings):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
-    measures at the start."""
+    """Set a step size of 0 to the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start.
+    """
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
-    estimates longer; at the longest, batches are larger first."""
+    """Lengthen the next stage. After a stage without a gain, steps become smaller and the estimates average
+    over longer windows; once these are at their longest, batches become larger first.
+    """
     slow_down(h, gained)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
-    larger batches first."""
+    """After a stage without a gain: smaller steps and longer windows of the estimates; once these are at
+    their longest, larger batches. The next stage is longer in any case.
+    """
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -71,8 +79,9 @@ def slow_down(h: BlockSettings, gained):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
-    of new values, unless it is to be steady."""
+    """The settings within a stage when the step size is at a share of its first value. The weight of new
+    values falls with it, down to a tenth, unless it must be constant (``steady``).
+    """
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -80,12 +89,12 @@ def falling(h: BlockSettings, share):
 
 
 def shrink_gamma(h: BlockSettings):
-    """From stage to stage estimates average over a longer window."""
+    """Lengthen the window over which estimates average, from stage to stage."""
     weigh(h, 0.7, least=0.05)
 
 
 def weigh(h: BlockSettings, share, least=0.0):
-    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
+    """Multiply gamma by a share, but not below ``least``. If gamma' = 1 - gamma, it stays so."""
     paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:

@@ -7,7 +7,7 @@ from fccomodel.core.lazy import torch
 
 
 def pulled(now, s, then, t):
-    """J(now)' s - J(then)' t, in one pass backwards."""
+    """J(now)' s - J(then)' t, in one backward pass."""
     with torch.enable_grad():
         ahead, back = torch.autograd.grad((now.taped * s).sum() - (then.taped * t).sum(), (now.x, then.x))
     return ahead + back
@@ -19,7 +19,9 @@ def decayed(state, h, power):
 
 
 def refer(state, F, w):
-    """The reference point of an epoch: F, its Jacobian (or its product with the slope of phi), exactly."""
+    """Set the reference point of an epoch: F and its Jacobian (or its product with the slope of phi),
+    exactly.
+    """
     at = F.whole(w)
     s, _ = F.slope(w, at.value)
     state.reference, state.u_ref, state.s_ref = w.clone(), at.value, s
@@ -31,8 +33,9 @@ def refer(state, F, w):
 
 
 def corrected(state, F):
-    """The gradient at w by values and Jacobians corrected at the reference point (ascvrg-2021,
-    equations (3) to (5))."""
+    """The gradient at w, by values and Jacobians that are corrected at the reference point (ascvrg-2021,
+    equations (3) to (5)).
+    """
     batch = F.batch()
     now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
     s, direct = F.slope(state.w, state.u_ref + now.value - then.value)
@@ -42,9 +45,9 @@ def corrected(state, F):
 
 
 def corrected_by_samples(state, F):
-    """The same where f is an average that samples stand for, corrected at the reference point too
-    (equation (5)): G_t' mean grad f_i(g_t) - G~' mean grad f_i(g~) + v~, the samples of f_i with
-    those of g_j."""
+    """The gradient at w if f is sampled as well, and corrected at the reference point too (equation (5)):
+    G_t' mean grad f_i(g_t) - G~' mean grad f_i(g~) + v~. The samples of f_i come with those of g_j.
+    """
     batch = F.batch()
     now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
     s, direct = F.slope(state.w, state.u_ref + now.value - then.value, 1.0, batch)
@@ -57,7 +60,9 @@ def corrected_by_samples(state, F):
 
 
 def begin_with(state, F, at):
-    """F and its Jacobian at w as found ``at`` w, by a full pass or by many samples; returns the gradient."""
+    """Start the estimates with F and its Jacobian ``at`` w, from a full pass or many samples. Returns the
+    gradient.
+    """
     state.s, direct = F.slope(state.w, at.value)
     state.u, state.J, state.v = at.value, at.matrix() if F.keep else None, at.pull(state.s)
     state.w_prev = state.w
@@ -65,8 +70,9 @@ def begin_with(state, F, at):
 
 
 def hybrid_value(state, F, beta, count):
-    """The hybrid estimator of F alone, by so many minibatches in each of its means; exactly where a
-    full pass has no more."""
+    """Update the hybrid estimator of F alone, with ``count`` minibatches in each of its means, or exactly
+    if a full pass has no more samples.
+    """
     if count * F.share >= 1:
         return F.value(state.w)
     first, second = ([F.batch() for _ in range(count)] for _ in range(2))
@@ -76,9 +82,10 @@ def hybrid_value(state, F, beta, count):
 
 
 def hybrid(state, F, beta, gamma=1.0, values=1.0):
-    """The gradient at w by the hybrid estimators of hscg-2020, equations (14) and (16): of F, and of
-    its Jacobian or of the product with it; values by so many minibatches where they are more than
-    one. beta = 1: SARAH."""
+    """The gradient at w by the hybrid estimators of hscg-2020, equations (14) and (16), of F and of its
+    Jacobian (or the product with it). With ``values`` > 1, values come from that many minibatches. beta
+    = 1 is SARAH.
+    """
     first = F.batch()
     now, then = F.sample(state.w, first), F.sample(state.w_prev, first)
     if beta < 1:

@@ -63,21 +63,21 @@ NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100
 
 @dataclass(kw_only=True)
 class VectorRun:
-    """Where a run over the vector F(w) stands: everything that changes, so that a checkpoint is all of it.
+    """The state of a run over the vector F(w): everything that changes, so that a checkpoint is all of it.
 
     state    the algorithm's own: w, oracle calls, steps t and epochs so far, and what its update keeps
     c, h     the centres of the smoothing, and the settings
-    rng      the random numbers; ``waiting`` is what is left of passes over the data
+    rng      the random numbers; ``waiting`` is the rest of each unfinished pass over the data
     ahead    minibatches drawn for the next steps
-    count    steps so far, and ``broken``, the step by which iterates were not finite, or None
-    length   steps of an epoch, ``left`` of them in this one, and ``pause``, those left at the next look
+    count    steps so far; ``broken`` is the step by which iterates were not finite, or None
+    length   steps of an epoch; ``left`` of them are left in this one, ``pause`` at the next look
     average  the mean of the iterates in the second half of the epoch
     held     the merit that the epoch began with, and ``first`` that of the first iterate
     best     the best point so far, and its ``value``
     eta      the first step size
-    calm     epochs running without a gain
+    calm     number of epochs in a row without a gain
     worst    the largest violation after the last look
-    watch    the estimates of the KKT residual; ``work`` what the run has cost; ``history`` its looks
+    watch    the estimates of the KKT residual; ``work`` is the cost of the run, ``history`` its looks
     """
 
     state: Any
@@ -105,7 +105,7 @@ class VectorRun:
 
 
 def first_step(G, F, w, powers=8, halvings=40):
-    """One over the gradient's Lipschitz constant near w, and along the first step."""
+    """1 / L for the gradient's Lipschitz constant L near w and along the first step."""
     largest, slope = smoothness(G, w, powers), G(w)
     if largest > 0:
         eta = 1.0 / largest
@@ -120,9 +120,10 @@ def first_step(G, F, w, powers=8, halvings=40):
 
 
 def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
-    """hscg-2020, Lemma 3.1: the pair x = prox_{eta R}(w - eta grad), y = y*(F(x)), and a bound on its
-    residual (8): dist(0, F'(x)' K y + dR(x)) + dist(0, K' F(x) - dpsi(y)) <= |r| + |lam (y -
-    centre)|, with r as in (46)."""
+    """The pair of hscg-2020, Lemma 3.1, x = prox_{eta R}(w - eta grad) and y = y*(F(x)), with a bound on
+    its residual (8): dist(0, F'(x)' K y + dR(x)) + dist(0, K' F(x) - dpsi(y)) <= |r| + |lam (y -
+    centre)|, where r is that of (46).
+    """
     at = F.whole(w)
     s, direct = F.slope(w, at.value)
     gradient = at.pull(s) + direct
@@ -139,8 +140,9 @@ def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
 
 
 def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
-    """The gradients at w by one minibatch after another, the slope of phi at the mean of their values
-    so far."""
+    """A generator of gradients at w by one minibatch after another, with the slope of phi at the mean of
+    their values so far.
+    """
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
     F, u, k = VectorOracle(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
     while True:
@@ -151,13 +153,13 @@ def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
 
 
 def call_price(solver: VectorSolver, data, w, c, h: VectorSettings):
-    """Counted seconds of a step's oracle call, by the gradient of one minibatch."""
+    """Counted seconds of an oracle call of a step, measured on the gradient of one minibatch."""
     rng = torch.Generator(device=w.device).manual_seed(0)
     return priced(lambda: next(gradients(solver, data, w, c, h, rng)))[1] / solver.samples
 
 
 def gradient_of_few(F, few):
-    """G(x): the gradient at x, from a few minibatches or, where there are none, from all rows."""
+    """The function G(x): the gradient at x from a few minibatches, or from all rows if there are none."""
 
     def G(x):
         """The gradient at x."""
@@ -172,7 +174,7 @@ def gradient_of_few(F, few):
 
 
 def set_out(run, solver: VectorSolver, data, F, G):
-    """The smoothing, the step size and the penalty's weight to begin with."""
+    """Set the smoothing, the first step size and the penalty's weight."""
     w, h = run.state.w, run.h
     if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
@@ -182,7 +184,7 @@ def set_out(run, solver: VectorSolver, data, F, G):
 
 
 def open_epoch(run, solver: VectorSolver, F):
-    """The beginning of an epoch, and what its iterates and its gain are measured by."""
+    """Begin an epoch, its average and the merit by which its gain is measured."""
     h = run.h
     run.state.length, run.average, run.held = run.length, run.state.w.clone(), merit(run.value, h.weight)
     solver.begin(run.state, F, h)
@@ -190,9 +192,11 @@ def open_epoch(run, solver: VectorSolver, F):
 
 
 def take_steps(run, solver: VectorSolver, F, asked: RunOptions, ended, reason=""):
-    """Steps to the next look or the end of the epoch, unless there is a ``reason`` to end before, and
-    the average of its second half's. Why the run ends, or "". ``asked.keep`` has the state after
-    each step."""
+    """Make steps to the next look or the end of the epoch, unless there is a ``reason`` to end before, and
+    average the iterates of its second half.
+
+    Returns why the run ends, or "". ``asked.keep`` receives the state after each step.
+    """
     state, h = run.state, run.h
     iterations, oracles = asked.iterations or math.inf, asked.oracles or math.inf
     while run.left > run.pause and not reason:
@@ -209,9 +213,11 @@ def take_steps(run, solver: VectorSolver, F, asked: RunOptions, ended, reason=""
 
 
 def keep_the_better(run, solver: VectorSolver, data):
-    """Make the better of the last iterate and the epoch's average the best point so far, if its merit
-    is smaller; if the schedule says so, always the last iterate. Returns the value of the last, and
-    whether it is finite."""
+    """Make the better of the last iterate and the epoch's average the best point so far, if its merit is
+    smaller; always the last iterate, if the schedule says so.
+
+    Returns the value of the last iterate, and whether it is finite.
+    """
     w, h, last = run.state.w, run.h, solver.schedule.keeps_last
     value, chosen = least(solver, data, [w] if last else [w, run.average], h.weight)
     if merit(value, h.weight) < merit(run.value, h.weight) or last:
@@ -223,8 +229,9 @@ def keep_the_better(run, solver: VectorSolver, data):
 
 
 def close_epoch(run, solver: VectorSolver, last):
-    """An epoch that gained nothing shrinks the step; one that diverged, as ``last`` says, is taken
-    back. The next is longer."""
+    """Shrink the step size after an epoch without a gain, and undo an epoch that diverged, which ``last``
+    shows. The next epoch is longer.
+    """
     state, h, run.left, adapts = run.state, run.h, 0, solver.schedule.adapts
     state.epoch += 1
     best = merit(run.value, h.weight)
@@ -241,7 +248,7 @@ def close_epoch(run, solver: VectorSolver, last):
 
 
 def close_look(run, solver: VectorSolver, data, G):
-    """The better point is kept; at the end of an epoch step size and centres follow from the gain."""
+    """Keep the better point. At the end of an epoch set step size and centres by the gain."""
     last, finite = keep_the_better(run, solver, data)
     if run.left and finite:
         return
@@ -252,7 +259,7 @@ def close_look(run, solver: VectorSolver, data, G):
 
 
 def write_look(run, solver: VectorSolver, exact, minibatches, asked: RunOptions, began):
-    """The look's entry in the history, with an estimate of the KKT residual."""
+    """Write the look into the history, with an estimate of the KKT residual."""
     work, calls = run.work, run.state.oracles
     entry = {"iteration": run.count, "oracles": calls, "eta": run.h.eta}
     work.looks = run.watch.spent + 3 * work.look * (len(run.history) + 1)
@@ -261,8 +268,9 @@ def write_look(run, solver: VectorSolver, exact, minibatches, asked: RunOptions,
 
 
 def kkt_pair(run, solver: VectorSolver, exact, quick, F):
-    """The pair of ``approximate_kkt``, or None; its point is the best if its merit is as small, unless
-    the last point is kept."""
+    """The pair of ``approximate_kkt``, or None. Its point becomes the best if its merit is as small, unless
+    the schedule keeps the last point.
+    """
     h = run.h
     if not solver.squares or solver.rows > h.pass_limit:
         return None
@@ -274,7 +282,9 @@ def kkt_pair(run, solver: VectorSolver, exact, quick, F):
 
 
 def last_passes(run, solver: VectorSolver, exact, quick, F, found):
-    """The pair of ``approximate_kkt``, whose epsilon is ``found``, and the centres at the best point."""
+    """The pair of ``approximate_kkt``, whose epsilon is put into ``found``, and the centres at the best
+    point.
+    """
     pair = kkt_pair(run, solver, exact, quick, F)
     if pair is not None:
         found.epsilon = pair.epsilon
@@ -283,8 +293,9 @@ def last_passes(run, solver: VectorSolver, exact, quick, F, found):
 
 
 def prepare_steps(run, solver: VectorSolver, quick, asked: RunOptions, few, F, G):
-    """What comes before the first step: the value at the start, the step size and smoothing, and what
-    looks cost. ``few``: the minibatches of G (see ``gradient_of_few``)."""
+    """Prepare the first step: the value at the start, step size, smoothing, and the cost of looks. ``few``
+    holds the minibatches of G (see ``gradient_of_few``).
+    """
     h, state = run.h, run.state
     spare(h, few, priced(lambda: G(state.w))[1], asked.seconds if asked.share is None else asked.share)
     value, run.work.look = priced(lambda: value_at(solver, quick, state.w))
@@ -293,11 +304,14 @@ def prepare_steps(run, solver: VectorSolver, quick, asked: RunOptions, few, F, G
     set_out(run, solver, quick, F, G)
 
 
-def left_early(run, asked: RunOptions, began):
-    """Why a run ends whose passes were left before their end, in words. Its point is the best so far:
-    before the first look the start, whose value is perhaps unknown."""
+def left_early(run, solver: VectorSolver, asked: RunOptions, began):
+    """Why a run ends if its passes were left before their end, in words.
+
+    Its point is the best so far, or the last one if the schedule says so. Before the first look this is the
+    start, whose value may be unknown.
+    """
     h, reason = run.h, why_left(asked.stop, run.work)
-    if run.best is None:
+    if run.best is None or solver.schedule.keeps_last and bool(run.state.w.isfinite().all()):
         run.best = run.state.w.clone()
     run.watch = run.watch or watching(None, 0.0, 0.0)
     run.value, h.weight = run.value or (math.inf,) * 3, h.weight or 0.1 * h.rho
@@ -307,11 +321,11 @@ def left_early(run, asked: RunOptions, began):
 
 
 def solve(solver: VectorSolver, data, dear=0.05, **given):
-    """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more,
-    or until the KKT residual is at most ``tol`` in two looks running. Returns the best point seen,
-    or as the schedule says the last. Epochs are not ``planned`` by the budget.
+    """Run until the budget is used up (``share``: in counted seconds), until epochs gain nothing more, or
+    until the KKT residual is at most ``tol`` in two looks in a row. Returns the best point seen, or the
+    last if the schedule says so. Epochs are not ``planned`` by the budget.
 
-    ``given``: see ``RunOptions``; ``keep`` and ``dear``: as of the loop over blocks.
+    The options are those of ``RunOptions``; ``keep`` and ``dear`` are as in the loop over blocks.
     """
     asked = RunOptions(**given)
     keep, device, dtype = asked.keep, asked.device, asked.dtype or torch.float32
@@ -340,12 +354,12 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
         run.watch = watching(asked.tol, work.look, work.call * solver.samples)
         run.first, run.worst = merit(run.value, h.weight), run.value[2]
     else:
-        reason = left_early(run, asked, began)
+        reason = left_early(run, solver, asked, began)
     first, early = run.best.clone(), reason != ""
     inside = not early and keep is not None and keep.again("steps", run)
 
     def look():
-        """The end of an epoch, or a look inside it."""
+        """End an epoch, or look at the point inside it."""
         close_look(run, solver, quick, G)
         write_look(run, solver, exact, minibatches, asked, began)
 
@@ -358,7 +372,7 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
             run.pause = max(run.left - h.look, 0)
         inside, reason = False, take_steps(run, solver, F, asked, ended, reason)
         if not to_the_end(look, over, work.look > dear):
-            reason = left_early(run, asked, began)
+            reason = left_early(run, solver, asked, began)
         if not reason and schedule.adapts:
             reason = reached(run.watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
     pair = SimpleNamespace(epsilon=None)

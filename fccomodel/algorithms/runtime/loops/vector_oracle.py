@@ -1,5 +1,7 @@
-"""What steps on the vector F(w) of all inner expectations may ask for: its values and derivatives by
-samples or by full passes, the slope of phi around it, the prox of R. The emitter copies it."""
+"""The operations that steps on the vector F(w) of all inner expectations may use: its values and
+derivatives by samples or full passes, the slope of phi around it, and the prox of R. The emitter
+copies it.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from fccomodel.core.lazy import torch
 
 
 def linearised(f, w):
-    """f(w) in R^q; ``pull(s)`` = J(w)' s; ``matrix()`` = J(w), q x p; ``push(d)`` = J(w) d, by reverse
-    differentiation."""
+    """f(w) in R^q with its derivative: ``pull(s)`` = J(w)' s, ``matrix()`` = J(w), q x p, and ``push(d)`` =
+    J(w) d, by reverse differentiation.
+    """
     x = w.detach().clone().requires_grad_()
     with torch.enable_grad():
         value = f(x)
@@ -24,7 +27,7 @@ def linearised(f, w):
             value = value + 0 * x.sum()
 
     def pull(s):
-        """J's."""
+        """J' s."""
         with torch.enable_grad():
             return torch.autograd.grad((value * s).sum(), x, retain_graph=True)[0]
 
@@ -49,7 +52,7 @@ def linearised(f, w):
 
 
 class VectorOracle:
-    """The operations that a step may ask for.
+    """The operations that a step may use.
 
     ``state.oracles`` counts the calls: one is the value and the derivative of one g_i at one sample.
 
@@ -59,7 +62,7 @@ class VectorOracle:
     share      share of all samples in a minibatch
     partial    whether phi is computed by samples
     late       late() says whether the budget is used up
-    ahead      minibatches that are drawn but not yet asked for
+    ahead      minibatches that are drawn but not yet used
     """
 
     def __init__(self, solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
@@ -115,8 +118,9 @@ class VectorOracle:
         return self.solver.inner_full(self.data, w, self.h)
 
     def slope(self, w, u, gamma=1.0, chosen=None):
-        """The derivatives of phi in u and in w, its smoothing parameters times gamma; with ``chosen``
-        by samples of phi."""
+        """The derivatives of phi in u and in w, with its smoothing parameters times gamma. ``chosen``: by
+        samples of phi.
+        """
         if gamma == 1:
             scaled = self.h
         else:
@@ -135,6 +139,6 @@ class VectorOracle:
         return self.solver.outer(self.data, w, u, self.c, self.h)
 
     def prox(self, w, step):
-        """prox_{step R}(w), in the place of w."""
+        """prox_{step R}(w), in place of w."""
         self.solver.project(w, step)
         return w

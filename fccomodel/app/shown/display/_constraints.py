@@ -23,6 +23,17 @@ TOLERANCE = 1e-3
 #: Number of rows above which families show their worst members only.
 MOST_ROWS = 12
 CONVENTION = "value = left - right (for >=: right - left); it holds if value <= 0"
+OF_MATRICES = (
+    "of << and >>: the largest eigenvalue of that difference; the multiplier is the trace of the matrix "
+    "`report.matrices[label]`"
+)
+
+
+def convention(rows: Mapping[str, Row]) -> str:
+    """What the values and multipliers in the table mean."""
+    if any(row.relation in ir.MATRIX_RELATIONS for row in rows.values()):
+        return f"{CONVENTION}\n{OF_MATRICES}"
+    return CONVENTION
 
 
 def kinds(problem: ir.Problem) -> dict[str, str]:
@@ -80,6 +91,8 @@ def _cells(label: str, row: Row, holds: bool) -> list[Text | str]:
 
 def _written(row: Row) -> str:
     """Both sides of a constraint as numbers."""
+    if row.relation in ir.MATRIX_RELATIONS:
+        return "largest eigenvalue"
     if row.left is None or row.right is None:
         return "left - right"
     return f"{number(row.left, 4)} {row.relation} {number(row.right, 4)}"

@@ -15,10 +15,10 @@ from rich.text import Text
 from fccomodel.app import again
 from fccomodel.app.shown import explain
 from fccomodel.app.shown.display._constraints import (
-    CONVENTION,
     MOST_ROWS,
     complementarities,
     constraints,
+    convention,
     kinds,
 )
 from fccomodel.app.shown.display._layout import number, page, residual, seconds, section, title
@@ -171,7 +171,8 @@ def report(
         Text(""),
     ]
     if kkt.constraints:
-        parts += [constraints(kkt.constraints, kinds(problem)), Text(CONVENTION, style="dim"), Text("")]
+        meaning = Text(convention(kkt.constraints), style="dim")
+        parts += [constraints(kkt.constraints, kinds(problem)), meaning, Text("")]
     parts.append(section("at", list(variables)))
     parts.append(section("KKT", _residuals(kkt, verbose)))
     verdict: list[Any] = [Text(kkt.verdict, style="bold")]

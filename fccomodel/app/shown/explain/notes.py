@@ -10,11 +10,12 @@ from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
 from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import preparing
+from fccomodel.pipeline.memory_needed import LOADED_LATE, memory_needed
 from fccomodel.plan import Plan
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
 
-#: Number of elements of a problem's reductions up to which memory is not mentioned.
+#: Elements of a problem's reductions, or numbers of its data, up to which memory is not mentioned.
 FEW_NUMBERS = 1 << 21
 #: Largest number of characters of an expression in a note.
 LONGEST_TEXT = 60
@@ -93,28 +94,38 @@ def _large(analysis: Analysis) -> list[str]:
 
 
 def _memory(analysis: Analysis, plan: Plan | None) -> list[str]:
-    """A note on the memory of a solve and its largest array; none for at most ``FEW_NUMBERS`` elements."""
+    """A note on the memory of a solve, part by part, and on its largest array; none for small problems."""
     bound = analysis.bound
-    if bound is None or plan is None:
+    if bound is None or plan is None or not _takes_memory(bound):
         return []
-    from fccomodel.evaluation.passes import amount
-
-    if amount(bound) <= FEW_NUMBERS:
-        return []
-    from fccomodel.program.lower import foreseen, lower
-
     with quoting(analysis.problem.source):
         try:
-            memory = foreseen(lower(analysis.problem, bound, plan))
+            needed = memory_needed(analysis, plan)
         except FccoError as error:
             return [f"a solve ends with {one.code}: {one.message}" for one in error.diagnostics]
-    largest = in_words(memory.largest)
-    if memory.of is not None:
-        largest += f", of {cut(analysis.problem.text(memory.of))}"
+    parts = [f"its run {in_words(needed.run)}"]
+    if needed.interior:
+        parts.append(f"the interior-point method {in_words(needed.interior)}")
+    if needed.report is not None:
+        parts.append(f"its report {in_words(needed.report)}")
+    parts.append(f"libraries {in_words(LOADED_LATE)}")
+    largest = in_words(needed.largest)
+    if needed.of is not None:
+        largest += f", of {cut(analysis.problem.text(needed.of))}"
     return [
-        f"memory: a solve takes {in_words(memory.total)} at most; its largest array is {largest}; "
-        f"{in_words(available())} are available"
+        f"memory: a solve takes {in_words(needed.total)} at most ({', '.join(parts)}); "
+        f"its largest array is {largest}; {in_words(available())} are available"
     ]
+
+
+def _takes_memory(bound: Bound) -> bool:
+    """Whether a problem has so many elements or numbers, or such nets, that its memory is worth a note."""
+    from fccomodel.data.net_costs import dear
+    from fccomodel.evaluation.passes import amount
+
+    columns = [column for table in bound.tables.values() for column in table.columns.values()]
+    numbers = sum(array.size for array in (*columns, *bound.arrays.values()))
+    return max(numbers, amount(bound)) > FEW_NUMBERS or dear(bound)
 
 
 def _in_files(bound: Bound) -> list[str]:

@@ -166,12 +166,12 @@ def _of_all(chosen: options.Origins) -> options.Origins:
         value, origin = chosen.get(name, (None, ""))
         if origin in (options.COMMAND, options.KEYWORD) and value is not False:
             refuse(errors.set_by_comparison(name, value))
-    given = {
+    common_options = {
         name: value
         for name, value in chosen.items()
         if name not in ("algorithm", "seed", *options.ABOUT_NEW_ROWS)
     }
-    return {"budget": (BUDGET, options.AUTOMATIC), **given, "polish": (False, options.AUTOMATIC)}
+    return {"budget": (BUDGET, options.AUTOMATIC), **common_options, "polish": (False, options.AUTOMATIC)}
 
 
 def _processes(chosen: options.Origins) -> int:

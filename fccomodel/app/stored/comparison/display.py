@@ -62,8 +62,8 @@ def _last(run: Run) -> str:
         what = f"trial {settings(run.job.hyper)}"
     else:
         what = f"seed {run.job.seed}"
-    said = run.error or f"objective {number(run.objective)}, violation {residual(run.violation)}"
-    return f"{run.job.algorithm}, {what}: {said}"
+    text = run.error or f"objective {number(run.objective)}, violation {residual(run.violation)}"
+    return f"{run.job.algorithm}, {what}: {text}"
 
 
 def settings(hyper: Sequence[tuple[str, float]]) -> str:
@@ -104,12 +104,12 @@ def _chosen(record: Comparison, name: str) -> str:
     held = {run.job.hyper: run.objective for run in record.trials if run.job.algorithm == name}
     hyper = record.chosen[name]
     if hyper in held:
-        said = [f"{number(held[hyper])} on held-out rows"]
+        phrases = [f"{number(held[hyper])} on held-out rows"]
     else:
-        said = []
+        phrases = []
     if hyper and () in held:
-        said += [f"by default {number(held[()])}"]
-    return f"{name}: {settings(hyper)}" + (f" ({', '.join(said)})" if said else "")
+        phrases += [f"by default {number(held[()])}"]
+    return f"{name}: {settings(hyper)}" + (f" ({', '.join(phrases)})" if phrases else "")
 
 
 def _failed(record: Comparison) -> list[str]:

@@ -37,9 +37,9 @@ Points = tuple[np.ndarray, np.ndarray]
 
 def save(record: Comparison, folder: Path) -> None:
     """Write ``curves.png`` and ``curves.svg``."""
-    drawn = figure(record)
+    picture = figure(record)
     for suffix in ("png", "svg"):
-        drawn.savefig(folder / f"curves.{suffix}", dpi=150)
+        picture.savefig(folder / f"curves.{suffix}", dpi=150)
 
 
 def figure(record: Comparison) -> Figure:
@@ -55,8 +55,8 @@ def figure(record: Comparison) -> Figure:
 
     heights = _heights(record)
     with matplotlib.rc_context(PAPER):
-        drawn = Figure(figsize=(9, 2.7 * len(heights) + 1.2), layout="constrained")
-        grid = drawn.subplots(len(heights), len(ALONG), squeeze=False, sharey="row", sharex="col")
+        picture = Figure(figsize=(9, 2.7 * len(heights) + 1.2), layout="constrained")
+        grid = picture.subplots(len(heights), len(ALONG), squeeze=False, sharey="row", sharex="col")
         for row, (height, read) in zip(grid, heights.items(), strict=True):
             for axes, along in zip(row, ALONG, strict=True):
                 _draw(axes, record, read, along)
@@ -66,15 +66,15 @@ def figure(record: Comparison) -> Figure:
         grid[-1][0].xaxis.set_major_formatter(EngFormatter(sep=""))
         lines, names = grid[0][0].get_legend_handles_labels()
         longest = max(map(len, names), default=1)
-        drawn.legend(
+        picture.legend(
             lines,
             names,
             loc="outside upper center",
             ncols=max(1, min(len(names), 100 // (longest + 6))),
             frameon=False,
         )
-        drawn.supxlabel(_caption(record), fontsize=8, color="0.35")
-    return drawn
+        picture.supxlabel(_caption(record), fontsize=8, color="0.35")
+    return picture
 
 
 def _heights(record: Comparison) -> dict[str, Callable[[Mapping[str, Any]], float | None]]:
@@ -165,11 +165,11 @@ def _caption(record: Comparison) -> str:
         within = f", violation <= {record.tolerance:g}"
     else:
         within = ""
-    said = {
+    phrases = {
         "optimum": f"optimum: {best:.6g}, as given",
         "best found": f"best found: {best:.6g}, of all runs{within}",
     }
-    parts += [said[word]] * (word in said)
+    parts += [phrases[word]] * (word in phrases)
     parts.append("KKT residual: as the run estimates it by its own gradients, at the end the report's")
     if record.constrained:
         parts.append(f"dotted: the violation {record.tolerance:g} that counts as none")

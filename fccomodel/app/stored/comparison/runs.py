@@ -211,7 +211,7 @@ class Bench:
         return pipeline.run(planned, watched=not job.trial)[2]
 
     def part(self, job: Job) -> None:
-        """This rank's part in a run that rank 0 judges."""
+        """The part of this rank in a run that rank 0 judges."""
         from fccomodel.execution import ranks
 
         with suppress(FccoError, ranks.Done):

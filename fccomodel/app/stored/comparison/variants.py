@@ -51,15 +51,15 @@ def _read(text: str) -> Variant:
     match = WRITTEN.fullmatch(text)
     if match is None:
         refuse(errors.not_a_variant(text))
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for part in split(match[2] or ""):
         name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (equals and name.isidentifier() and value) or name in given:
+        if not (equals and name.isidentifier() and value) or name in values:
             refuse(errors.not_a_variant(text))
         if name in OF_ALL:
             refuse(errors.of_all_runs(name, text))
-        given[name] = options.check_value(name, options.value_of(value), text)
-    return Variant(algorithm=match[1], options=tuple(given.items()))
+        values[name] = options.check_value(name, options.value_of(value), text)
+    return Variant(algorithm=match[1], options=tuple(values.items()))
 
 
 def _written(value: Any) -> str:

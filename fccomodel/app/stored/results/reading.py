@@ -77,7 +77,7 @@ class Stored(Recorded):
 
     @property
     def history(self) -> History:
-        """After each stage: objective and violation of the best point so far, oracle calls, seconds."""
+        """One entry a stage: objective and violation of the best point so far, oracle calls, seconds."""
         return History(self.record["history"])
 
     def fitted(self) -> scoring.Fitted:

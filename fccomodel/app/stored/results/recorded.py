@@ -1,4 +1,4 @@
-"""What the record of a result says, in memory or read from its folder."""
+"""The properties of a result that follow from its record, in memory or read from its folder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class Recorded(Answer):
 
     @property
     def constraints(self) -> dict[str, float]:
-        """Left minus right side of each constraint, by label. A value of at most 0 is feasible."""
+        """The left side minus the right side of each constraint, by label. A value of at most 0 is
+        feasible.
+        """
         return {label: row["value"] for label, row in (self._record["constraints"] or {}).items()}
 
     @property

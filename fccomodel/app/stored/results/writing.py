@@ -60,8 +60,8 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
             record["notes"] += [f"no {SOLVER}: {one.message}; {one.reason}" for one in error.diagnostics]
         if outcome.bound.arrays:
             write_arrays(folder / ARRAYS, outcome.bound.arrays)
-        if kept := _statistics(outcome.bound):
-            write_arrays(folder / STATISTICS, kept)
+        if statistics := _statistics(outcome.bound):
+            write_arrays(folder / STATISTICS, statistics)
         if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
             write_arrays(folder / SCORES, scores)
             record["scores_file"] = SCORES
@@ -92,18 +92,20 @@ def _copied(bound: Bound, data: Path) -> list[str]:
     """A note if the program's data repeat tables in files, with their size."""
     from fccomodel.data.bound import mapped
 
-    said = []
+    notes = []
     held = {name: [v for v in table.columns.values() if not drawn(v)] for name, table in bound.tables.items()}
     names = [name for name, columns in held.items() if any(map(mapped, columns))]
     size = f"{data.stat().st_size / 1e6:,.1f} MB"
     if names:
-        said.append(
+        notes.append(
             f"{data.name} has a copy of {', '.join(names)}, {size}: {SOLVER} runs without the prepared folder"
         )
     lazy = [f"{t}.{c}" for t, table in bound.tables.items() for c, v in table.columns.items() if drawn(v)]
     if lazy:
-        said.append(f"{data.name} does not hold {', '.join(lazy)}: {SOLVER} fetches these rows (`fetch_...`)")
-    return said
+        notes.append(
+            f"{data.name} does not hold {', '.join(lazy)}: {SOLVER} fetches these rows (`fetch_...`)"
+        )
+    return notes
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -116,15 +118,15 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def repeating(program: Program, solution: Solution) -> Program:
     """The program with the run's numbers of steps and passes and no other limit: it repeats the run."""
-    given: dict[str, Any] = {
+    constants: dict[str, Any] = {
         "SECONDS": None,
         "CALLS": None,
         "ITERATIONS": solution.iterations,
         "PLANNED": solution.planned,
     }
-    given |= {"WAY": solution.way, "PASSES": solution.passes}
+    constants |= {"WAY": solution.way, "PASSES": solution.passes}
     return dataclasses.replace(
-        program, text=with_constants(program.text, given, "  # as the run that wrote this file")
+        program, text=with_constants(program.text, constants, "  # as the run that wrote this file")
     )
 
 
@@ -159,8 +161,8 @@ def write_program(program: Program, path: Path) -> Path:
             torch.save(tensors, temporary)
         except RuntimeError as error:  # torch's word for a full disk
             raise OSError(error) from None
-    given = {"DATA_FILE": data.name, "DATA_SHA256": digest(data)}
-    write_text(path, with_constants(program.text, given))
+    constants = {"DATA_FILE": data.name, "DATA_SHA256": digest(data)}
+    write_text(path, with_constants(program.text, constants))
     return data
 
 

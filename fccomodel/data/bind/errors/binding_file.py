@@ -75,7 +75,7 @@ def undeclared(section: str, name: str, declared: Collection[str]) -> Diagnostic
 
 
 def unknown_section(name: str, value: Any, sections: Sequence[str], data: Sequence[str]) -> Diagnostic:
-    """A section is a table or an array of the model, or one of a few others."""
+    """Section names must be tables or arrays of the model, or one of a few fixed names."""
     if isinstance(value, Mapping):
         kind = f"[{name}]"
     else:

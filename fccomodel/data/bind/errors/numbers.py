@@ -56,13 +56,13 @@ def other_labels(name: str, given: Sequence[str], labels: Sequence[str]) -> Diag
     missing = [label for label in labels if label not in given]
     more = [label for label in given if label not in labels]
     if missing:
-        said = [f"lacks {words.listed(missing)}"]
+        differences = [f"lacks {words.listed(missing)}"]
     else:
-        said = []
+        differences = []
     if more:
-        said += [f"has {words.listed(more)}, which the data do not have"]
+        differences += [f"has {words.listed(more)}, which the data do not have"]
     return VALUE.error(
-        f"param {name} {' and '.join(said)}", fix=f"give a value for each of {words.listed(labels)}"
+        f"param {name} {' and '.join(differences)}", fix=f"give a value for each of {words.listed(labels)}"
     )
 
 

@@ -110,7 +110,11 @@ class Loops:
 
     def written(self, buffer: Buffer) -> None:
         """Compute the operations that wait for an array, before it changes."""
-        for node in [n for n, e in self.waiting.items() if any(leaf.buffer is buffer for leaf in e.leaves())]:
+        readers = []
+        for node, entry in self.waiting.items():
+            if any(leaf.buffer is buffer for leaf in entry.leaves()):
+                readers.append(node)
+        for node in readers:
             self.view(node)
 
     # ---------------------------------------------------------------------------------------- loops
@@ -130,7 +134,8 @@ class Loops:
             return
         merged: list[tuple[int, list[int]]] = []
         for n, strides in dims:
-            if merged and all(s == n * t for s, t in zip(merged[-1][1], strides, strict=True)):
+            follows_on = merged and all(s == n * t for s, t in zip(merged[-1][1], strides, strict=True))
+            if follows_on:
                 merged[-1] = (merged[-1][0] * n, strides)
             else:
                 merged.append((n, strides))
@@ -179,15 +184,16 @@ class Loops:
         else:
             many = [found]
         shift = source.start - base.storage_offset()
-        made = [
-            View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many
-        ]
+        views = []
+        for x in many:
+            start = x.storage_offset() + shift
+            views.append(View(source.buffer, tuple(x.shape), tuple(x.stride()), start))
         if several:
-            self.values[node] = made
+            self.values[node] = views
         else:
-            self.values[node] = made[0]
+            self.values[node] = views[0]
         if write:  # ``squeeze_`` changes the shape of what it is given, too
-            self.values[node.args[0]] = made[0]
+            self.values[node.args[0]] = views[0]
 
     def entrywise(self, node: Node, name: str, write: bool) -> None:
         """Add an entrywise operation: it waits for its only user, or gets an array of its own."""
@@ -306,7 +312,7 @@ def shape_of(arg: Any) -> tuple[int, ...]:
 
 def shaped(node: Node) -> tuple[int, ...]:
     """The shape of a result; () for several."""
-    found = node.meta.get("val")
-    if isinstance(found, torch.Tensor):
-        return tuple(found.shape)
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape)
     return ()

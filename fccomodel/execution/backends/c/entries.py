@@ -77,32 +77,31 @@ def inner(node: Node) -> bool:
 
 
 def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
-    """x between bounds, either of which may be missing."""
+    """x between two bounds; either may be missing."""
     x, *bounds = node.args
     low, high = [*bounds, None, None][:2]
     low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)
-    at, found = like.dtype, loops.operand(x, like.dtype)
-    size = kind(at)
+    dtype, shape = like.dtype, tuple(like.shape)
+    clamped = loops.operand(x, dtype)
     for bound, name in ((low, "maximum"), (high, "minimum")):
         if bound is not None:
-            found = Entry(
-                f"{name}_{size}({{a}}, {{b}})", (found, loops.operand(bound, at)), tuple(like.shape), at
-            )
-    if isinstance(found, Entry):
-        return found
-    return Entry("{a}", (found,), tuple(like.shape), at)
+            text = f"{name}_{kind(dtype)}({{a}}, {{b}})"
+            clamped = Entry(text, (clamped, loops.operand(bound, dtype)), shape, dtype)
+    if isinstance(clamped, Entry):
+        return clamped
+    return Entry("{a}", (clamped,), shape, dtype)
 
 
 def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     """x to a power; common exponents without ``pow``."""
     x, exponent = node.args
-    at, f = like.dtype, "f" if like.dtype == torch.float32 else ""
-    whole = {2: f"square_{kind(at)}({{a}})", 1: "{a}", 0.5: f"sqrt{f}({{a}})", -1: "(1 / {a})"}
-    if isinstance(exponent, int | float) and exponent in whole:
-        return Entry(whole[exponent], (loops.operand(x, at),), tuple(like.shape), at)
-    return Entry(
-        f"pow{f}({{a}}, {{b}})", (loops.operand(x, at), loops.operand(exponent, at)), tuple(like.shape), at
-    )
+    dtype, shape = like.dtype, tuple(like.shape)
+    base = loops.operand(x, dtype)
+    suffix = "f" if dtype == torch.float32 else ""
+    common = {2: f"square_{kind(dtype)}({{a}})", 1: "{a}", 0.5: f"sqrt{suffix}({{a}})", -1: "(1 / {a})"}
+    if isinstance(exponent, int | float) and exponent in common:
+        return Entry(common[exponent], (base,), shape, dtype)
+    return Entry(f"pow{suffix}({{a}}, {{b}})", (base, loops.operand(exponent, dtype)), shape, dtype)
 
 
 def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:

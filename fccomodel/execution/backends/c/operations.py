@@ -21,13 +21,13 @@ def reduced(loops: Loops, node: Node) -> None:
     name, like = named(node), node.meta["val"]
     x = loops.view(node.args[0])
     if len(node.args) > 1:
-        given = node.args[1]
+        dims = node.args[1]
     else:
-        given = node.kwargs.get("dim")
+        dims = node.kwargs.get("dim")
     rank = len(x.shape)
     along: list[int] = []
     if rank:
-        along = [d % rank for d in ([given] if isinstance(given, int) else given or range(rank))]
+        along = [d % rank for d in ([dims] if isinstance(dims, int) else dims or range(rank))]
     out = loops.own([1 if k in along else n for k, n in enumerate(x.shape)], like.dtype)
     whole = out.spread(x.shape)
     number = kind(like.dtype)
@@ -84,8 +84,10 @@ def reduced(loops: Loops, node: Node) -> None:
 def multiplied(loops: Loops, node: Node) -> None:
     """Products of matrices and vectors, and such products with an array added."""
     name, like = named(node), node.meta["val"]
-    plus, (a, b) = (node.args[0] if name.startswith("add") else None), map(loops.view, node.args[-2:])
-    if any(x.dtype not in (torch.float32, torch.float64) for x in (a, b)) or node.kwargs:
+    plus = node.args[0] if name.startswith("add") else None
+    a, b = map(loops.view, node.args[-2:])
+    floats = (torch.float32, torch.float64)
+    if node.kwargs or a.dtype not in floats or b.dtype not in floats:
         raise Unfit(f"no loops for {node.target} of such arrays")
     if name in ("bmm", "baddbmm"):
         batch = a.shape[0]
@@ -134,7 +136,8 @@ def full(loops: Loops, node: Node) -> None:
 def arange(loops: Loops, node: Node) -> None:
     """``arange``: numbers with a constant step."""
     like, args = node.meta["val"], list(node.args)
-    start, step = (args[0] if len(args) > 1 else 0), (args[2] if len(args) > 2 else 1)
+    start = args[0] if len(args) > 1 else 0
+    step = args[2] if len(args) > 2 else 1
     out = loops.own(like.shape, like.dtype)
     n, number = like.shape[0], kind(like.dtype)
     first, by = (literal(value, like.dtype) for value in (start, step))
@@ -146,7 +149,8 @@ def arange(loops: Loops, node: Node) -> None:
 
 def joined(loops: Loops, node: Node) -> None:
     """``cat``: arrays one after another along a dim."""
-    parts, dim = [loops.view(a) for a in node.args[0]], node.args[1] if len(node.args) > 1 else 0
+    parts = [loops.view(a) for a in node.args[0]]
+    dim = node.args[1] if len(node.args) > 1 else 0
     like = node.meta["val"]
     out, place = loops.own(like.shape, like.dtype), 0
     dim = int(dim) % len(like.shape)
@@ -171,14 +175,16 @@ def padded(loops: Loops, node: Node) -> None:
     before = [0] * len(x.shape)
     for k in range(len(pads) // 2):
         before[-1 - k] = pads[2 * k]
-    into = replace(out, shape=x.shape, start=sum(b * s for b, s in zip(before, out.strides, strict=True)))
+    start = sum(b * s for b, s in zip(before, out.strides, strict=True))
+    into = replace(out, shape=x.shape, start=start)
     loops.copied(into, x)
     loops.values[node] = out
 
 
 def added(loops: Loops, node: Node) -> None:
     """``cumsum``: running sums along one dim."""
-    x, dim, like = loops.view(node.args[0]), int(node.args[1]), node.meta["val"]
+    x, dim = loops.view(node.args[0]), int(node.args[1])
+    like = node.meta["val"]
     if x.dtype != like.dtype or not x.shape:
         raise Unfit("no loops for running counts")
     out = loops.own(like.shape, like.dtype)

@@ -35,7 +35,8 @@ def log_softmax(x: torch.Tensor, dim: int, _: bool) -> torch.Tensor:
 def logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """log(e^x + e^y); an infinity if both are the same one."""
     top, low = torch.maximum(x, y), torch.minimum(x, y)
-    return torch.where((top == low) & (top.abs() == math.inf), top, top + (low - top).exp().log1p())
+    both_infinite = (top == low) & (top.abs() == math.inf)
+    return torch.where(both_infinite, top, top + (low - top).exp().log1p())
 
 
 def index_add(

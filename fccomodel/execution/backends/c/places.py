@@ -23,13 +23,11 @@ def rows(loops: Loops, node: Node) -> None:
     x, dim, index = loops.view(node.args[0]), int(node.args[1]), loops.view(node.args[2])
     out = loops.own(node.meta["val"].shape, node.meta["val"].dtype)
     dim %= len(x.shape)
-    picked = replace(
-        index,
-        shape=out.shape,
-        strides=tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape))),
-    )
+    strides = tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape)))
+    picked = replace(index, shape=out.shape, strides=strides)
     n, step = x.shape[dim], x.strides[dim]
-    rest = replace(x, shape=out.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
+    strides = tuple(0 if k == dim else stride for k, stride in enumerate(x.strides))
+    rest = replace(x, shape=out.shape, strides=strides)
     loops.loop(
         [out, rest, picked],
         out.shape,
@@ -47,11 +45,12 @@ def places(loops: Loops, node: Node) -> tuple[View, list[tuple[View, int, int]],
     x, given = loops.view(node.args[0]), list(node.args[1])
     if any(g is None for g in given):
         raise Unfit("no loops for places of later dims alone")
-    found = [loops.view(g) for g in given]
-    if any(f.dtype != torch.int64 for f in found):
+    index_views = [loops.view(g) for g in given]
+    if any(f.dtype != torch.int64 for f in index_views):
         raise Unfit("no loops for places by truths")
-    shape = tuple(torch.broadcast_shapes(*(f.shape for f in found)))
-    return x, [(f.spread(shape), x.shape[k], x.strides[k]) for k, f in enumerate(found)], shape
+    shape = tuple(torch.broadcast_shapes(*(f.shape for f in index_views)))
+    places = [(view.spread(shape), x.shape[k], x.strides[k]) for k, view in enumerate(index_views)]
+    return x, places, shape
 
 
 def picked(loops: Loops, node: Node) -> None:
@@ -90,7 +89,8 @@ def put(loops: Loops, node: Node) -> None:
     """``index_put``: set or add entries by indices along the first dims."""
     x, index, shape = places(loops, node)
     loops.written(x.buffer)
-    new, adds = loops.view(node.args[2]), len(node.args) > 3 and bool(node.args[3])
+    new = loops.view(node.args[2])
+    adds = len(node.args) > 3 and bool(node.args[3])
     if not named(node).startswith("index_put") or not node.target._schema.name.endswith("_"):
         copied = loops.own(x.shape, x.dtype)
         loops.copied(copied, x)
@@ -112,7 +112,8 @@ def gathered(loops: Loops, node: Node) -> None:
         raise Unfit("no loops for entries of a number")
     dim %= len(x.shape)
     out = loops.own(index.shape, x.dtype)
-    rest = replace(x, shape=index.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
+    strides = tuple(0 if k == dim else stride for k, stride in enumerate(x.strides))
+    rest = replace(x, shape=index.shape, strides=strides)
     n, step = x.shape[dim], x.strides[dim]
     loops.loop(
         [out, rest, index],
@@ -128,23 +129,23 @@ def ordered(loops: Loops, node: Node) -> None:
 
     Equal numbers stay in their order; NaN is the largest.
     """
-    given = {
+    options = {
         "dim": -1,
         "descending": False,
         **dict(zip(("dim", "descending"), node.args[1:], strict=False)),
         **node.kwargs,
     }
     x, values = loops.view(node.args[0]), node.meta["val"][0]
-    if not x.shape or x.shape[given["dim"]] > LARGEST_SORT:
+    if not x.shape or x.shape[options["dim"]] > LARGEST_SORT:
         raise Unfit("no loops for orders of many numbers")
-    dim = given["dim"] % len(x.shape)
-    made = [loops.own(values.shape, dtype) for dtype in (x.dtype, torch.int64)]
+    dim = options["dim"] % len(x.shape)
+    results = [loops.own(values.shape, dtype) for dtype in (x.dtype, torch.int64)]
     order = [*(k for k in range(len(x.shape)) if k != dim), dim]
-    turned = [v.turned(order) for v in (x, *made)]
+    turned = [v.turned(order) for v in (x, *results)]
     heads = [replace(v, shape=v.shape[:-1], strides=v.strides[:-1]) for v in turned]
     s, r, _ = (v.strides[-1] for v in turned)
     before = "v > q[(j - 1) * R] || (v != v && q[(j - 1) * R] == q[(j - 1) * R])"
-    if not given["descending"]:
+    if not options["descending"]:
         before = "q[(j - 1) * R] > v || (q[(j - 1) * R] != q[(j - 1) * R] && v == v)"
     text = (
         "const {t} *p = &{0}; {t} *q = &{1}; long *o = &{2}; for (long k = 0; k < {n}; k++) {{ {t} v = "
@@ -159,4 +160,4 @@ def ordered(loops: Loops, node: Node) -> None:
         lambda at: text.format(*map(at, heads), t=kind(x.dtype), n=x.shape[dim], s=s, r=r),
         False,
     )
-    loops.values[node] = made
+    loops.values[node] = results

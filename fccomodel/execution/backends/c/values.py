@@ -50,18 +50,18 @@ class View:
 
     def turned(self, order: Sequence[int]) -> View:
         """The view with its dims in another order."""
-        return replace(
-            self, shape=tuple(self.shape[k] for k in order), strides=tuple(self.strides[k] for k in order)
-        )
+        shape = tuple(self.shape[k] for k in order)
+        strides = tuple(self.strides[k] for k in order)
+        return replace(self, shape=shape, strides=strides)
 
     def spread(self, shape: tuple[int, ...]) -> View:
         """The view broadcast to a shape."""
         extra = len(shape) - len(self.shape)
-        kept = [
+        strides_here = [
             0 if n == 1 and m != 1 else s
             for n, m, s in zip(self.shape, shape[extra:], self.strides, strict=True)
         ]
-        return replace(self, shape=shape, strides=(*[0] * extra, *kept))
+        return replace(self, shape=shape, strides=(*[0] * extra, *strides_here))
 
 
 @dataclass(frozen=True, eq=False)

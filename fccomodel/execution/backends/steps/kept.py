@@ -26,8 +26,10 @@ def key(several: Several, *more: str) -> str:
     """The key of a library: a hash of the steps' text, sizes, torch, the processor, and ``more``."""
     shapes = [(tuple(x.shape), x.stride(), str(x.dtype)) for x in several.example()]
     apart = {"device", "waiting"}
-    values = {name: repr(x) for name, x in sorted(numbers(several.data).items()) if name not in apart}
-    counts = {name: repr(x) for name, x in sorted(vars(several.h).items()) if not isinstance(x, float)}
+    numbers_of_data = sorted(numbers(several.data).items())
+    settings = sorted(vars(several.h).items())
+    values = {name: repr(x) for name, x in numbers_of_data if name not in apart}
+    counts = {name: repr(x) for name, x in settings if not isinstance(x, float)}
     machine = (
         platform.machine(),
         torch.backends.cpu.get_cpu_capability(),
@@ -52,16 +54,16 @@ def instructions() -> str:
 
 def steps_of(several: Several) -> str:
     """The parts of a program's text that its steps use, without comments."""
-    solver, found = several.module.SOLVER, {}
+    solver, sources = several.module.SOLVER, {}
     body = ast.parse(several.text).body
     waiting = [part.__name__ for part in (solver.gradient, solver.advance, solver.update, solver.project)]
     while waiting:
         name = waiting.pop()
         parts = [one for one in body if name in defined(one)]
-        if name not in found and parts:
-            found[name] = "\n".join(map(ast.dump, parts))
+        if name not in sources and parts:
+            sources[name] = "\n".join(map(ast.dump, parts))
             waiting += [node.id for one in parts for node in ast.walk(one) if isinstance(node, ast.Name)]
-    return "\n".join(found[name] for name in sorted(found))
+    return "\n".join(sources[name] for name in sorted(sources))
 
 
 def defined(one: ast.stmt) -> Iterable[str]:

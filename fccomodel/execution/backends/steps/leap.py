@@ -36,20 +36,23 @@ class Leap:
 
     def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
         """Take the next steps of a run."""
-        count = int(min(self.most, len(run.ahead), (iterations or math.inf) - run.count))
+        steps_left = (iterations or math.inf) - run.count
+        count = int(min(self.most, len(run.ahead), steps_left))
         if count < self.least or not self.several.takes(run.state):
             self.one(run, solver, data, h, now, iterations)
             return
         if self.fixed[0] is not data:
             self.fixed = data, self.several.fixed(data)
         arrays = self.rows(run, solver, h, now, iterations, count), self.weights(run, solver, count)
-        drawn = list(chain.from_iterable(run.ahead[:count]))
-        moving, kept = self.several.moving(run.state, run.average), self.several.kept(run.u, run.c)
+        samples = list(chain.from_iterable(run.ahead[:count]))
+        moving = self.several.moving(run.state, run.average)
+        kept = self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
         (*moved, run.average), kept, after = self.call(
-            counts(run.state), self.fixed[1], moving, kept, *arrays, drawn, pooled
+            counts(run.state), self.fixed[1], moving, kept, *arrays, samples, pooled
         )
-        vars(run.state).update(vars(holding(run.state, dict(zip(tensors(run.state), moved, strict=True)))))
+        by_name = dict(zip(tensors(run.state), moved, strict=True))
+        vars(run.state).update(vars(holding(run.state, by_name)))
         vars(run.state).update(after)
         inner = tensors(run.u)
         vars(run.u).update(zip(inner, kept, strict=False))
@@ -67,7 +70,9 @@ class Leap:
         for k in range(run.count, run.count + count):
             solver.schedule.move(h, h.peak, k / iterations if iterations else 0.0)
             sizes.append(now.eta)
-        met, settings, place = run.state.met, self.settings(vars(now)), self.several.settings.index("eta")
+        met = run.state.met
+        settings = self.settings(vars(now))
+        place = self.several.settings.index("eta")
 
         def made() -> list[tuple[float, ...]]:
             """The rows: settings, and whether a step begins or ends a group of batches."""

@@ -48,13 +48,13 @@ def tensors(space: SimpleNamespace) -> Tensors:
 
 def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> SimpleNamespace:
     """The namespace with other tensors in place of its own, named as by ``tensors``."""
-    made = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
+    record = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
     for outer, inside in ((name, x) for name, x in vars(space).items() if isinstance(x, SimpleNamespace)):
         parts = {
             name.removeprefix(f"{outer}."): x for name, x in arrays.items() if name.startswith(f"{outer}.")
         }
-        setattr(made, outer, holding(inside, parts))
-    return made
+        setattr(record, outer, holding(inside, parts))
+    return record
 
 
 def numbers(space: SimpleNamespace) -> dict[str, Any]:
@@ -170,8 +170,8 @@ class Several:
     def sets(self) -> list[str]:
         """The names of the arrays of sets and proximal maps that the start was projected by."""
         w = self.state.w
-        found = (key for key in getattr(self.module, "INITIAL", ()) if isinstance(key, tuple))
-        return sorted(name for name, device, dtype in found if (device, dtype) == (w.device, w.dtype))
+        set_keys = (key for key in getattr(self.module, "INITIAL", ()) if isinstance(key, tuple))
+        return sorted(name for name, device, dtype in set_keys if (device, dtype) == (w.device, w.dtype))
 
     def calls(self) -> float:
         """Counted seconds of the calls of one step. Raises ``Unfit`` if the step fails."""
@@ -185,9 +185,8 @@ class Several:
         state, u, c = map(self.module.copy_state, (self.state, self.u, self.c))
         try:
             with self.module.no_grad():
-                self.module.SOLVER.advance(
-                    self.module.SOLVER, self.data, state, u, c, self.batches[0], self.h.copy()
-                )
+                solver, batch = self.module.SOLVER, self.batches[0]
+                solver.advance(solver, self.data, state, u, c, batch, self.h.copy())
         except (ArithmeticError, RuntimeError) as error:
             raise Unfit(f"its step fails: {error}") from None
         return state
@@ -225,9 +224,9 @@ class Several:
         """The arguments at the beginning of a run."""
         rows = torch.ones(len(self.batches), self.numbers, device=self.device, dtype=self.dtype)
         weights = torch.zeros(len(self.batches), device=self.device, dtype=self.dtype)
-        drawn = [part for batch in self.batches for part in batch]
+        samples = [part for batch in self.batches for part in batch]
         moving = self.moving(self.state, self.state.w.clone())
-        return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *drawn]
+        return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *samples]
 
     def beginning(self, before: Mapping[str, Any]) -> Several:
         """The steps with other initial numbers beside the arrays; ``after`` will have the final numbers."""
@@ -238,17 +237,17 @@ class Several:
 
         Raises ``Unfit`` if there are more than ``LARGEST_ROUND``.
         """
-        found, following = [counts(self.state)], list[int]()
-        while len(following) < len(found):
-            one = replace(self, batches=self.batches[:1]).beginning(found[len(following)])
+        counts_seen, following = [counts(self.state)], list[int]()
+        while len(following) < len(counts_seen):
+            one = replace(self, batches=self.batches[:1]).beginning(counts_seen[len(following)])
             with torch.inference_mode(False), torch.no_grad():
                 one(*apart(one.example(), len(one.fixed(one.data))), pooled=False)
-            if (after := counts(SimpleNamespace(**(one.after or {})))) not in found:
-                found.append(after)
-            following.append(found.index(after))
-            if len(found) > LARGEST_ROUND:
+            if (after := counts(SimpleNamespace(**(one.after or {})))) not in counts_seen:
+                counts_seen.append(after)
+            following.append(counts_seen.index(after))
+            if len(counts_seen) > LARGEST_ROUND:
                 raise Unfit("its steps count rounds that are long")
-        return found, following
+        return counts_seen, following
 
     # --------------------------------------------------------------------------------- the function
     def __call__(self, *given: torch.Tensor, pooled: bool = True) -> list[torch.Tensor]:
@@ -262,8 +261,8 @@ class Several:
 
         def taken(names: Collection[Any]) -> list[torch.Tensor]:
             """The next arguments, one for each name."""
-            found, left[:] = left[: len(names)], left[len(names) :]
-            return found
+            values, left[:] = left[: len(names)], left[len(names) :]
+            return values
 
         def space(of: SimpleNamespace) -> SimpleNamespace:
             """A namespace with the same names for the next arguments."""
@@ -278,7 +277,8 @@ class Several:
         (rows,), (weights,) = taken(["rows"]), taken(["weights"])
         with torch.no_grad(), in_numbers(self, buffers, sets):
             for row, weight in zip(rows.unbind(), weights.unbind(), strict=True):
-                self.step(data, state, u, c, taken(self.batches[0]), row.unbind(), pooled and self.pooled)
+                batch = taken(self.batches[0])
+                self.step(data, state, u, c, batch, row.unbind(), pooled and self.pooled)
                 average = average.lerp(state.w, weight)
             if self.after is not None:
                 self.after.update(numbers(state))
@@ -313,7 +313,8 @@ class Several:
         expected = [*tensors(state)]
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.solver.advance(self.solver, data, state, u, c, batch, h)
-        if any(vars(h)[name] is not x for name, x in held.items()) or len(vars(h)) != len(held):
+        changed = any(vars(h)[name] is not x for name, x in held.items())
+        if changed or len(vars(h)) != len(held):
             raise Unfit("its steps change their own settings")
         if [*tensors(state)] != expected:
             raise Unfit("its steps keep arrays that are not there as they begin")
@@ -334,7 +335,9 @@ def apart(arrays: Sequence[torch.Tensor], fixed: int) -> list[torch.Tensor]:
 
 
 def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torch.Tensor:
-    """``together`` without branches: the mean gradient of the batches met so far; the last one is used."""
+    """``together`` without branches: the mean gradient of the batches so far, of which only the last is
+    used.
+    """
     state.sum = torch.where(flags.first > 0, G, state.sum + G)
     return state.sum / flags.together
 
@@ -348,7 +351,8 @@ def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors)
     names, own = vars(several.module), [held[name] for held, name in several.nets]
     shims = {**SHIMS, "alike": lambda arrays, key, like: sets[key]}
     before = {name: names.get(name) for name in (*shims, "together")}
-    names.update({name: shim for name, shim in shims.items() if name in names or hasattr(builtins, name)})
+    used = [name for name in shims if name in names or hasattr(builtins, name)]
+    names.update({name: shims[name] for name in used})
     try:
         for (held, name), x in zip(several.nets, buffers, strict=True):
             held[name] = x
@@ -383,7 +387,7 @@ def as_float(x: Any) -> Any:
 
 
 def extreme(of: Callable, clamped: str) -> Callable:
-    """``min`` or ``max``, also of two arguments of which one is an array of one entry."""
+    """``min`` or ``max``, also for two arguments if one of them is an array of one entry."""
 
     def found(*args: Any, **given: Any) -> Any:
         """The smaller or larger argument."""

@@ -65,10 +65,10 @@ class Segments:
 
         None if an outer binder lies along several axes, or if there are more than ``most`` rows per cell.
         """
-        found = self.cells_of(sel, env, way)
-        if found is None or most is not None and found.size.sum() > found.size.size * most:
+        cells = self.cells_of(sel, env, way)
+        if cells is None or most is not None and cells.size.sum() > cells.size.size * most:
             return None
-        return self.laid_out(found, chunk)
+        return self.laid_out(cells, chunk)
 
     def cells_of(self, sel: Selection, env: Env, way: Way) -> FlatCells | None:
         """The cells whose rows may be laid out flat, or None if an outer binder lies along several axes."""

@@ -55,7 +55,8 @@ class Atoms:
         A larger quotient only says that the two estimates are from different samples.
         """
         g = self.state.graph
-        return g.apply("exp", g.apply("min", self.lower(form.args[0], env, False), g.const(30.0)))
+        exponent = self.lower(form.args[0], env, False)
+        return g.apply("exp", g.apply("min", exponent, g.const(30.0)))
 
     def label(self, arg: ir.Expr, other: ir.Expr) -> ir.Expr:
         """A label in quotes as its position in the other side's set, -1 if it is not in the set."""
@@ -91,4 +92,4 @@ def linear_of_arguments(node: ir.Apply, linear: Linear) -> Linear:
 
 def random(node: ir.Expr) -> bool:
     """Whether an expression contains a reduction, so that its minibatch value is random."""
-    return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
+    return "Reduce" in ir.contents(node)

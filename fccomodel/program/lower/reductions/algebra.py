@@ -95,7 +95,8 @@ class Logarithms(Numbers):
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
         """The logarithm of the sum over axes."""
         axes = tuple(axes)
-        return self.times(self.graph.const(math.prod(axis.size for axis in axes)), self.average(x, axes))
+        count = self.graph.const(math.prod(axis.size for axis in axes))
+        return self.times(count, self.average(x, axes))
 
 
 def may_share(whole: Val, mask: Val) -> bool:

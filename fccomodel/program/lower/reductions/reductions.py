@@ -357,10 +357,7 @@ class Reductions:
 
 
 def pays_in_slices(pairs: float, length: int) -> bool:
-    """Whether a full pass over so many pairs goes through an outer axis of this length in slices.
-
-    If one element of the axis has too many pairs itself, the reductions inside go in slices instead.
-    """
+    """Whether a full pass over this many pairs should take slices of an outer axis of this length."""
     return DENSE < pairs <= DENSE * length
 
 

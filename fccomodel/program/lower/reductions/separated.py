@@ -60,7 +60,7 @@ class Run:
     groups: np.ndarray | None = None
 
     def with_borrowed_runs(self, empty: np.ndarray) -> Run:
-        """The runs, where an empty one is replaced by one that has rows."""
+        """The runs, with each empty one replaced by a run that has rows."""
         lender = np.unravel_index(int(np.argmax(element_counts(self.ranges) > 0)), empty.shape)
         places = np.where(empty, self.places[lender], self.places)
         return replace(self, ranges=with_borrowed_ranges(self.ranges, empty), places=places)
