@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from fccomodel.program.emit.nets import Calls
 from fccomodel.program.graph import below
 from fccomodel.program.names import Names
-from fccomodel.program.operations.base import Axes, Event, MoreauEnvelope, Pull, Val, bare, python, shape_text
+from fccomodel.program.operations.base import (
+    Axes,
+    Event,
+    MoreauEnvelope,
+    Pull,
+    Val,
+    bare,
+    python,
+    shape_text,
+    spread_text,
+)
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.estimates import centre
 from fccomodel.program.operations.scores import net
@@ -298,7 +308,7 @@ class Printer:
             return self.filled(shape_text(axes, event), self.ref(val))
         if val.axes == axes and val.event == event:
             return self.ref(val)
-        return f"{self.ref(val, axes, len(event))}.expand({shape_text(axes, event)})"
+        return f"{self.ref(val, axes, len(event))}.expand({spread_text(val.axes, axes, event)})"
 
     def filled(self, shape: str, number: str) -> str:
         """A tensor of one number, of the type of w, or of the data in prepared lines."""

@@ -282,6 +282,17 @@ def shape_text(axes: Axes, event: Event = ()) -> str:
     return f"({', '.join(parts)})"
 
 
+def spread_text(before: Axes, axes: Axes, event: Event = ()) -> str:
+    """The text of the shape to which a value on the axes ``before`` is expanded.
+
+    Its own axes are -1, so that they stay as they are: evaluations between stages take fewer rows.
+    """
+    parts = ["-1" if axis in before else length(axis) for axis in axes] + [*map(str, event)]
+    if len(parts) == 1:
+        return f"({parts[0]},)"
+    return f"({', '.join(parts)})"
+
+
 def grid(axis: Axis, axes: Axes) -> str:
     """Positions along an axis, lined up with others."""
     after = len(axes) - axes.index(axis) - 1

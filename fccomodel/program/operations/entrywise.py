@@ -21,6 +21,7 @@ from fccomodel.program.operations.base import (
     einsum,
     python,
     shape_text,
+    spread_text,
 )
 from fccomodel.program.operations.indexing import entry
 
@@ -224,7 +225,7 @@ class Spread(Op):
             return (
                 f"torch.full({shape_text(val.axes, val.event)}, {text}, dtype=data.dtype, device=data.device)"
             )
-        return f"{text}.expand({shape_text(val.axes, val.event)})"
+        return f"{text}.expand({spread_text(arg.axes, val.axes, val.event)})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """The adjoint, which is summed over the new axes when it is given."""

@@ -323,7 +323,9 @@ class _Candidate:
         if best.value == math.inf:
             raise _Refused(_unbounded(system, supports))
         lost = self.lost
-        if self.rounded is not None:
+        if self.rounded is not None and self.meter.late:
+            system.unrounded = True
+        elif self.rounded is not None:
             slope = self.rounded.slope(self.optimal.multipliers)
             tilted = _tilted(system, self.optimal.lagrangian, slope, supports, hessian, best.value)
             lost, best = lost + tilted, best._replace(value=best.value + tilted)
