@@ -102,7 +102,7 @@ def test_both_notations_and_latex():
     m = fc.Model("t")
     m.n = fc.dim()
     m.A = fc.array(m.n, m.n)
-    m.P = fc.var(m.n, m.n, domain=fc.sym())
+    m.P = fc.var(m.n, m.n, domain=fc.sym)
     m.minimize(size=fc.trace(m.P))
     m.subject_to(falls=fc.transpose(m.A) @ m.P + m.P @ m.A << -fc.eye(m.n))
     m.subject_to(positive=m.P >> 0.01 * fc.eye(m.n))

@@ -19,6 +19,8 @@ def of_atom(atom: atoms.Atom) -> str:
     names = atom.names(2)
     if atom.boolean:
         return _of_condition(atom, names)
+    if atom.regular:
+        return _of_regular_matrix(atom, names)
     limits = [limit or Interval() for limit in atom.domains(*(Interval() for _ in names))]
     limits += [Interval()] * (len(names) - len(limits))
     varying = tuple(name not in atom.parameters for name in names)
@@ -55,6 +57,21 @@ def _of_condition(atom: atoms.Atom, names: tuple[str, ...]) -> str:
     return f"data D : table({columns}); var w; minimize E[z ~ D | {condition}] (w - z.{names[0]})^2;"
 
 
+def _of_regular_matrix(atom: atoms.Atom, names: tuple[str, ...]) -> str:
+    """A model with an atom of matrices that must not be singular, and of vectors of their size."""
+    declarations = [
+        f"var {name}[4, 4] in psd; " if k in atom.regular else f"var {name}[4] in box(-2, 2); "
+        for k, name in enumerate(names)
+    ]
+    call = _call(atom, names)
+    matrix = names[next(iter(atom.regular))]
+    if atom.name == "inverse":
+        call = f"norm_fro({call})"
+    if atom.curvature(*(Interval() for _ in names)) == "concave":
+        return f"{''.join(declarations)}maximize {call} - trace({matrix});"
+    return f"{''.join(declarations)}minimize {call} + trace({matrix});"
+
+
 def of_reduction(kind: reductions.Reduction) -> str:
     """A model with a reduction of a row's loss, or of a condition on a row."""
     option = ""
@@ -76,6 +93,8 @@ def of_set(simple: sets.SimpleSet) -> str:
     limits = [limit or Interval() for limit in simple.domains(*(Interval() for _ in simple.arguments))]
     arguments = [f"{inside(limit, k):g}" for k, limit in enumerate(limits)]
     declaration = "var w[6]"
+    if simple.square:
+        declaration = "var w[4, 4]"
     if "(K" in simple.signature:  # over a set of labels
         arguments = ["K", *arguments]
         declaration = "set K; var w[K]"

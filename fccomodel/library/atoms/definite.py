@@ -24,6 +24,15 @@ EIGENVALUES = (
 )
 LEADING_VECTOR = f"torch.linalg.eigh({SYMMETRIC}.nan_to_num().double())[1][..., -1:].to({{0}}.dtype)"
 DIAGONAL = "diagonal(dim1=-2, dim2=-1)"
+#: Ratio of the smallest to the largest pivot of a Cholesky factor below which a matrix counts as singular.
+SMALLEST_PIVOT = 1e-7
+
+
+def _singular(part: str) -> str:
+    """The torch text of whether a symmetric matrix is not positive definite, up to rounding."""
+    factor = f"torch.linalg.cholesky_ex({part})"
+    pivots = f"{factor}[0].{DIAGONAL}"
+    return f"({factor}[1] > 0) | ({pivots}.amin(-1) <= {SMALLEST_PIVOT} * {pivots}.amax(-1))"
 
 
 def _symmetric(u: np.ndarray) -> np.ndarray:
@@ -31,7 +40,8 @@ def _symmetric(u: np.ndarray) -> np.ndarray:
 
 
 def _is_definite(u: np.ndarray) -> bool:
-    return bool(np.linalg.eigvalsh(_symmetric(u))[0] > 0)
+    values = np.linalg.eigvalsh(_symmetric(u))
+    return bool(values[0] > SMALLEST_PIVOT**2 * values[-1])
 
 
 def _leading(u: np.ndarray) -> np.ndarray:
@@ -163,7 +173,7 @@ logdet = ArrayAtom(
     reference=_logdet,
     rule=_number_of_square("logdet"),
     torch=f"(2 * torch.linalg.cholesky_ex({SYMMETRIC})[0].{DIAGONAL}.log().sum(-1))"
-    f".masked_fill(torch.linalg.cholesky_ex({SYMMETRIC})[1] > 0, torch.nan)",
+    f".masked_fill({_singular(SYMMETRIC)}, torch.nan)",
     derivative=("dy * symmetric_inverse(u)",),
     regular={0: "a positive definite"},
     cone=_cone_of_logdet,
@@ -201,7 +211,7 @@ trace_inv = ArrayAtom(
     reference=_trace_of_inverse,
     rule=_number_of_square("trace_inv"),
     torch=f"torch.linalg.inv_ex({SYMMETRIC})[0].{DIAGONAL}.sum(-1)"
-    f".masked_fill(torch.linalg.cholesky_ex({SYMMETRIC})[1] > 0, torch.nan)",
+    f".masked_fill({_singular(SYMMETRIC)}, torch.nan)",
     derivative=("-dy * symmetric_inverse(u) @ symmetric_inverse(u)",),
     regular={0: "a positive definite"},
     cone=_cone_of_trace_inv,
@@ -217,7 +227,7 @@ matrix_frac = ArrayAtom(
     rule=_fractional_shape,
     torch='torch.einsum("...m,...mn,...n->...", {0}, '
     f"torch.linalg.inv_ex({SECOND_SYMMETRIC})[0], {{0}})"
-    f".masked_fill(torch.linalg.cholesky_ex({SECOND_SYMMETRIC})[1] > 0, torch.nan)",
+    f".masked_fill({_singular(SECOND_SYMMETRIC)}, torch.nan)",
     derivative=(
         "2 * dy * symmetric_inverse(u) @ x",
         "-dy * outer(symmetric_inverse(u) @ x, symmetric_inverse(u) @ x)",
