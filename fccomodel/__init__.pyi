@@ -139,6 +139,11 @@ def concat(*u: Value) -> Term:
 
     vectors and scalars, one after the other"""
 
+def cos(u: Value) -> Term:
+    """cos(u)
+
+    the cosine of an angle in radians"""
+
 def cumsum(x: Value) -> Term:
     """cumsum(x)
 
@@ -478,6 +483,11 @@ def simplex(axis: Value = ...) -> Set:
     """simplex(K): a simple set, for ``var(..., domain=simplex(...))``
 
     w >= 0, sum(w) == 1; of a matrix, each row"""
+
+def sin(u: Value) -> Term:
+    """sin(u)
+
+    the sine of an angle in radians"""
 
 def smooth_hinge(u: Value, delta: Value) -> Term:
     """smooth_hinge(u, delta)
