@@ -25,7 +25,7 @@ EIGENVALUES = (
 LEADING_VECTOR = f"torch.linalg.eigh({SYMMETRIC}.nan_to_num().double())[1][..., -1:].to({{0}}.dtype)"
 DIAGONAL = "diagonal(dim1=-2, dim2=-1)"
 #: Ratio of the smallest to the largest pivot of a Cholesky factor below which a matrix counts as singular.
-SMALLEST_PIVOT = 1e-7
+SMALLEST_PIVOT = 1e-6
 
 
 def _singular(part: str) -> str:
