@@ -20,7 +20,7 @@ def allotted(solver: Solver, exact, device, room, patience):
 
     - ``finish``, if 400 passes take less than 1.6 times the ``room``. The steps get as long as these
       passes, plus a second, and at most 0.6 of the room. If passes may come first, the steps get a quarter
-      of what the passes take.
+      of what the passes take, or a fortieth if no function is smoothed and a pass takes less than 0.01 s.
     - ``finish``, if at least 25 passes (6 for a convex problem) fit into three quarters of the room. The
       steps get the last quarter: curvature gains more by a pass than by a step.
     - ``restore`` otherwise. It keeps the time of thirty exact evaluations, at most 0.3 of the room.
@@ -38,10 +38,10 @@ def allotted(solver: Solver, exact, device, room, patience):
         price = float("inf")
     needed = 400 * price
     if needed < (0.25 if annealed else 1.6) * room:
-        way, share = (
-            "finish",
-            needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room),
-        )
+        way, share = "finish", min(needed + 1.0, 0.6 * room)
+        if solver.direct and not solver.nonconvex:
+            cheap = price < 0.01 and not solver.centred  # passes that need little preparation
+            share = needed / (40 if cheap else 4)
         if patience is None:
             passes = None
         else:
