@@ -35,6 +35,8 @@ class Minimum(NamedTuple):
 
 def minimised(function: Function, start: float, low: float, high: float) -> Minimum | None:
     """The minimum over [low, high]; None if values are not finite or the minimum is not reached."""
+    if not low <= high:
+        return None
     calls = 0
 
     def at(x: float) -> Tangent | None:
@@ -65,7 +67,11 @@ def minimised(function: Function, start: float, low: float, high: float) -> Mini
 def _bracket(
     at: Callable[[float], Tangent | None], start: float, low: float, high: float
 ) -> tuple[Tangent, Tangent] | None:
-    """Two tangents between which the minimum lies; twice the same one if it is the minimum."""
+    """Two tangents between which the minimum lies; twice the same one if it is the minimum.
+
+    None where a walk outwards ends at a slope of 0 and the function does not rise behind: far away a slope
+    may be too small for a number.
+    """
     here = at(start)
     step = FIRST_STEP * max(1.0, abs(start))
     while here is not None:
@@ -73,7 +79,13 @@ def _bracket(
         if here.slope == 0 or here.x == end:
             return here, here
         there = at(min(max(here.x - math.copysign(step, here.slope), low), high))
-        if there is not None and there.slope * here.slope <= 0:
+        if there is None:
+            return None
+        if there.slope == 0:
+            beyond = at(min(max(there.x - math.copysign(step, here.slope), low), high))
+            rises = beyond is not None and (beyond.slope * here.slope < 0 or beyond.x == there.x)
+            return (there, there) if rises else None
+        if (there.slope > 0) != (here.slope > 0):
             return (here, there) if here.x < there.x else (there, here)
         here, step = there, 2 * step
     return None

@@ -14,6 +14,7 @@ import fccomodel
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import nets
+from fccomodel.data.nets import _layers
 
 torch.set_num_threads(1)
 NET = ir.Net(name="s", inputs=(ir.NetInput(shape=("d",)),), output=())
@@ -340,3 +341,17 @@ def test_reasons_name_the_layers():
     assert "ReLU (layers 1, 3)" in reason and "Linear (layer 2)" in reason
     assert "Hardtanh (layer 1)" in nets.walk(sequence(nn.Hardtanh())).reasons[0]
     assert "cannot be followed" in nets.walk(UNKNOWN[-1]).reasons[0]
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [torch.nn.AvgPool1d(3, 1, 1, count_include_pad=False), torch.nn.Linear(3, 1).double()],
+    ids=["a setting that its text leaves out", "a type of numbers"],
+)
+def test_a_layer_that_its_text_does_not_make_again_has_none(layer: torch.nn.Module) -> None:
+    assert nets.written(torch.nn.Sequential(layer)) is None
+
+
+def test_a_text_of_impossible_sizes_is_refused() -> None:
+    with pytest.raises(ValueError, match="GroupNorm"):
+        _layers.read("torch.nn.GroupNorm(0, 3)")

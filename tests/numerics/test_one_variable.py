@@ -57,3 +57,21 @@ def test_no_minimum(slope: float) -> None:
 
 def test_values_that_are_not_finite() -> None:
     assert minimised(lambda x: (-math.inf if x > 0.5 else -x, -1.0), 0.0, -math.inf, math.inf) is None
+
+
+@pytest.mark.parametrize("above", [0.0, 1.0])
+def test_an_infimum_far_away_is_no_minimum(above: float) -> None:
+    """exp(-x) has a slope at every x, which is 0 as a number beyond 745."""
+    assert minimised(lambda x: (above + math.exp(-x), -math.exp(-x)), 0.0, -math.inf, math.inf) is None
+
+
+def test_small_slopes_keep_their_signs() -> None:
+    """The product of two slopes of 1e-170 is 0 as a number."""
+    found = minimised(
+        lambda x: (1e-170 * abs(x - 50), math.copysign(1e-170, x - 50)), 0.0, -math.inf, math.inf
+    )
+    assert found is not None and found.x == pytest.approx(50)
+
+
+def test_an_empty_interval_has_no_minimum() -> None:
+    assert minimised(lambda x: (x, 1.0), 0.0, 2.0, 1.0) is None

@@ -16,6 +16,8 @@ from fccomodel.core import process
 
 #: How the text of a layer begins.
 PREFIX = "torch.nn."
+#: Attributes of every module, which are no settings.
+OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
 
 
 def own_layer(module: torch.nn.Module) -> str | None:
@@ -43,12 +45,32 @@ def written(module: torch.nn.Module) -> str | None:
             again = read(text)
     except ValueError:
         return None
-    shapes = [{name: value.shape for name, value in one.state_dict().items()} for one in (module, again)]
     hooked = any(one._forward_hooks or one._forward_pre_hooks for one in module.modules())
     fixed = not all(parameter.requires_grad for parameter in module.parameters())
-    if hooked or fixed or shapes[0] != shapes[1] or repr(module) != repr(again):
+    if hooked or fixed or not _alike(module, again):
         return None
     return text
+
+
+def _alike(one: torch.nn.Module, other: torch.nn.Module) -> bool:
+    """Whether two modules have the same layers with the same settings, shapes and types.
+
+    The text of a layer leaves out some settings, such as ``count_include_pad`` of a pooling.
+    """
+    if repr(one) != repr(other):
+        return False
+    tensors = [{name: (v.shape, v.dtype) for name, v in m.state_dict().items()} for m in (one, other)]
+    layers = zip(one.modules(), other.modules(), strict=True)
+    return tensors[0] == tensors[1] and all(_settings(a) == _settings(b) for a, b in layers)
+
+
+def _settings(layer: torch.nn.Module) -> dict[str, Any]:
+    """What a layer has beside what every module has, by name."""
+    return {
+        name: value
+        for name, value in vars(layer).items()
+        if name not in OF_EVERY_MODULE and not name.startswith("_fccomodel")
+    }
 
 
 def _written(module: torch.nn.Module) -> str | None:
@@ -82,7 +104,11 @@ def _made(node: ast.expr) -> torch.nn.Module:
         if keyword.arg is None:
             raise ValueError(f"`{ast.unparse(keyword.value)}` is no option")
         options[keyword.arg] = _value(keyword.value)
-    return kind(*map(_value, node.args), **options)
+    arguments = [_value(argument) for argument in node.args]
+    try:
+        return kind(*arguments, **options)
+    except Exception as error:  # of torch, whose layers check their sizes in many ways
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _value(node: ast.expr) -> Any:

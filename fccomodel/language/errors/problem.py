@@ -71,13 +71,16 @@ def no_variables(span: Span) -> Diagnostic:
 def infeasible(relation: Quote, lies: Interval, op: str) -> Diagnostic:
     """Some point can satisfy a constraint ``left op right``.
 
-    lies  the interval of left minus right; for ``>=`` of right minus left
+    lies  the interval of left minus right, for ``>=`` and ``>>`` of right minus left; for ``<<`` and ``>>``
+          of the largest eigenvalue of that difference
     """
     difference, wanted = "left minus its right side", "<= 0"
     if op == "==":
         wanted = "0"
-    elif op == ">=":
+    elif op in (">=", ">>"):
         difference = "right minus its left side"
+    if op in ("<<", ">>"):
+        difference = f"difference, {difference}, has a largest eigenvalue that"
     return INFEASIBLE.error(
         f"{relation} can never hold",
         span=relation.span,

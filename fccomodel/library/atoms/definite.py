@@ -123,8 +123,11 @@ def _cone_of_trace_inv(k: cones.Cones, u: cones.Affine) -> cones.Affine:
 
 def _cone_of_fraction(k: cones.Cones, x: cones.Affine, u: cones.Affine) -> cones.Affine:
     """Upper bounds t of x' u^-1 x: [[u, x], [x', t]] has no negative eigenvalue."""
-    matrix, vector = cones.symmetric_part(u), x.unsqueeze(-1)
-    t = k.variable((*matrix.shape[:-2], 1, 1))
+    n = u.shape[-1]
+    outer = np.broadcast_shapes(tuple(u.shape[:-2]), tuple(x.shape[:-1]))  # one matrix for all rows, too
+    matrix = cones.symmetric_part(u).expand(*outer, n, n)
+    vector = x.unsqueeze(-1).expand(*outer, n, 1)
+    t = k.variable((*outer, 1, 1))
     k.semidefinite(cones.blocks((matrix, vector), (vector.mT, t)))
     return t.squeeze(-1).squeeze(-1).upper()
 

@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 
 from fccomodel.core import options
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.pipeline.budget import REPORT_SECONDS
 from fccomodel.pipeline.records import Planned
@@ -45,7 +46,10 @@ def from_a_feasible_point(request: Request, answer: Answer) -> Answer:
             break
         start = Start(values=best.point, found=True)
         stronger = begun(_with_penalty(planned, factor), start)
-        again = judged(request, *ran(request, stronger, part=f"feasible {k + 1}"))
+        try:
+            again = judged(request, *ran(request, stronger, part=f"feasible {k + 1}"))
+        except FccoError:  # nothing finite from there
+            continue
         if again.report.relative["feasibility"] <= report.FEASIBLE:
             return again
     return answer

@@ -57,8 +57,9 @@ def _assumed_lengths(analysis: Analysis) -> list[str]:
     if not dims:
         return []
     return [
-        f"the data say how many steps a recursion has ({', '.join(dims)}): what is said here is of a few, "
-        "and is found again when data are bound"
+        f"the data say how many steps a recursion has ({', '.join(dims)}): what is said here is of a few "
+        f"steps, with a small size in place of {', '.join(dims)}. It may be otherwise for the sizes of the "
+        "data, and is found again when they are bound"
     ]
 
 
