@@ -26,7 +26,8 @@ def from_better_points(request: Request, answer: Answer) -> Answer:
     """
     for k in range(MOST_ESCAPES):
         point, planned, solution = answer.report.better, answer.planned, answer.solution
-        if point is None or not planned.finishes or solution.status != "converged":
+        out_of_time = solution.timed and request.deadlines.run_is_over
+        if point is None or not planned.finishes or not (solution.status == "converged" or out_of_time):
             break
         if request.deadlines.run_is_over:
             there = replace(

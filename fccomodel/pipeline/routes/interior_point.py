@@ -45,12 +45,15 @@ def before_steps(request: Request) -> Answer | None:
 
 
 def _quick(request: Request) -> bool:
-    """Whether the problem is a small linear or quadratic program with constraints or kinks, and the run
-    does not go on from another."""
+    """Whether the problem is a small linear or quadratic program with constraints, and the run does not
+    go on from another.
+
+    Kinks alone are left to passes, whose proximal steps end at them exactly.
+    """
     planned = request.planned
-    start, analysis = planned.plan.start, planned.analysis
-    smooth = not planned.problem.constraints and analysis.minimised.smooth
-    if smooth or start is not None or draws.drawn(planned.problem) or request.form is None:
+    if not planned.problem.constraints or planned.plan.start is not None:
+        return False
+    if draws.drawn(planned.problem) or request.form is None:
         return False
     kinds = {kind for kind, *_ in request.form.program.cones}
     passes = QUICK_PASSES * NUMBER_SECONDS * patience.numbers(planned)

@@ -84,7 +84,7 @@ def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     if any(_sampled(n) for n in nodes):
         return None
     names = sorted(ir.variables_of(expr))
-    domains = []
+    domains, in_bounded_sets = [], False
     if not declared.free:
         sets_of_variables = [_set(declared.problem.variables[name]) for name in names]
         domains = [domain for domain in sets_of_variables if domain is not None]
