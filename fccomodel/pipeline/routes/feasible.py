@@ -1,5 +1,5 @@
-"""A run that goes on from a point that meets all constraints, if it ended where a small step lowers no
-violation."""
+"""A run that goes on from a point that meets all constraints, if it ended at a stationary point of
+the violation."""
 
 from __future__ import annotations
 

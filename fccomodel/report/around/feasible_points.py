@@ -1,5 +1,5 @@
 """Points that meet all constraints, found without the objective: for verdicts, and for runs that ended
-where a small step lowers no violation."""
+at a stationary point of the violation."""
 
 from __future__ import annotations
 
