@@ -176,6 +176,8 @@ class Loop:
                     self._between_steps(progress, stop)
                     if keeper is not None:
                         self._keep(keeper)
+                if keeper is not None and keeper.terminated:  # while the run was being set out
+                    self._keep(keeper)
             with _kept(self.course):
                 self._look()
             randomness = torch.get_rng_state()

@@ -52,6 +52,9 @@ def from_a_feasible_point(request: Request, answer: Answer) -> Answer:
             continue
         if again.report.relative["feasibility"] <= report.FEASIBLE:
             return again
+        if again.solution.interrupted:
+            solution = replace(answer.solution, ended="interrupted", stopped="interrupted")
+            return replace(answer, solution=solution)
     return answer
 
 
