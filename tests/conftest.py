@@ -132,6 +132,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Gives back what is left, in which libraries look for leaks when the process ends."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the tests that a quick lane leaves out, and puts those that go one by one last, when they fill
     the time of whichever worker is done first."""
