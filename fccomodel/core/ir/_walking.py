@@ -116,9 +116,11 @@ def _content(node: Expr) -> tuple[str, ...]:
 
 
 def _gathered(expr: Expr, memo: str, own: Callable[[Expr], tuple[str, ...]]) -> frozenset[str]:
-    """What the nodes of an expression have together; each node remembers it under ``memo``. Not recursive.
+    """The union of what the nodes of an expression have; each node remembers its own under ``memo``.
 
-    own  what a node has itself
+    It walks without recursion.
+
+    own  gives what a node has itself
     """
     stack = [expr]
     while stack:
@@ -134,7 +136,7 @@ def _gathered(expr: Expr, memo: str, own: Callable[[Expr], tuple[str, ...]]) -> 
 
 
 def _joined(node: Expr, memo: str, own: tuple[str, ...]) -> frozenset[str]:
-    """What a node has with its children, which remember theirs; equal sets are shared, to save memory."""
+    """The union for a node and its children, which remember theirs. Equal sets are shared, to save memory."""
     sets = {vars(child)[memo] for child in _inner(node, True)} | {frozenset(own)}
     largest = max(sets, key=len)
     if all(part <= largest for part in sets):

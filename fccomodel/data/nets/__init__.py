@@ -19,7 +19,7 @@ from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.nets import errors
 from fccomodel.data.nets._builtin import make, parse
-from fccomodel.data.nets._layers import PREFIX, own_layer, read, written
+from fccomodel.data.nets._layers import PREFIX, own_layer, read, same_settings, same_value, written
 from fccomodel.data.nets._walk import NetFacts, train_mode, walk
 from fccomodel.data.sources import find_file
 
@@ -33,6 +33,8 @@ __all__ = [
     "own_layer",
     "parse",
     "refuse_train_mode",
+    "same_settings",
+    "same_value",
     "size",
     "walk",
     "written",

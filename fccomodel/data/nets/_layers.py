@@ -8,6 +8,7 @@ A text is read, not run: it may name layers of ``torch.nn`` and plain values, no
 from __future__ import annotations
 
 import ast
+from types import NoneType
 from typing import Any
 
 import torch
@@ -16,8 +17,10 @@ from fccomodel.core import process
 
 #: How the text of a layer begins.
 PREFIX = "torch.nn."
-#: Attributes of every module, which are no settings.
-OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
+#: The attributes of every module: its parts, its hooks, and its mode.
+OWN = frozenset(vars(torch.nn.Module()))
+#: What the attributes begin with that binding gave a module.
+BOUND = "_fccomodel"
 
 
 def own_layer(module: torch.nn.Module) -> str | None:
@@ -61,16 +64,29 @@ def _alike(one: torch.nn.Module, other: torch.nn.Module) -> bool:
         return False
     tensors = [{name: (v.shape, v.dtype) for name, v in m.state_dict().items()} for m in (one, other)]
     layers = zip(one.modules(), other.modules(), strict=True)
-    return tensors[0] == tensors[1] and all(_settings(a) == _settings(b) for a, b in layers)
+    return tensors[0] == tensors[1] and all(same_settings(a, b) for a, b in layers)
+
+
+def same_settings(a: torch.nn.Module, b: torch.nn.Module) -> bool:
+    """Whether two layers have the same settings: the attributes that not every module has."""
+    first, second = _settings(a), _settings(b)
+    return first.keys() == second.keys() and all(same_value(first[name], second[name]) for name in first)
 
 
 def _settings(layer: torch.nn.Module) -> dict[str, Any]:
-    """What a layer has beside what every module has, by name."""
+    """The attributes of a layer that not every module has, by name."""
     return {
-        name: value
-        for name, value in vars(layer).items()
-        if name not in OF_EVERY_MODULE and not name.startswith("_fccomodel")
+        name: value for name, value in vars(layer).items() if name not in OWN and not name.startswith(BOUND)
     }
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two attributes of a module are one: plain values that are equal, or one object."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return a.dtype == b.dtype and torch.equal(a, b.cpu())
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(same_value, a, b))
+    return a is b or isinstance(a, int | float | str | NoneType) and type(a) is type(b) and a == b
 
 
 def _written(module: torch.nn.Module) -> str | None:

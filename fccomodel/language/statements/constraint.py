@@ -204,14 +204,15 @@ def _entries_by_formula(
 def _compared(
     ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
 ) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
-    """What a constraint compares: numbers, entries of arrays with their indices, or whole matrices."""
+    """The sides that a constraint compares: numbers, entries of arrays with their indices, or matrices."""
     if relation.ops[0] in ir.MATRIX_RELATIONS:
         return _matrices(ctx, sides, relation), ()
     return _entries(ctx, scope, sides, relation)
 
 
 def _body(op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
-    """What is at most 0: the lesser side minus the greater one; of matrices its largest eigenvalue."""
+    """The expression that is at most 0: the lesser side minus the greater; of matrices its
+    largest eigenvalue."""
     if op in AT_LEAST:
         left, right = right, left
     difference = _difference(left, right, span)

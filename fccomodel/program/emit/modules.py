@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType, NoneType
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -24,18 +24,14 @@ from torch import Tensor
 from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import literal
-from fccomodel.data.nets import own_layer
+from fccomodel.data.nets import own_layer, same_settings, same_value
 from fccomodel.program import errors
 from fccomodel.program.emit.carried import global_names
 
 #: What the text of a class may name, and the statements that bring it.
 KNOWN = {"torch": torch, "nn": nn, "F": F, "Tensor": Tensor, "math": math}
 IMPORTS = "import torch.nn as nn\nimport torch.nn.functional as F\nfrom torch import Tensor"
-#: The attributes of every module: its parts, which are compared by themselves, its hooks, and its mode.
-OWN = frozenset(nn.Module().__dict__)
-#: What the attributes begin with that binding gave a module.
-BOUND = "_fccomodel"
-HOOKS = tuple(name for name in OWN if name.endswith("_hooks"))
+HOOKS = tuple(name for name in vars(nn.Module()) if name.endswith("_hooks"))
 #: by the name of a net what makes it (see ``text``)
 Texts = Mapping[str, tuple[str, str] | None]
 
@@ -130,28 +126,14 @@ def _alike(a: Any, b: Any) -> bool:
     ):
         return False
     shapes = [{name: None if p is None else p.shape for name, p in m._parameters.items()} for m in (a, b)]
-    rest = [
-        {name: value for name, value in vars(m).items() if name not in OWN and not name.startswith(BOUND)}
-        for m in (a, b)
-    ]
     return (
         list(shapes[0].items()) == list(shapes[1].items())
         and list(a._modules) == list(b._modules)
         and a._buffers.keys() == b._buffers.keys()
-        and all(_same(a._buffers[name], b._buffers[name]) for name in a._buffers)
-        and rest[0].keys() == rest[1].keys()
-        and all(_same(rest[0][name], rest[1][name]) for name in rest[0])
+        and all(same_value(a._buffers[name], b._buffers[name]) for name in a._buffers)
+        and same_settings(a, b)
         and all(_alike(a._modules[name], b._modules[name]) for name in a._modules)
     )
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Two settings of a module are one: plain values that are equal, or one object."""
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return a.dtype == b.dtype and torch.equal(a, b.cpu())
-    if isinstance(a, list | tuple) and type(a) is type(b):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return a is b or isinstance(a, int | float | str | NoneType) and type(a) is type(b) and a == b
 
 
 # ------------------------------------------------------------------------------------- as it stands

@@ -30,7 +30,7 @@ OF_MATRICES = (
 
 
 def convention(rows: Mapping[str, Row]) -> str:
-    """What the values and multipliers in the table mean."""
+    """The sentence that says what the values and multipliers in the table mean."""
     if any(row.relation in ir.MATRIX_RELATIONS for row in rows.values()):
         return f"{CONVENTION}\n{OF_MATRICES}"
     return CONVENTION
