@@ -24,15 +24,20 @@ EIGENVALUES = (
 )
 LEADING_VECTOR = f"torch.linalg.eigh({SYMMETRIC}.nan_to_num().double())[1][..., -1:].to({{0}}.dtype)"
 DIAGONAL = "diagonal(dim1=-2, dim2=-1)"
+PIVOTS = f"factor.{DIAGONAL}"
 #: Ratio of the smallest to the largest pivot of a Cholesky factor below which a matrix counts as singular.
 SMALLEST_PIVOT = 1e-6
 
 
-def _singular(part: str) -> str:
-    """The torch text of whether a symmetric matrix is not positive definite, up to rounding."""
-    factor = f"torch.linalg.cholesky_ex({part})"
-    pivots = f"{factor}[0].{DIAGONAL}"
-    return f"({factor}[1] > 0) | ({pivots}.amin(-1) <= {SMALLEST_PIVOT} * {pivots}.amax(-1))"
+def _of_definite(part: str, value: str) -> str:
+    """The torch text of a value, NaN where a symmetric matrix is not positive definite, up to rounding.
+
+    part   the text of the matrix
+    value  the text of the value, in which ``factor`` is the Cholesky factor
+    """
+    singular = f"(failed > 0) | ({PIVOTS}.amin(-1) <= {SMALLEST_PIVOT} * {PIVOTS}.amax(-1))"
+    checked = f"({value}).masked_fill({singular}, torch.nan)"
+    return f"(lambda factor, failed: {checked})(*torch.linalg.cholesky_ex({part}))"
 
 
 def _symmetric(u: np.ndarray) -> np.ndarray:
@@ -164,7 +169,7 @@ eigenprojection = ArrayAtom(
     arguments=("u",),
     reference=_leading,
     rule=lambda u: u,
-    torch=f"({LEADING_VECTOR} @ {LEADING_VECTOR}.mT)",
+    torch=f"(lambda vector: vector @ vector.mT)({LEADING_VECTOR})",
     derivative=(),
     internal=True,
 )
@@ -175,8 +180,7 @@ logdet = ArrayAtom(
     arguments=("u",),
     reference=_logdet,
     rule=_number_of_square("logdet"),
-    torch=f"(2 * torch.linalg.cholesky_ex({SYMMETRIC})[0].{DIAGONAL}.log().sum(-1))"
-    f".masked_fill({_singular(SYMMETRIC)}, torch.nan)",
+    torch=_of_definite(SYMMETRIC, f"2 * {PIVOTS}.log().sum(-1)"),
     derivative=("dy * symmetric_inverse(u)",),
     regular={0: "a positive definite"},
     cone=_cone_of_logdet,
@@ -213,8 +217,7 @@ trace_inv = ArrayAtom(
     arguments=("u",),
     reference=_trace_of_inverse,
     rule=_number_of_square("trace_inv"),
-    torch=f"torch.linalg.inv_ex({SYMMETRIC})[0].{DIAGONAL}.sum(-1)"
-    f".masked_fill({_singular(SYMMETRIC)}, torch.nan)",
+    torch=_of_definite(SYMMETRIC, f"torch.linalg.inv_ex({SYMMETRIC})[0].{DIAGONAL}.sum(-1)"),
     derivative=("-dy * symmetric_inverse(u) @ symmetric_inverse(u)",),
     regular={0: "a positive definite"},
     cone=_cone_of_trace_inv,
@@ -228,9 +231,10 @@ matrix_frac = ArrayAtom(
     arguments=("x", "u"),
     reference=_fractional,
     rule=_fractional_shape,
-    torch='torch.einsum("...m,...mn,...n->...", {0}, '
-    f"torch.linalg.inv_ex({SECOND_SYMMETRIC})[0], {{0}})"
-    f".masked_fill({_singular(SECOND_SYMMETRIC)}, torch.nan)",
+    torch=_of_definite(
+        SECOND_SYMMETRIC,
+        f'torch.einsum("...m,...mn,...n->...", {{0}}, torch.linalg.inv_ex({SECOND_SYMMETRIC})[0], {{0}})',
+    ),
     derivative=(
         "2 * dy * symmetric_inverse(u) @ x",
         "-dy * outer(symmetric_inverse(u) @ x, symmetric_inverse(u) @ x)",

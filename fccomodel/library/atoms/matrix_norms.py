@@ -109,8 +109,8 @@ leading = ArrayAtom(
     arguments=("u",),
     reference=_leading,
     rule=lambda u: u,
-    torch="torch.linalg.svd({0}, full_matrices=False)[0][..., :1] "
-    "@ torch.linalg.svd({0}, full_matrices=False)[2][..., :1, :]",
+    torch="(lambda left, _, right: left[..., :1] @ right[..., :1, :])"
+    "(*torch.linalg.svd({0}, full_matrices=False))",
     derivative=(),
     internal=True,
 )
