@@ -46,6 +46,7 @@ import steps  # noqa: E402
 import torch  # noqa: E402
 from support.emitted_models import Made, make  # noqa: E402
 from support.places import ROOT  # noqa: E402
+from whole import partial_likelihood  # noqa: E402
 
 import fccomodel  # noqa: E402
 from fccomodel.execution import backends as choice  # noqa: E402
@@ -464,28 +465,6 @@ def of_memory(asked: argparse.Namespace) -> Iterator[Row]:
     how = f"{min(peaks):.0f} to {max(peaks):.0f} MiB of {size:.0f} MiB of data; "
     how += f"{statistics.median(read):.0f} once pandas has read these"
     yield Row("memory, 280,000 rows", "1.3 x the data + 250 MiB", peak / (1.3 * size + 250), "1", how)
-
-
-def partial_likelihood(rows: dict[str, Any], mu: float) -> float:
-    """Cox's objective at its minimum by L-BFGS, risk sets by one cumulative sum over sorted times."""
-    from scipy.optimize import minimize
-
-    np = pairs.np
-    latest_first = np.argsort(-rows["time"], kind="stable")
-    x, died = rows["x"][latest_first], rows["event"][latest_first] == 1
-    at_risk = np.arange(1, len(died) + 1)[died]
-
-    def objective(w: Any) -> tuple[float, Any]:
-        scores = x @ w
-        top = scores.max()
-        hazards = np.exp(scores - top)
-        sums = np.cumsum(hazards)
-        loss = (np.log(sums[died] / at_risk) + top - scores[died]).mean()
-        shares = np.where(died, 1 / sums, 0)[::-1].cumsum()[::-1] * hazards
-        return loss + mu * w @ w, x.T @ (shares - died) / died.sum() + 2 * mu * w
-
-    start = np.zeros(x.shape[1])
-    return float(minimize(objective, start, jac=True, options={"gtol": 1e-9}, method="L-BFGS-B").fun)
 
 
 def of_cox(asked: argparse.Namespace) -> Iterator[Row]:
