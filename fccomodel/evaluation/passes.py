@@ -72,10 +72,8 @@ def seconds_at_origin(bound: Bound, seed: int, most: float) -> float:
 def _at_origin(bound: Bound, seed: int, most: float) -> float:
     if amount(bound) > most:
         return math.inf
-    shapes = {
-        name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()
-    }
-    origin = {name: np.zeros(elements.shape(bound, shape)) for name, shape in shapes.items()}
+    variables = bound.problem.variables.items()
+    origin = {name: np.zeros(elements.shape(bound, variable.shape)) for name, variable in variables}
     try:
         return seconds(bound, origin, seed)
     except FccoError:

@@ -101,7 +101,7 @@ def fitted(bound: Bound, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         if variable is None:
             wrong.append(errors.start_of_no_variable(name, [*bound.problem.variables]))
             continue
-        shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
+        shape = elements.shape(bound, variable.shape)
         try:
             array = np.asarray(_by_label(bound, variable, value), dtype=float)
         except (TypeError, ValueError, KeyError, ArithmeticError) as error:

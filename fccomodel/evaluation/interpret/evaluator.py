@@ -664,10 +664,7 @@ def _fitted(bound: Bound, name: str, value: torch.Tensor) -> torch.Tensor:
     variable = bound.problem.variables.get(name)
     if variable is None:
         return tensor
-    if variable.net:
-        shape = elements.shape(bound, (f"params({variable.net})",))
-    else:
-        shape = elements.shape(bound, variable.shape)
+    shape = elements.shape(bound, variable.shape)
     if tensor.numel() != math.prod(shape):
         refuse(
             errors.shape_of_variable(name, tuple(tensor.shape), shape, variable.span),

@@ -59,7 +59,7 @@ def _first_points(bound: Bound, seed: int) -> list[Point]:
     for far in FAR:
         point = {}
         for name, variable in bound.problem.variables.items():
-            shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
+            shape = elements.shape(bound, variable.shape)
             point[name] = torch.from_numpy(np.array(far * random.standard_normal(shape)))
         points.append(_in_sets(bound, point))
     return points

@@ -82,8 +82,7 @@ def _grown(counted: float, part: Bound, bound: Bound) -> float:
 def _point(bound: Bound, entry: float) -> dict[str, np.ndarray]:
     """A point whose entries are all the same."""
     variables = bound.problem.variables.items()
-    shapes = {name: (f"params({v.net})",) if v.net else v.shape for name, v in variables}
-    return {name: np.full(elements.shape(bound, shape), entry) for name, shape in shapes.items()}
+    return {name: np.full(elements.shape(bound, variable.shape), entry) for name, variable in variables}
 
 
 def _held(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> int:
