@@ -206,7 +206,7 @@ class _Function:
         def project(w: torch.Tensor) -> torch.Tensor:
             """The projection of w onto the product of the sets."""
             parts = zip(self.split(w).values(), simple, strict=True)
-            inside = [s.project(v, *s.prepare(*args)) for v, (s, args) in parts]
+            inside = [s.nearest(v, *args) for v, (s, args) in parts]
             return torch.cat([v.reshape(-1) for v in inside])
 
         def negated(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -159,13 +159,7 @@ class Probe:
 
     def projected(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """The value of a variable projected onto each of its simple sets in turn."""
-        for domain in self.problem.variables[name].sets:
-            value = self._inside(domain, value)
-        return value
-
-    def _inside(self, domain: ir.VectorSet, value: torch.Tensor) -> torch.Tensor:
-        simple, args = Pointwise(self.bound).simple_set(domain)
-        return simple.project(value, *simple.prepare(*args))
+        return Pointwise(self.bound).into_sets(self.problem.variables[name].sets, value)
 
     def _plain(self, expr: ir.Expr) -> Named:
         return Pointwise(self.bound).value(expr, {})
