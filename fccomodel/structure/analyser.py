@@ -494,15 +494,13 @@ class Analyser:
         facts = replace(facts, powers=powers, inner=inner)
         if node.shape:
             return facts
-        if op in ("neg", "sub"):
-            last = products.opened(node.args[-1])
-            if isinstance(last, ir.Apply) and last.op == "neg":
-                if op == "neg":  # - -u is u
-                    of_square = replace(self(last.args[0]), expr=node)
-                    return combine(facts, whole.credited(of_square, node))
-                # a - -b is a + b
-                node = replace(node, op="add", args=(node.args[0], last.args[0]))
-                args = (args[0], self(last.args[0]))
+        negated = _negated(node)
+        if negated is not None and op == "neg":  # - -u is u
+            of_u = replace(self(negated), expr=node)
+            return combine(facts, whole.credited(of_u, node))
+        if negated is not None:  # a - -b is a + b
+            node = replace(node, op="add", args=(node.args[0], negated))
+            args = (args[0], self(negated))
         return whole.attach_log(facts, whole.apply_log(node, args, facts))
 
     def _hinge(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:
@@ -539,6 +537,16 @@ def _text_and_data(text: Facts, data: Facts) -> Facts:
     both = combine(text, data)
     missing = [kind for kind in KINDS if not getattr(both, kind).holds]
     return both.with_facts({kind: getattr(data, kind) for kind in missing})
+
+
+def _negated(node: ir.Apply) -> ir.Expr | None:
+    """u if the node is ``-(-u)`` or ``a - (-u)``, or None."""
+    if node.op not in ("neg", "sub"):
+        return None
+    last = products.opened(node.args[-1])
+    if isinstance(last, ir.Apply) and last.op == "neg":
+        return last.args[0]
+    return None
 
 
 def _identity(node: ir.Expr) -> tuple:
