@@ -127,4 +127,4 @@ def test_python_says_the_same() -> None:
     )
     assert "max[u in ball(0.3)] log1pexp(-z.y * dot(w, z.x + u))" in str(m)
     assert "max[u in box(-1, 1)[d]] dot(w, u)" in str(m)
-    assert fc.compile(m)
+    assert fc.compile(str(m)).explain()
