@@ -19,7 +19,17 @@ from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure.declarations import REALS, Declarations, Leaf, interval, opened
 from fccomodel.structure.draft import Draft
 from fccomodel.structure.estimates.spectrum import Spectrum, spectrum
-from fccomodel.structure.facts import INCREASING, KINDS, NEITHER, Fact, Facts, Standing, combine, make
+from fccomodel.structure.facts import (
+    INCREASING,
+    INSIDE_DOMAIN,
+    KINDS,
+    NEITHER,
+    Fact,
+    Facts,
+    Standing,
+    combine,
+    make,
+)
 from fccomodel.structure.rules import arithmetic, nets, products, whole
 from fccomodel.structure.rules.averaged import averaged
 from fccomodel.structure.rules.compose import compose, spread
@@ -66,7 +76,7 @@ class Analyser:
         facts = self._pieces(node, self._measured(self._node(node)))
         if node in self.declared.within:
             assumed = self.declared.within[node]
-            inside = replace(facts.interval, value=assumed, standing=Standing.ASSUMED)
+            inside = make("interval", assumed, node, INSIDE_DOMAIN, standing=Standing.ASSUMED)
             facts = replace(facts, interval=inside)
         if self.base is None or any(domains.by_data(fact.subject) for fact in facts.domain):
             return facts
