@@ -401,8 +401,9 @@ def test_passes_finish_a_net_where_they_take_little(price: float, way: str) -> N
     exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     priced = replace(solver.SOLVER, one_pass=lambda *_: price)
     with torch.no_grad():
-        found, share, _, _ = solver.allotted(priced, exact, "cpu", 10.0, None)
-    assert found == way and not solver.SOLVER.direct and (share < 2 if way == "finish" else share > 6)
+        last = solver.allotted(priced, exact, "cpu", 10.0, None)
+    assert last.way == way and not solver.SOLVER.direct
+    assert last.share < 2 if way == "finish" else last.share > 6
 
 
 NEIGHBOURS = """
@@ -443,7 +444,8 @@ def test_steps_have_all_that_restoring_does_not_take(
     solver = types.SimpleNamespace(
         finish=None, restore=print, direct=False, nonconvex=False, settings=lambda: settings
     )
-    assert ending.allotted(solver, None, "cpu", 10.0, None)[:2] == ("restore", pytest.approx(share))
+    last = ending.allotted(solver, None, "cpu", 10.0, None)
+    assert last.way == "restore" and last.share == pytest.approx(share)
 
 
 def test_least_norm_steps() -> None:

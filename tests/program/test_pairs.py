@@ -151,8 +151,8 @@ def test_few_passes_are_better_than_none(price: float, convex: bool, way: str, s
         finish=True, restore=None, direct=False, nonconvex=not convex, one_pass=lambda *_: price
     )
     solver.settings = lambda: SimpleNamespace(annealed=False)
-    found = ending.allotted(solver, None, "cpu", 40.0, None)
-    assert found[0] == way and found[1] == share
+    last = ending.allotted(solver, None, "cpu", 40.0, None)
+    assert last.way == way and last.share == share
 
 
 def test_budgets_decide_what_is_affordable() -> None:

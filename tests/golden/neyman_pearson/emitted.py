@@ -409,7 +409,8 @@ def constraint_values(data, w):
 #   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
 #   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
 #   without_end, descent_without_end, all_rounds, finish, one_pass, constraint_row, least_norm, jacobian, restore,
-#   before_the_end, one_look, allotted, planned_end, solve_then_finish
+#   LastStage, passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted,
+#   planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

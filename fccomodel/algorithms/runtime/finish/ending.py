@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 
 from fccomodel.algorithms.runtime.loops.progress import passes_over, started
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
@@ -12,11 +13,26 @@ from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced, to_the_end
 
 
-def allotted(solver: Solver, exact, device, room, patience):
-    """Share out the budget between the steps and the stage that follows them.
+@dataclass(kw_only=True)
+class LastStage:
+    """The stage that follows the steps.
 
-    Returns the name of that stage, the share of the steps in counted seconds (None: no limit), the number
-    of its passes (None: no limit), and the counted seconds of a pass. A typical finish takes 400 passes.
+    way     its name: ``finish``, ``restore``, or empty if no stage follows
+    share   counted seconds that the steps may take; None for no limit
+    passes  the number of its passes; None for no limit
+    price   counted seconds of a pass
+    """
+
+    way: str = ""
+    share: float | None = None
+    passes: int | None = None
+    price: float = math.inf
+
+
+def allotted(solver: Solver, exact, device, room, patience):
+    """Share out the budget between the steps and the stage that follows them, a ``LastStage``.
+
+    A typical finish takes 400 passes.
 
     - ``finish``, if 400 passes take less than 1.6 times the ``room``. The steps get as long as these
       passes, plus a second, and at most 0.6 of the room. If passes may come first, the steps get a quarter
@@ -29,29 +45,38 @@ def allotted(solver: Solver, exact, device, room, patience):
     after that much work. For networks, whose steps shrink over the budget (``annealed``), the steps have
     the whole room, unless 400 passes take at most a quarter of it.
     """
-    way, share, passes, annealed = "", patience, None, solver.settings().annealed
+    annealed = solver.settings().annealed
+    last = LastStage(share=patience)
     if patience is None and annealed:
-        share = room
+        last.share = room
     if solver.finish is not None:
-        price = solver.one_pass(solver, exact, device, 0.125 * room)
-    else:
-        price = float("inf")
-    needed = 400 * price
-    if needed < (0.25 if annealed else 1.6) * room:
-        way, share = "finish", min(needed + 1.0, 0.6 * room)
-        if solver.direct and not solver.nonconvex:
-            cheap = price < 0.01 and not solver.centred  # passes that need little preparation
-            share = needed / (40 if cheap else 4)
-        if patience is None:
-            passes = None
-        else:
-            passes = int(400 * patience / needed) + 1
-    elif (25 if solver.nonconvex else 6) * price < 0.75 * room and not annealed:
-        way, share = "finish", room / 4
+        last.price = solver.one_pass(solver, exact, device, 0.125 * room)
+    typical_passes = 400 * last.price
+    fewest_passes = (25 if solver.nonconvex else 6) * last.price
+    if typical_passes < (0.25 if annealed else 1.6) * room:
+        last.way = "finish"
+        last.share = steps_before_passes(solver, last.price, typical_passes, room)
+        if patience is not None:
+            last.passes = int(400 * patience / typical_passes) + 1
+    elif fewest_passes < 0.75 * room and not annealed:
+        last.way = "finish"
+        last.share = room / 4
     elif solver.restore is not None:
         look = one_look(solver, exact, device, 0.01 * room)
-        way, share = "restore", room - min(30 * look, 0.3 * room)
-    return way, share if patience is None or share is None else min(share, patience), passes, price
+        last.way = "restore"
+        last.share = room - min(30 * look, 0.3 * room)
+    if patience is not None and last.share is not None:
+        last.share = min(last.share, patience)
+    return last
+
+
+def steps_before_passes(solver: Solver, price, typical_passes, room):
+    """Counted seconds of the steps before a finish whose ``typical_passes`` fit into the ``room``."""
+    if not solver.direct or solver.nonconvex:
+        return min(typical_passes + 1.0, 0.6 * room)
+    if price < 0.01 and not solver.centred:  # passes that need little preparation
+        return typical_passes / 40
+    return typical_passes / 4
 
 
 def one_look(solver: Solver, exact, device, most=math.inf):
@@ -61,14 +86,14 @@ def one_look(solver: Solver, exact, device, most=math.inf):
 
 
 def planned_end(solver: Solver, exact, asked: RunOptions, room):
-    """The same four values as ``allotted``, from the options if they name the stage.
+    """The ``LastStage`` by ``allotted``, or the one that the options name.
 
     A budget of steps or of oracle calls belongs to the algorithm alone: no stage follows.
     """
     if asked.way is not None:
-        return asked.way, None, asked.passes, 0.0
+        return LastStage(way=asked.way, passes=asked.passes, price=0.0)
     if room is None or asked.iterations is not None or asked.oracles is not None:
-        return "", None, asked.passes, 0.0
+        return LastStage(passes=asked.passes, price=0.0)
     return allotted(solver, exact, asked.device, room, asked.patience)
 
 
@@ -88,6 +113,25 @@ def before_the_end(solver: Solver, data, way, given):
     return outcome
 
 
+def passes_may_replace_steps(solver: Solver, price, room):
+    """Whether the steps may leave the budget to passes, which cost little more than they do."""
+    if room is None or not solver.direct or not solver.nonconvex or solver.centred:
+        return False
+    return 0 < 8 * price < 0.75 * room <= 3000 * price
+
+
+def run_last_stage(solver: Solver, outcome, exact, asked: RunOptions, last: LastStage, seconds):
+    """The result of the last stage, which goes on from the ``outcome`` of the steps for so many seconds."""
+    limits = {"seconds": seconds, "passes": last.passes, "tol": solver.tol, "price": last.price}
+    limits |= {"progress": asked.progress, "stop": asked.stop, "keep": asked.keep}
+    with torch.inference_mode(False), torch.no_grad():
+        if last.way != "finish":
+            return solver.restore(solver, outcome, exact, **limits)
+        final = solver.finish(solver, outcome, exact, **limits)
+        final.worked += final.passes * last.price
+        return final
+
+
 def solve_then_finish(solver: Solver, data, **given):
     """Run the steps, then the stage that ``allotted`` chooses.
 
@@ -96,37 +140,36 @@ def solve_then_finish(solver: Solver, data, **given):
     follows them.
     """
     asked = RunOptions(**given)
-    began, keep, seconds = started(asked.keep), asked.keep, asked.seconds
+    began = started(asked.keep)
+    seconds = asked.seconds
     room = seconds if asked.room is None else asked.room
-    planned: list = ["", None, asked.passes, math.inf]
+    last = LastStage(passes=asked.passes)
+
+    def plan():
+        """Set the last stage; looks and passes are measured for it."""
+        nonlocal last
+        last = planned_end(solver, exact, asked, room)
+
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, asked.device, torch.float64))
         over = passes_over(began, asked.stop, None if seconds is None else 0.3 * seconds)
-        to_the_end(lambda: planned.__setitem__(slice(None), planned_end(solver, exact, asked, room)), over)
-    way, share, passes, price = planned
-    given = {**given, "share": share, "tol": solver.tol, "exact": exact}
+        to_the_end(plan, over)
+    given = {**given, "share": last.share, "tol": solver.tol, "exact": exact}
     if seconds is not None:
         left = max(seconds - (time.perf_counter() - began), 0.1 * seconds)
-        given["seconds"] = 0.75 * left if way else left
-    may_replace = solver.direct and solver.nonconvex and not solver.centred
-    if may_replace and room is not None and 0 < 8 * price < 0.75 * room <= 3000 * price:
-        given |= {"price": price, "room": room}
-    outcome = before_the_end(solver, data, way, given)
-    if "price" in given and not outcome.iterations:
-        way = "finish"
-    if not way:
+        given["seconds"] = 0.75 * left if last.way else left
+    passes_first = passes_may_replace_steps(solver, last.price, room)
+    if passes_first:
+        given |= {"price": last.price, "room": room}
+    outcome = before_the_end(solver, data, last.way, given)
+    if passes_first and not outcome.iterations:
+        last.way = "finish"
+    if not last.way:
         return outcome
-    if keep is not None:
-        keep.ended("steps", outcome)
-    with torch.inference_mode(False), torch.no_grad():
-        left = None
-        if seconds is not None:
-            left = max(seconds - (time.perf_counter() - began), 0.0)
-        outcome.scarce = room is not None and way == "finish" and 100 * price > room
-        limits = {"seconds": left, "passes": passes, "tol": solver.tol}
-        limits |= {"progress": asked.progress, "stop": asked.stop, "keep": keep, "price": price}
-        if way != "finish":
-            return solver.restore(solver, outcome, exact, **limits)
-        outcome_of_finish = solver.finish(solver, outcome, exact, **limits)
-        outcome_of_finish.worked += outcome_of_finish.passes * price
-        return outcome_of_finish
+    if asked.keep is not None:
+        asked.keep.ended("steps", outcome)
+    left = None
+    if seconds is not None:
+        left = max(seconds - (time.perf_counter() - began), 0.0)
+    outcome.scarce = room is not None and last.way == "finish" and 100 * last.price > room
+    return run_last_stage(solver, outcome, exact, asked, last, left)
