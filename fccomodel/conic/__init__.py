@@ -422,22 +422,22 @@ def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndar
     first = starts[kinds == "exponential"]
     rows = program.A.tocsr()
     counts = np.diff(rows.indptr)
-    first = first[
-        (counts[first + 1] == 1)
-        & (counts[first + 2] == 0)
-        & (program.b[first + 1] == 0)
-        & (program.b[first + 2] > 0)
-    ]
+    weight_is_variable = (counts[first + 1] == 1) & (program.b[first + 1] == 0)
+    level_is_positive = (counts[first + 2] == 0) & (program.b[first + 2] > 0)
+    first = first[weight_is_variable & level_is_positive]
     second_entry = rows.indptr[first + 1]
-    at, factor = rows.indices[second_entry], -rows.data[second_entry]
+    at = rows.indices[second_entry]
+    factor = -rows.data[second_entry]
     nonnegative = np.repeat(kinds == "nonneg", sizes)
     bounds = np.flatnonzero(nonnegative & (counts == 1) & (program.b == 0))
     entries = rows.indptr[bounds]
     pull = -rows.data[entries] * duals[bounds]
     bounded = np.bincount(rows.indices[entries], pull, len(z))
     with np.errstate(all="ignore"):
-        slope = (duals[first + 1] + bounded[at] / factor) / duals[first]
-        known = program.b[first + 2] * np.exp(slope - 1) / factor
+        of_bounds = bounded[at] / factor
+        slope = (duals[first + 1] + of_bounds) / duals[first]
+        level = program.b[first + 2]
+        known = level * np.exp(slope - 1) / factor
     agrees = np.abs(known - z[at]) <= WEIGHT_ACCURACY
     is_small = np.isfinite(known) & agrees & (known < SMALL_WEIGHT)
     z = z.copy()
@@ -501,9 +501,15 @@ def unrotated(program: ConeProgram) -> sparse.csr_matrix | None:
     inside = np.repeat(rotated, sizes)
     middle = inside.copy()
     middle[first] = middle[first + 1] = False
-    whole, u = np.flatnonzero(~inside), np.flatnonzero(middle)
-    one, two = np.ones(len(first)), np.full(len(u), 2.0)
+    whole = np.flatnonzero(~inside)
+    t = first
+    y = first + 1
+    u = np.flatnonzero(middle)
+    same = np.ones(len(whole))
+    one = np.ones(len(first))
+    two = np.full(len(u), 2.0)
+    # The rows that stay, t + y, t - y, and 2u.
     rows = np.concatenate([whole, first, first, last, last, u - 1])
-    columns = np.concatenate([whole, first, first + 1, first, first + 1, u])
-    values = np.concatenate([np.ones(len(whole)), one, one, one, -one, two])
+    columns = np.concatenate([whole, t, y, t, y, u])
+    values = np.concatenate([same, one, one, one, -one, two])
     return sparse.csr_matrix((values, (rows, columns)), (count, count))

@@ -226,11 +226,14 @@ class Cones:
         rows.eliminate_zeros()
         if (const < 0).any() or (rows.data < 0).any():
             return None
-        records = [r for r in (*self.squares_, *self.powers_) if r.exponent == p]
-        starts = np.array([r.first for r in records] + [self.columns])
-        ends = np.array([r.first + r.count for r in records] + [0])
+        records = [record for record in (*self.squares_, *self.powers_) if record.exponent == p]
+        first_columns = [record.first for record in records]
+        end_columns = [record.first + record.count for record in records]
+        starts = np.array([*first_columns, self.columns])
+        ends = np.array([*end_columns, 0])
         owner = np.searchsorted(starts, rows.indices, side="right") - 1
-        if (owner < 0).any() or (rows.indices >= ends[owner]).any():
+        has_none = (owner < 0) | (rows.indices >= ends[owner])
+        if has_none.any():
             return None
         t = self.variable((len(const),))
         for alike in _alike(rows, owner, const):
@@ -257,7 +260,8 @@ class Cones:
         elif kind == "rotated":
             inner = [y.select(-1, k) * 0.5 for k in range(2, n)]
             parts = [y.select(-1, 0), y.select(-1, 1), *inner]
-            self._cone("rotated", parts, (UNDER, UNDER, *[EXACT] * len(inner)))
+            sides = [UNDER, UNDER] + [EXACT] * len(inner)
+            self._cone("rotated", parts, tuple(sides))
         elif kind == "exponential":
             u, v, w = (y.select(-1, k) for k in range(3))
             self.exponential(u - v, -u, w)
@@ -367,9 +371,10 @@ def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> lis
     _, group = np.unique(keys, axis=1, return_inverse=True)
     group = group.ravel()
     order = np.argsort(group, kind="stable")
-    if len(order):
-        return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
-    return []
+    if not len(order):
+        return []
+    last_of_groups = np.flatnonzero(np.diff(group[order]))
+    return np.split(order, last_of_groups + 1)
 
 
 def _exact(rows: sparse.csr_matrix, const: np.ndarray) -> Affine:

@@ -155,8 +155,10 @@ def dual(cones: Cones, inner: Cones, g: Affine, r: Affine) -> Affine:
         cones.zero(of_others + slope[n:])
     first = 0
     for block in inner.blocks:
-        part = y.narrow(-1, first, len(block.const))
-        cones.dual(block.kind, part.reshape(-1, block.size), block.power)
-        first += len(block.const)
+        entries = len(block.const)
+        part = y.narrow(-1, first, entries)
+        members = part.reshape(-1, block.size)
+        cones.dual(block.kind, members, block.power)
+        first += entries
     level = (y * k).sum(-1) + float(g_const[0])
     return level.reshape(tuple(outer))

@@ -9,7 +9,7 @@ Disciplined convex programming, 2006).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, cast
@@ -280,7 +280,11 @@ class Walk(Evaluator):
         if isinstance(u.data, Affine) and not u.axes and len(v.axes) == 1:
             return Named(v.data @ u.data, v.axes)
         (a, b), axes = align([u, v], entrywise=False)
-        return Named((a * b if isinstance(a, Affine) else b * a).sum(-1), axes)
+        if isinstance(a, Affine):
+            products = a * b
+        else:
+            products = b * a
+        return Named(products.sum(-1), axes)
 
     def square(self, node: ir.Apply, env: Env) -> Named:
         """A product of two functions of the variables that is a square or a quadratic form."""
@@ -387,26 +391,22 @@ class Walk(Evaluator):
     def by_parameters(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
         """The value of a function, computed together for all elements with the same parameters."""
         names = atom.names(len(args))
-        differs = [
-            name in atom.parameters and not isinstance(arg, float)
-            for name, arg in zip(names, args, strict=True)
-        ]
-        tensors = [isinstance(arg, torch.Tensor) for arg in args]
-        if not any(is_own and is_tensor for is_own, is_tensor in zip(differs, tensors, strict=True)):
+        differs = []
+        for name, arg in zip(names, args, strict=True):
+            differs.append(name in atom.parameters and not isinstance(arg, float))
+        own_parameters = [arg for arg, is_own in zip(args, differs, strict=True) if is_own]
+        if not any(isinstance(arg, torch.Tensor) for arg in own_parameters):
             return self.estimate(node, atom, args)
         arrays = [arg for arg in args if not isinstance(arg, float)]
         shape = np.broadcast_shapes(*(tuple(array.shape) for array in arrays))
-        flat: list[Any] = [arg if isinstance(arg, float) else arg.expand(shape).reshape(-1) for arg in args]
+        flat = [_flat(arg, shape) for arg in args]
         parameters = [number(arg) for arg, is_own in zip(flat, differs, strict=True) if is_own]
         _, group = np.unique(np.stack(parameters), axis=1, return_inverse=True)
         group = group.reshape(-1)
         places = [np.flatnonzero(group == k) for k in range(group.max() + 1)]
         parts = []
         for place in places:
-            of_group: list[Any] = []
-            for arg, is_own in zip(flat, differs, strict=True):
-                own: Any = arg if isinstance(arg, float) else arg[torch.from_numpy(place)]
-                of_group.append(float(own[0]) if is_own else own)
+            of_group = _of_elements(flat, differs, place)
             parts.append(self.estimate(node, atom, of_group))
         whole = joined(parts)
         index = np.empty_like(group)
@@ -604,6 +604,23 @@ def _named(value: Affine, axes: tuple[int, ...]) -> Named:
 def _rows(value: Any) -> Affine:
     assert isinstance(value, Affine)
     return value
+
+
+def _flat(argument: Any, shape: tuple[int, ...]) -> Any:
+    """An argument for each element of a shape, in one row; a number stays as it is."""
+    if isinstance(argument, float):
+        return argument
+    return argument.expand(shape).reshape(-1)
+
+
+def _of_elements(arguments: Sequence[Any], equal: Sequence[bool], place: np.ndarray) -> list[Any]:
+    """The arguments of some elements; those that are ``equal`` there as one number."""
+    chosen: list[Any] = []
+    for argument, is_equal in zip(arguments, equal, strict=True):
+        if not isinstance(argument, float):
+            argument = argument[torch.from_numpy(place)]
+        chosen.append(float(argument[0]) if is_equal else argument)
+    return chosen
 
 
 def _same(left: Named, right: Named) -> bool:

@@ -265,10 +265,12 @@ def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
     high = np.full(n, math.inf)
     counts = np.diff(A.indptr)
     kinds = _kind_of_rows(program)
-    single = np.flatnonzero((counts == 1) & np.isin(kinds, ("nonneg", "zero")))
+    is_linear = np.isin(kinds, ("nonneg", "zero"))
+    single = np.flatnonzero((counts == 1) & is_linear)
     single = single[A.data[A.indptr[single]] != 0]
-    columns = A.indices[A.indptr[single]]
-    entries = A.data[A.indptr[single]]
+    first_entries = A.indptr[single]
+    columns = A.indices[first_entries]
+    entries = A.data[first_entries]
     ends = program.b[single] / entries
     outwards = np.where(entries > 0, 1.0, -1.0)
     ends += outwards * 4 * ROUNDING * np.abs(ends)
@@ -276,20 +278,33 @@ def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
     equal = kinds[single] == "zero"
     above = (entries > 0) | equal
     below = (entries < 0) | equal
-    np.minimum.at(high, columns[above], (ends + error)[above])
-    np.maximum.at(low, columns[below], (ends - error)[below])
-    for kind, rows, _ in blocks(program):
-        if kind == "second_order" and counts[rows.start] == 0:
-            radius = program.b[rows.start]
-            for k in range(rows.start + 1, rows.stop):
-                entry = A.data[A.indptr[k]] if counts[k] == 1 else 0.0
-                if entry != 0:
-                    column = A.indices[A.indptr[k]]
-                    rounded_up = 1 + 8 * ROUNDING
-                    far = (radius + abs(program.b[k])) / abs(entry) * rounded_up
-                    high[column] = min(high[column], far)
-                    low[column] = max(low[column], -far)
+    highest = ends + error
+    lowest = ends - error
+    np.minimum.at(high, columns[above], highest[above])
+    np.maximum.at(low, columns[below], lowest[below])
+    for column, far in _bounded_by_norms(program, A, counts):
+        high[column] = min(high[column], far)
+        low[column] = max(low[column], -far)
     return low, high
+
+
+def _bounded_by_norms(
+    program: Assembled, A: sparse.csr_matrix, counts: np.ndarray
+) -> Iterator[tuple[int, float]]:
+    """Columns that are a single entry of a norm with a constant bound, with a bound of their size."""
+    rounded_up = 1 + 8 * ROUNDING
+    for kind, rows, _ in blocks(program):
+        if kind != "second_order" or counts[rows.start] != 0:
+            continue
+        radius = program.b[rows.start]
+        for k in range(rows.start + 1, rows.stop):
+            if counts[k] != 1:
+                continue
+            first_entry = A.indptr[k]
+            entry = A.data[first_entry]
+            if entry != 0:
+                farthest = (radius + abs(program.b[k])) / abs(entry)
+                yield A.indices[first_entry], farthest * rounded_up
 
 
 def _kind_of_rows(program: Assembled) -> np.ndarray:

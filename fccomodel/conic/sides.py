@@ -26,7 +26,8 @@ def exact(program: Assembled, outcome: Outcome) -> Outcome:
     inequality = kind_of_row == "nonneg"
     slack = program.b - program.A @ outcome.x
     binding = inequality & (outcome.z > np.abs(slack))
-    active = np.flatnonzero((kind_of_row == "zero") | binding)
+    equation = kind_of_row == "zero"
+    active = np.flatnonzero(equation | binding)
     if not 0 < len(active) <= MAX_ACTIVE or not np.isfinite(outcome.x).all():
         return outcome
     rows = program.A.tocsr()[active]
@@ -34,9 +35,10 @@ def exact(program: Assembled, outcome: Outcome) -> Outcome:
     if not 0 < len(columns) <= MAX_ACTIVE:
         return outcome
     x = outcome.x.copy()
+    equations = rows[:, columns].toarray()
     for _ in range(CORRECTIONS):
         residual = (program.b - program.A @ x)[active]
-        correction, *_ = linalg.lstsq(rows[:, columns].toarray(), residual)
+        correction, *_ = linalg.lstsq(equations, residual)
         x[columns] += correction
     after = program.b - program.A @ x
     others = ~np.isin(np.arange(len(slack)), active)
@@ -45,11 +47,14 @@ def exact(program: Assembled, outcome: Outcome) -> Outcome:
     worst = max(largest_at_bounds, largest_violation)
     left = np.abs(after[active]).max()
     violated = -after[inequality & others].min(initial=0.0)
-    changed = np.abs(after - slack)[others & ~inequality].max(initial=0.0)
+    in_other_cones = others & ~inequality
+    changed = np.abs(after - slack)[in_other_cones].max(initial=0.0)
     if left > worst or violated > worst or changed > worst:
         return outcome
     # P has the upper triangle of the quadratic form alone.
-    upper, lower = x @ (program.P @ x), x @ (program.P.T @ x)
+    upper = x @ (program.P @ x)
+    lower = x @ (program.P.T @ x)
     diagonal = x @ (program.P.diagonal() * x)
     form = upper + lower - diagonal
-    return outcome._replace(x=x, obj_val=float(0.5 * form + program.q @ x))
+    value = 0.5 * form + program.q @ x
+    return outcome._replace(x=x, obj_val=float(value))

@@ -597,16 +597,24 @@ class Evaluator(Conditions):
         if not isinstance(space, Listing):
             realising.no_elements(self.bound, node.binders[-1], total=empty_cells)
         lengths = tuple(space.lengths[axis] for axis in space.cells)
-        cell = np.unravel_index(int(torch.argmin(count)), lengths)
+        emptiest = int(torch.argmin(count))
+        cell = [int(index) for index in np.unravel_index(emptiest, lengths)]
         place = dict(zip(space.cells, cell, strict=True))
-        parents = {b for part in self.parts(node) for b in part.parents if b not in node.binders}
-        # The outer elements for which there are no elements, as an example.
-        example: dict[ir.Binder, int] = {}
-        for b in sorted(parents, key=lambda b: b.name):
-            if set(inner[b].axes) <= set(space.cells):
-                indices = tuple(place[axis] for axis in inner[b].axes)
-                example[b] = int(inner[b].data[indices])
+        example = self._outer_elements(node, place, inner)
         realising.no_elements(self.bound, space.last, example, empty_cells)
+
+    def _outer_elements(self, node: ir.Reduce, place: Mapping[int, int], inner: Env) -> dict[ir.Binder, int]:
+        """The elements around a reduction at a place, which has a position along each axis of its cells."""
+        parents: set[ir.Binder] = set()
+        for part in self.parts(node):
+            parents |= {parent for parent in part.parents if parent not in node.binders}
+        outer: dict[ir.Binder, int] = {}
+        for parent in sorted(parents, key=lambda binder: binder.name):
+            ids = inner[parent]
+            if set(ids.axes) <= place.keys():
+                indices = tuple(place[axis] for axis in ids.axes)
+                outer[parent] = int(ids.data[indices])
+        return outer
 
     def number(self, node: ir.Reduce, env: Env) -> Named:
         """The number of combinations of elements of a reduction, for each element around it."""

@@ -101,10 +101,11 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
         mu = spread(weight, axes).detach().to(torch.float64)
     mu = mu.expand(start.shape[: len(axes)]).unsqueeze(-1)
     # At q = p the divergence's slope is equal in all entries, which does not matter on a simplex.
-    r = slope(p)[1]
+    _, r = slope(p)
     if not bool((mu > 0).all()):
         return Named(vertex(r, most), axes)
-    return Named(MAXIMISERS[form.divergence](r, p, mu, most), axes)
+    weights = MAXIMISERS[form.divergence](r, p, mu, most)
+    return Named(weights, axes)
 
 
 def cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
@@ -184,12 +185,14 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
     By bisection on nu, and one exact step in the entries between 0 and the cap.
     """
     all_at_cap = r - 2 * mu * (cap / p - 1)
+    all_at_0 = r + 2 * mu
     low = all_at_cap.amin(-1, keepdim=True) - 1
-    high = (r + 2 * mu).amax(-1, keepdim=True) + 1
+    high = all_at_0.amax(-1, keepdim=True) + 1
 
     def at(nu: torch.Tensor) -> torch.Tensor:
         """The entries for a multiplier nu of their sum."""
-        return (p * (1 + (r - nu) / (2 * mu))).clamp(0, cap)
+        change = (r - nu) / (2 * mu)
+        return (p * (1 + change)).clamp(0, cap)
 
     for _ in range(200):
         middle = (low + high) / 2

@@ -45,7 +45,8 @@ def space(
     free = [part for part in parts if part not in listed]
     free.sort(key=lambda part: isinstance(part.binder.domain, ir.Distribution))
     outer = lengths_of(env.values())
-    inner, over = dict(env), dict[int, int]()
+    inner = dict(env)
+    over: dict[int, int] = {}
     for part in free:
         value = all_of(evaluator, part, node, inner, over)
         over |= {axis: value.length(axis) for axis in value.axes if axis not in outer}
@@ -53,8 +54,10 @@ def space(
     if listed:
         return listing(evaluator, node, listed, env, inner, over)
     lengths = evaluator.axes(node.body, inner)
-    lengths_left = {axis: n for axis, n in lengths.items() if axis not in over}
-    product = Product(over=tuple(sorted(over)), kept=tuple(sorted(lengths_left)), lengths=lengths_left | over)
+    staying = {axis: n for axis, n in lengths.items() if axis not in over}
+    axes_over = tuple(sorted(over))
+    axes_staying = tuple(sorted(staying))
+    product = Product(over=axes_over, kept=axes_staying, lengths=staying | over)
     return product, inner
 
 
@@ -76,8 +79,10 @@ def all_of(
     others = {b: value for b, value in inner.items() if b is not binder}
     around = evaluator.axes(node.body, others)
     beside = math.prod(over.values())
-    number = draw_counts.count(evaluator.draws, math.prod(around.values()) * weight, beside)
-    evaluator.sampled[binder] = max(evaluator.sampled.get(binder, 0), number * beside)
+    numbers_of_each = math.prod(around.values()) * weight
+    number = draw_counts.count(evaluator.draws, numbers_of_each, beside)
+    sampled_before = evaluator.sampled.get(binder, 0)
+    evaluator.sampled[binder] = max(sampled_before, number * beside)
     axes = tuple(over.items())
     return draws.sample(evaluator.bound, binder, args, number, evaluator.seed, axes)
 
