@@ -105,18 +105,22 @@ def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int
             try:
                 point = answer(planned, subsets.part(planned.bound, rows), left)
                 if point is None:
-                    found = None
+                    values_there = None
                 else:
-                    found = [values(part, point)[0] for part in (subsets.part(written, rows), written)]
+                    values_there = [values(part, point)[0] for part in (subsets.part(written, rows), written)]
             except FccoError:
-                found = None
-            if found is None or len(found[0]) != len(found[1]) or not np.isfinite(found).all():
+                values_there = None
+            if (
+                values_there is None
+                or len(values_there[0]) != len(values_there[1])
+                or not np.isfinite(values_there).all()
+            ):
                 failed += (
                     time.perf_counter() - began < seconds and not interrupted.is_set()
                 )  # else it was not told whether
                 continue
-            inside.append(found[0])
-            whole.append(found[1])
+            inside.append(values_there[0])
+            whole.append(values_there[1])
     if inside:
         shape = (len(inside), -1)
     else:
@@ -184,17 +188,17 @@ def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Pop
     """The interval of the gap, ``best`` being optimal on the rows at hand."""
     sign = _sign(planned)
     if len(bag.whole):
-        written = bag.whole[:, 0]
+        values_of_whole = bag.whole[:, 0]
     else:
-        written = np.zeros(0)
+        values_of_whole = np.zeros(0)
     least = values(planned.bound, best)[0][0]
-    if len(written):
-        optimism = sign * (written - bag.inside[:, 0])
+    if len(values_of_whole):
+        optimism = sign * (values_of_whole - bag.inside[:, 0])
     else:
-        optimism = written
+        optimism = values_of_whole
     goal = planned.analysis.objective
     return population.population(
-        sign * (written - least),
+        sign * (values_of_whole - least),
         optimism,
         failed=bag.failed,
         seconds=bag.seconds,
@@ -206,7 +210,7 @@ def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Pop
 
 # ------------------------------------------------------------------------------------------ margins
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Found:
+class EstimatedMargins:
     """Margins before the problem is solved with them: ``factor`` times the ``errors`` by label;
     ``held`` as of ``Margin``."""
 
@@ -218,9 +222,9 @@ class Found:
     bag: Bag
 
 
-def found(
+def estimated_margins(
     planned: pipeline.Planned, best: Point, level: float, seconds: float, count: int = ANSWERS
-) -> Found:
+) -> EstimatedMargins:
     """The margins by the standard errors at the best point without any, and by answers on resampled
     rows with Bonferroni's."""
     with quoting(planned.problem.source):
@@ -253,7 +257,7 @@ def found(
         shares = {}
     else:
         shares = {sure.labels[k - 1]: float(p) for k, p in zip(at, (missed <= factor).mean(0), strict=True)}
-    return Found(
+    return EstimatedMargins(
         factor=first if factor is None else factor,
         errors=errors,
         untouched=untouched,
@@ -278,30 +282,36 @@ def _with_margins(
         margins.sampled(planned.bound)
     plain = pipeline.solve(planned, progress)
     best = plain.solution.variables
-    made = found(planned, best, level, seconds)
+    estimate = estimated_margins(planned, best, level, seconds)
     outcome = pipeline.solve(
-        tight(planned, made.factor, made.errors), progress, show=show, sensitive=sensitive
+        tight(planned, estimate.factor, estimate.errors),
+        progress,
+        show=show,
+        sensitive=sensitive,
     )
     reached, labels, _ = values(planned.bound, outcome.solution.variables)
     at = dict(zip(labels, reached[1:], strict=True))
     rows = {
         label: Margin(
-            value=float(at[label]), error=error, margin=made.factor * error, held=made.held.get(label)
+            value=float(at[label]),
+            error=error,
+            margin=estimate.factor * error,
+            held=estimate.held.get(label),
         )
-        for label, error in made.errors.items()
+        for label, error in estimate.errors.items()
     }
     sign = _sign(planned)
     record = Margins(
         level=level,
-        factor=made.factor,
-        how="bagging" if made.bagged else "Bonferroni",
+        factor=estimate.factor,
+        how="bagging" if estimate.bagged else "Bonferroni",
         rows=rows,
-        untouched=made.untouched,
+        untouched=estimate.untouched,
         plain=plain.report.objective,
         cost=sign * (outcome.report.objective - plain.report.objective),
-        solves=len(made.bag.whole),
-        failed=made.bag.failed,
-        seconds=made.bag.seconds,
+        solves=len(estimate.bag.whole),
+        failed=estimate.bag.failed,
+        seconds=estimate.bag.seconds,
     )
     every = {**outcome.planned.options, **_kept(planned)}
     named = dataclasses.replace(outcome.planned, compiled=planned.compiled, options=every, held=planned.held)
@@ -310,7 +320,7 @@ def _with_margins(
         planned=named,
         heldout=pipeline.held_out(planned, outcome.solution),
         margins=record,
-        population=interval(planned, best, made.bag) if gap else None,
+        population=interval(planned, best, estimate.bag) if gap else None,
     )
 
 

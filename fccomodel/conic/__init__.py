@@ -278,11 +278,13 @@ def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
     weights = {label: float(sizes[row]) for label, (row, _) in built.rows.items()}
     ordered = dict(sorted(weights.items(), key=lambda pair: -pair[1]))
     largest = max(weights.values(), default=0.0)
-    kept = {label: weight for label, weight in ordered.items() if weight > CONFLICT_SHARES[-1] * largest}
+    members = {label: weight for label, weight in ordered.items() if weight > CONFLICT_SHARES[-1] * largest}
     if len(built.program.b) <= MAX_REDUCED_ROWS:
-        kept = _reduced(built, ordered, kept, proof.radius, seconds)
-    if kept:
-        return Failure(kind="infeasible", conflict=kept, proved=True, nearest=math.inf, radius=proof.radius)
+        members = _reduced(built, ordered, members, proof.radius, seconds)
+    if members:
+        return Failure(
+            kind="infeasible", conflict=members, proved=True, nearest=math.inf, radius=proof.radius
+        )
     return None
 
 
@@ -366,10 +368,10 @@ def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     if along is None:
         return None
     step = (1 + np.linalg.norm(point)) / np.linalg.norm(ray)
-    moved = point + step * ray
+    farther = point + step * ray
     variables = {}
     for name, (first, shape) in built.layout.items():
-        variables[name] = moved[first : first + int(np.prod(shape))].reshape(shape)
+        variables[name] = farther[first : first + int(np.prod(shape))].reshape(shape)
     return variables, Failure(kind="unbounded", along=along, proved=True)
 
 
@@ -460,10 +462,10 @@ def minimised(
         limit = max(seconds, MIN_LIMIT_S)
     turn = unrotated(program)
     if turn is None:
-        stated = program
+        with_norms = program
     else:
-        stated = _with_norms(program, turn)
-    solution = solved(stated, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
+        with_norms = _with_norms(program, turn)
+    solution = solved(with_norms, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
     z = np.asarray(solution.z)
     if turn is not None:
         z = turn.T @ z

@@ -438,12 +438,12 @@ def _matrix_times(matrix: np.ndarray, vector: Affine) -> Affine:
 
 def _index_add(zero: torch.Tensor, dim: int, at: torch.Tensor, part: Affine) -> Affine:
     """Sums of slices along a dimension, by place."""
-    moved = part.movedim(dim, 0)
-    shape = (zero.shape[dim], *moved.shape[1:])
+    indices_first = part.movedim(dim, 0)
+    shape = (zero.shape[dim], *indices_first.shape[1:])
     width = math.prod(shape[1:])
     first = at.numpy() * width
     places = (first[:, None] + np.arange(width)[None, :]).ravel()
-    sums = moved.gathered(places, math.prod(shape))
+    sums = indices_first.gathered(places, math.prod(shape))
     return sums.reshape(shape).movedim(0, dim)
 
 

@@ -745,12 +745,12 @@ def _falls_nearby(program: Assembled, d: np.ndarray, recession: _Recession) -> b
     longest = float(np.diff(A.indptr).max(initial=0))
     s = -(A @ near)
     relative_error = (longest + ROUNDINGS) * ROUNDING
-    moved = abs(A) @ error + relative_error * (abs(A) @ np.abs(near))
+    uncertainty = abs(A) @ error + relative_error * (abs(A) @ np.abs(near))
     error_of_cost = error + ROUNDINGS * ROUNDING * np.abs(near)
     slope = math.fsum(program.q * near) + float(np.abs(program.q) @ error_of_cost)
     if not slope < 0:
         return False
-    return all(_holds(kind, s[rows], moved[rows], power) for kind, rows, power in recession.conditions)
+    return all(_holds(kind, s[rows], uncertainty[rows], power) for kind, rows, power in recession.conditions)
 
 
 def _falls_exactly(program: Assembled, d: np.ndarray, recession: _Recession) -> bool:

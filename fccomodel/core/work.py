@@ -61,8 +61,8 @@ def operation_price(operation, shapes, sizes, rates):
     curved = "exp log sigmoid tanh softplus pow erf sin cos softmax elu gelu"
     if name.startswith(tuple(curved.split())):
         return cost + rates.curved * entries
-    moved = "index gather scatter take embedding masked_s nonzero put topk kthvalue"
-    if name.startswith(tuple(moved.split())):
+    gathering = "index gather scatter take embedding masked_s nonzero put topk kthvalue"
+    if name.startswith(tuple(gathering.split())):
         return cost + rates.moved * entries
     if name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
         return cost + rates.drawn * entries

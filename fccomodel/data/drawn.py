@@ -108,8 +108,8 @@ class DrawnColumn:
         if not self.source.workers:
             return
         numbers = [self.at[index.cpu().numpy()].reshape(len(index), -1) for index in indices]
-        asked = [(rows[k], seed) for k, seed in enumerate(seeds.tolist()) for rows in numbers]
-        self.source.fetching.ahead(asked)
+        requests = [(rows[k], seed) for k, seed in enumerate(seeds.tolist()) for rows in numbers]
+        self.source.fetching.ahead(requests)
 
 
 def drawn(values: Any) -> bool:

@@ -22,14 +22,14 @@ SAMPLE_ROWS = 20_000  # rows among which centres are drawn
 
 def apart(bound: Bound, seed: int | str) -> dict[str, np.ndarray]:
     """By name, first values of the variables that are centres of rows, drawn by k-means++."""
-    found: dict[str, np.ndarray] = {}
+    groups: dict[str, np.ndarray] = {}
     for name, column in _centred(bound.problem):
         count, *width = elements.shape(bound, bound.problem.variables[name].shape)
         rows = _sample(bound, column, f"centres {name} {seed}")
-        if name not in found and list(rows.shape[1:]) == width and len(rows) >= count:
+        if name not in groups and list(rows.shape[1:]) == width and len(rows) >= count:
             rng = np.random.default_rng(_number(f"{name} {seed}"))
-            found[name] = rows[_far_apart(rows.reshape(len(rows), -1), count, rng)]
-    return found
+            groups[name] = rows[_far_apart(rows.reshape(len(rows), -1), count, rng)]
+    return groups
 
 
 def _centred(problem: ir.Problem) -> Iterator[tuple[str, ir.Column]]:

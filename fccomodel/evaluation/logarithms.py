@@ -197,8 +197,8 @@ class Logarithms(memory.Owned):
             case ir.Apply(op="exp"):
                 return _Seen(steep=True)
             case ir.Apply(op="mul" | "div" | "add", args=args):
-                seen = [self.nodes[id(a)][1] for a in args]
-                return _Seen(any(s.steep for s in seen), any(s.mean for s in seen))
+                arguments = [self.nodes[id(a)][1] for a in args]
+                return _Seen(any(s.steep for s in arguments), any(s.mean for s in arguments))
             case ir.Apply() if (power := atoms.as_power(node)) is not None:
                 base, p = power
                 base_seen = self.nodes[id(base)][1]

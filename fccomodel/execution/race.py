@@ -88,27 +88,27 @@ def hold(entrants: Sequence[str], budget: Budget, run: Run, sign: int) -> Held:
     """
     if len(entrants) == 1:
         return Held(race=Race(laps=(), winner=entrants[0], reason="no other algorithm suits the problem"))
-    found: dict[str, tuple[Solution, KKTReport]] = {}
+    solutions: dict[str, tuple[Solution, KKTReport]] = {}
     laps: list[Lap] = []
     stopped: FccoError | None = None
     for name in entrants:
         began = time.perf_counter()
         try:
-            found[name] = run(name, share(budget))
+            solutions[name] = run(name, share(budget))
         except FccoError as error:
             stopped = error
             laps.append(Lap(algorithm=name, failed=error.diagnostics[0].message))
             continue
-        laps.append(_lap(name, *found[name], time.perf_counter() - began))
-        if found[name][0].interrupted:
+        laps.append(_lap(name, *solutions[name], time.perf_counter() - began))
+        if solutions[name][0].interrupted:
             break
-    if not found and stopped is not None:
+    if not solutions and stopped is not None:
         raise stopped
-    multipliers = [row[1] for _, kkt in found.values() for row in kkt.constraints.values()]
+    multipliers = [row[1] for _, kkt in solutions.values() for row in kkt.constraints.values()]
     weight = 2 * max(map(abs, multipliers), default=0.5)
     laps = [_judged(lap, sign, weight) for lap in laps]
     winner, reason = best(laps)
-    interrupted, solution = any(s.interrupted for s, _ in found.values()), found[winner][0]
+    interrupted, solution = any(s.interrupted for s, _ in solutions.values()), solutions[winner][0]
     if interrupted:
         solution = replace(solution, ended="interrupted", stopped="interrupted")
     return Held(

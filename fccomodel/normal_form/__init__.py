@@ -171,9 +171,9 @@ class Forms:
         treated = reformulations.chain(reformed, *form(outer, inner, penalty), constant)
         objective = treated.problem.objective.expr
         kept = reformulations.kinks([objective], constant)
-        asked = {False: outer in ("moreau", "dual", "entropy", "conjugate"), True: inner == "moreau"}
+        envelopes = {False: outer in ("moreau", "dual", "entropy", "conjugate"), True: inner == "moreau"}
         reasons = tuple(
-            refusal(n, constant) if asked[inside] else "the algorithm takes its subgradients"
+            refusal(n, constant) if envelopes[inside] else "the algorithm takes its subgradients"
             for n, inside in kept
         )
         whys = dict(zip((n for n, _ in kept), reasons, strict=True))

@@ -46,26 +46,26 @@ def split_regularisers(
     recognised = {
         k: r for k, term in enumerate(terms) if (r := _regulariser(term, problem, constant)) is not None
     }
-    taken: dict[int, regularisers.Recognised] = {}
+    proximal: dict[int, regularisers.Recognised] = {}
     for k, regulariser in sorted(recognised.items(), key=lambda pair: (*_precedence(pair[1]), pair[0])):
-        beside = [other for other in taken.values() if other.variable == regulariser.variable]
+        beside = [other for other in proximal.values() if other.variable == regulariser.variable]
         if _proximal(problem.variables[regulariser.variable], regulariser, beside, constant):
-            taken[k] = regulariser
+            proximal[k] = regulariser
     prox: list[Prox] = []
-    for name in dict.fromkeys(taken[k].variable for k in sorted(taken)):
-        places = [k for k in sorted(taken) if taken[k].variable == name]
-        for regulariser in regularisers.in_turn([taken[k] for k in places]) or ():
+    for name in dict.fromkeys(proximal[k].variable for k in sorted(proximal)):
+        places = [k for k in sorted(proximal) if proximal[k].variable == name]
+        for regulariser in regularisers.in_turn([proximal[k] for k in places]) or ():
             names = (regulariser.name, *regulariser.regulariser.sum_of)
             prox.append(
                 Prox(
                     variable=name,
-                    text=" + ".join(problem.text(terms[k]) for k in places if taken[k].name in names),
+                    text=" + ".join(problem.text(terms[k]) for k in places if proximal[k].name in names),
                     name=regulariser.name,
                     coefficients=regulariser.coefficients,
                     centre=regulariser.centre,
                 )
             )
-    return total([term for k, term in enumerate(terms) if k not in taken]), prox
+    return total([term for k, term in enumerate(terms) if k not in proximal]), prox
 
 
 def _precedence(term: regularisers.Recognised) -> tuple[bool, bool, str, str]:

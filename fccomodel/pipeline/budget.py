@@ -91,8 +91,8 @@ def deadlines(planned: Planned) -> Deadlines:
     if seconds is None:
         return NEVER
     end = time.perf_counter() + seconds - planned.spent
-    kept = min(subsample.foreseen(planned.bound, seed=planned.seed), LARGEST_REPORT_SHARE * seconds)
-    return Deadlines(run=end - kept, report=end + SEARCH_BEYOND_SHARE * seconds + SEARCH_BEYOND_SECONDS)
+    for_report = min(subsample.foreseen(planned.bound, seed=planned.seed), LARGEST_REPORT_SHARE * seconds)
+    return Deadlines(run=end - for_report, report=end + SEARCH_BEYOND_SHARE * seconds + SEARCH_BEYOND_SECONDS)
 
 
 def run_room(planned: Planned) -> float | None:

@@ -21,16 +21,16 @@ def ending(planned: Planned, solution: Solution) -> Ending:
     if how == "stopped":
         how = "budget" if solution.stopped in SPENT else "stalled"
     way = _last_method(solution)
-    seen = planned.plan.seen(planned.bound)
+    rows_seen = planned.plan.seen(planned.bound)
     passes = ""
-    if way == "steps" and seen.finishable:
+    if way == "steps" and rows_seen.finishable:
         passes = _passes(planned)
     return Ending(
         how=how,
         way=way,
         tol=planned.options["tol"][0],
-        sampled=seen.sampled,
-        biased=seen.biased,
+        sampled=rows_seen.sampled,
+        biased=rows_seen.biased,
         passes=passes,
     )
 

@@ -63,8 +63,8 @@ class Compiled:
         from fccomodel.language.rewriting import canonical
         from fccomodel.language.statements.options import Options
 
-        kept = [repr(canonical(s)) for s in self.statements if not isinstance(s, Options)]
-        return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
+        statements = [repr(canonical(s)) for s in self.statements if not isinstance(s, Options)]
+        return hashlib.sha256("\n".join(statements).encode()).hexdigest()[:16]
 
     @property
     def text(self) -> str:

@@ -199,11 +199,13 @@ def divide(
     from fccomodel.data import subsets
 
     whole = bind(compiled, binding, seed=seed)
-    held = subsets.held(whole, share, seed)
-    numbers = {name: (table.numbers, held[name]) for name, table in whole.tables.items() if name in held}
+    held_out = subsets.held(whole, share, seed)
+    numbers = {
+        name: (table.numbers, held_out[name]) for name, table in whole.tables.items() if name in held_out
+    }
     rows_left = {name: own[~mask] for name, (own, mask) in numbers.items()}
     bound = bind(compiled, binding, seed=seed, encoding=subsets.labels_alone(whole), rows=rows_left)
-    bound = replace(bound, notes=(*bound.notes, *subsets.apart(whole, held)))
+    bound = replace(bound, notes=(*bound.notes, *subsets.apart(whole, held_out)))
     return bound, {name: own[mask] for name, (own, mask) in numbers.items()}
 
 

@@ -305,7 +305,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
-    made = used.Made(
+    settled_plan = used.Made(
         problem=problem,
         record=record,
         normal=normal,
@@ -319,11 +319,11 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         polish=bool(value(settled, "polish")),
         shared=bool(shared) or bound is None or value(settled, "draws") != "shared",
     )
-    idle = used.unused(made, given)
+    idle = used.unused(settled_plan, given)
     if idle:
         names = {one.name for one in idle}
-        kept = {name: entry for name, entry in settled.items() if name not in names}
-        settled = settings.by_algorithm(kept, record, normal, shared=sloped)
+        named = {name: entry for name, entry in settled.items() if name not in names}
+        settled = settings.by_algorithm(named, record, normal, shared=sloped)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
     if promised:

@@ -228,15 +228,15 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
         """Whether an assumption holds with a penalty."""
         return assumptions.ALL[needed].decide(setting(penalty))
 
-    taken = {
+    penalties = {
         name: record.penalty if problem.constraints else None for name, record in algorithms.all().items()
     }
     return {
         name: Candidate(
             record=record,
-            setting=setting(taken[name]),
+            setting=setting(penalties[name]),
             forms=forms,
-            find=partial(finding, taken[name]),
+            find=partial(finding, penalties[name]),
             count=count,
         )
         for name, record in algorithms.all().items()

@@ -408,7 +408,7 @@ def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) ->
 
 def budget_of(given: Origins) -> Budget:
     """The budget of the run; ``SECONDS`` if none is given."""
-    asked = value(given, "budget")
-    if asked is None:
+    budget = value(given, "budget")
+    if budget is None:
         return Budget(seconds=SECONDS)
-    return parse_budget(asked)
+    return parse_budget(budget)

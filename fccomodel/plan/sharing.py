@@ -115,12 +115,12 @@ def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, wanted: Wanted
         assert isinstance(selection.binder.domain, ir.RowSet)
         by_table.setdefault(selection.binder.domain.table, []).append(selection)
     blocks = {binder for node in ir.walk(objective) if has_blocks(node) for binder in node.binders}
-    made = (
+    shared = (
         together(table, parts, bound, batch, wanted, blocks & {part.binder for part in parts})
         for table, parts in by_table.items()
         if len(parts) > 1
     )
-    return tuple(part for part in made if part is not None)
+    return tuple(part for part in shared if part is not None)
 
 
 def has_blocks(node: ir.Expr) -> TypeGuard[ir.Reduce]:

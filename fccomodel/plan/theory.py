@@ -152,22 +152,24 @@ def constants(
     """The constants of a setting: proved by the analysis, else estimated if ``sample``, else 1 and
     assumed."""
     bound = setting.bound if sample else None
-    seen: dict[ir.Expr, Seen] = {
+    estimates: dict[ir.Expr, Seen] = {
         g.expr: structure.estimate(setting.reformed, bound, g.expr) if bound is not None else {}
         for b in setting.blocks
         for g in b.inner
     }
     inner = [g for b in setting.blocks for g in b.inner]
-    over = [_over(setting, b, seen) for b in setting.blocks]
+    over = [_over(setting, b, estimates) for b in setting.blocks]
     numbers: dict[str, Known] = {
         "C_f": _largest([b.f.lipschitz for b in setting.blocks], [f.get("lipschitz") for f in over]),
         "L_f": _largest([b.f.gradient for b in setting.blocks], [f.get("gradient") for f in over]),
         "rho_f": _largest([b.f.below for b in setting.blocks], [f.get("below") for f in over]),
-        "C_g": _largest([g.sample.lipschitz for g in inner], [seen[g.expr].get("lipschitz") for g in inner]),
-        "L_g": _largest([g.mean.gradient for g in inner], [seen[g.expr].get("gradient") for g in inner]),
-        "rho_g": _largest([g.mean.below for g in inner], [seen[g.expr].get("gradient") for g in inner]),
-        "sigma": _root(_largest([], [seen[g.expr].get("value noise") for g in inner])),
-        "zeta": _root(_largest([], [seen[g.expr].get("gradient noise") for g in inner])),
+        "C_g": _largest(
+            [g.sample.lipschitz for g in inner], [estimates[g.expr].get("lipschitz") for g in inner]
+        ),
+        "L_g": _largest([g.mean.gradient for g in inner], [estimates[g.expr].get("gradient") for g in inner]),
+        "rho_g": _largest([g.mean.below for g in inner], [estimates[g.expr].get("gradient") for g in inner]),
+        "sigma": _root(_largest([], [estimates[g.expr].get("value noise") for g in inner])),
+        "zeta": _root(_largest([], [estimates[g.expr].get("gradient noise") for g in inner])),
         "mu": (modulus(setting)[0], Standing.PROVED),
     }
     if B2 >= rows > 1:  # every row in every step: no noise
@@ -227,10 +229,10 @@ def _to_fall(setting: Setting, bound: Bound) -> Known:
 
 def _least(setting: Setting) -> float:
     """A proved lower bound of the minimised objective."""
-    stated = setting.analysis.objective.interval.value
+    interval = setting.analysis.objective.interval.value
     reformed = setting.see.see(setting.reformed.objective.expr).interval.value
     minimised = setting.problem.objective.sense == "minimize"
-    return max(reformed.lo, stated.lo if minimised else -stated.hi)
+    return max(reformed.lo, interval.lo if minimised else -interval.hi)
 
 
 def _penalties(setting: Setting, bound: Bound) -> Iterable[tuple[ir.Expr, int]]:

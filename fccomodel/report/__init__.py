@@ -98,12 +98,12 @@ class Row(NamedTuple):
     def __str__(self) -> str:
         """Both sides as written, or the value, and the multiplier."""
         if self.left is None or self.right is None:
-            written = f"value {self.value:+.3g}"
+            value = f"value {self.value:+.3g}"
         else:
-            written = f"{self.left:.4g} {self.relation} {self.right:.4g}"
+            value = f"{self.left:.4g} {self.relation} {self.right:.4g}"
         if self.multiplier is None:
-            return written
-        return f"{written}, multiplier {self.multiplier:.3g}"
+            return value
+        return f"{value}, multiplier {self.multiplier:.3g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,8 +256,8 @@ def report(  # noqa: PLR0913
         inside = inward(bound, point)
         if inside is None:
             raise
-        moved = _reported(bound, inside, asked)
-        return dataclasses.replace(moved, notes=(*moved.notes, AT_BOUNDS))
+        report_inside = _reported(bound, inside, asked)
+        return dataclasses.replace(report_inside, notes=(*report_inside.notes, AT_BOUNDS))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -486,8 +486,8 @@ class _Search:
             pole = poles.beside(system, counts, _beside(self.meter))
             judged = judged.beside(pole or better(system, optimal.lagrangian, gain, self.meter))
         if judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
-            seen = examined(system, optimal, rows, counts, _beside(self.meter), convex=self.convex)
-            judged = judged.after(seen, counts, convex=self.convex)
+            neighbourhood = examined(system, optimal, rows, counts, _beside(self.meter), convex=self.convex)
+            judged = judged.after(neighbourhood, counts, convex=self.convex)
         if not self.convex and judged.unsure(gap, scale.size):
             judged = self._far(judged, counts)
             judged = dataclasses.replace(judged, local=True)

@@ -123,7 +123,7 @@ def test_a_margin_is_a_quantile_of_standard_errors():
     x = normal(400)
     made = model(MEAN, x=x)
     planned = made.plan()
-    found = new_rows.found(planned, {"w": np.array(x.mean())}, 0.95, 0.0)
+    found = new_rows.estimated_margins(planned, {"w": np.array(x.mean())}, 0.95, 0.0)
     assert not found.bagged and found.factor == pytest.approx(student(0.95, 99))
     assert found.errors["above"] == pytest.approx(x.std() / 20, rel=0.25)
     tight = new_rows.tight(planned, found.factor, found.errors)
@@ -136,7 +136,7 @@ def test_margins_hold_as_often_as_they_say():
     held = 0
     for seed in range(60):
         x = normal(60, seed)
-        made = new_rows.found(model(MEAN, x=x).plan(), {"w": np.array(x.mean())}, 0.95, 0.0)
+        made = new_rows.estimated_margins(model(MEAN, x=x).plan(), {"w": np.array(x.mean())}, 0.95, 0.0)
         held += x.mean() + made.factor * made.errors["above"] >= 1.0
     assert 53 <= held <= 59
 
@@ -149,9 +149,9 @@ def test_a_margin_that_other_rows_cannot_have_is_refused():
     tight, loose = (model(text.format(x.var() * share), x=x) for share in (1.3, 4.0))
     best = {"w": np.array(x.mean() + 0.5 * x.std())}
     with pytest.raises(FccoError, match="F0706") as caught:
-        new_rows.found(tight.plan(), best, 0.95, 60.0, 19)
+        new_rows.estimated_margins(tight.plan(), best, 0.95, 60.0, 19)
     assert "cannot be promised for new rows" in " ".join(str(caught.value).split())
-    assert new_rows.found(loose.plan(), best, 0.95, 60.0, 19).bagged
+    assert new_rows.estimated_margins(loose.plan(), best, 0.95, 60.0, 19).bagged
 
 
 def test_a_family_has_margins_by_member_and_by_bonferroni():
@@ -159,7 +159,7 @@ def test_a_family_has_margins_by_member_and_by_bonferroni():
     x, g = normal(900, mean=3.0), np.repeat(["a", "b", "c"], [100, 200, 600])
     made = model(GROUPS, x=x, g=g)
     point = {"w": np.full(3, 3.0)}
-    found = new_rows.found(made.plan(), point, 0.95, 0.0)
+    found = new_rows.estimated_margins(made.plan(), point, 0.95, 0.0)
     assert found.untouched == {"small": "of no rows", "fixed": "of no rows"}
     assert found.factor == pytest.approx(student(1 - 0.05 / 3, 99))
     means, whole = np.array([x[g == k].mean() for k in "abc"]), x.mean()

@@ -105,10 +105,10 @@ class Keeper:
     def ended(self, stage, outcome):
         """Record the result of a stage, unless a person ended it: all states from here on contain it."""
         if outcome.status != "interrupted":
-            held = SimpleNamespace(
+            result = SimpleNamespace(
                 **{name: value for name, value in vars(outcome).items() if name != "exact"}
             )
-            self.base, self.outcomes = outcome.iterations, self.packed(held, f"after {stage}")
+            self.base, self.outcomes = outcome.iterations, self.packed(result, f"after {stage}")
 
     def outcome(self, stage, solver, data, device, exact=None):
         """The result that a stage had before, or None if it is not known to have ended."""

@@ -253,11 +253,11 @@ class KeeperOfAll(FileKeeper):
 
     def newest(self):
         """The newest checkpoint that rank 0 found, on every rank."""
-        found = [super().newest() if RANKS.rank == 0 else None]
+        newest_of_all = [super().newest() if RANKS.rank == 0 else None]
         if RANKS.count > 1:
-            torch.distributed.broadcast_object_list(found, src=0)
+            torch.distributed.broadcast_object_list(newest_of_all, src=0)
         RANKS.wish = super().word
-        return found[0]
+        return newest_of_all[0]
 
     def word(self, stage=""):
         """The facts about the end that the run was told; rank 0 decides alone during the finish."""

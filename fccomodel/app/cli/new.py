@@ -27,10 +27,10 @@ def run(args: argparse.Namespace) -> int:
     if args.template is None:
         say(cards.rows(templates.known().items()))
         return DONE
-    written = templates.write(args.template, args.folder or Path(args.template))
-    for path in written:
+    files = templates.write(args.template, args.folder or Path(args.template))
+    for path in files:
         say(f"written: {path}")
-    model, binding = written[0], written[1]
+    model, binding = files[0], files[1]
     say(f"\nfccomodel solve {model} --bind {binding} --out {model.parent / 'out'}")
     return DONE
 

@@ -255,10 +255,10 @@ class Model(Shown, Notation):
         has that name.
         """
         problem = self.compiled.compiled.problem
-        taken = kinds(problem)
+        names = kinds(problem)
         mappings: dict[str, dict[str, Any]] = {}
         for kind in ("data", "params", "nets"):
-            mapping = given.pop(kind, None) if kind not in taken else None
+            mapping = given.pop(kind, None) if kind not in names else None
             mappings[kind] = dict(mapping or {})
         return by_kind(problem, mappings, given)
 

@@ -68,16 +68,16 @@ def quantity(
     """
     problem, defined = compiled.problem, _definitions(compiled)
     if name in problem.lets:
-        found = _of_let(problem, problem.lets[name])
+        candidate = _of_let(problem, problem.lets[name])
     elif name in defined:
-        found = _of_definition(compiled, defined[name], columns or {}, table)
+        candidate = _of_definition(compiled, defined[name], columns or {}, table)
     elif name in problem.nets:
-        found = _single(
+        candidate = _single(
             name, [q for q in _applied(problem) if isinstance(q.expr, ir.NetCall) and q.name == name]
         )
     else:
         refuse(errors.no_quantity(name, [*defined, *problem.lets, *problem.nets]))
-    return _demand_one_row(found)
+    return _demand_one_row(candidate)
 
 
 def score(compiled: pipeline.Compiled) -> Quantity:
@@ -169,15 +169,15 @@ def _of_definition(
     tables = [
         name for name, of in compiled.problem.tables.items() if of.family is None and table in ("", name)
     ]
-    found = {
+    quantities = {
         f"{call.text}, {name} the rows": quantity
         for call in {call.text: call for call in calls}.values()
         for name in tables
         if (quantity := _at(compiled, defined, call, name)) is not None
     }
-    if len(found) != 1:
-        refuse(errors.which_columns(defined.name, defined.params, list(found)))
-    return next(iter(found.values()))
+    if len(quantities) != 1:
+        refuse(errors.which_columns(defined.name, defined.params, list(quantities)))
+    return next(iter(quantities.values()))
 
 
 def _given(defined: DefDecl, given: Mapping[str, str]) -> _Call:

@@ -371,10 +371,10 @@ class Modules(Mapping[str, Any]):
 def definition_of(binding: pipeline.Binding, name: str) -> Any:
     """What makes a net of a stored answer; F0814 if that was a Python object that has no text."""
     if isinstance(binding.spec, Mapping):
-        written = binding.spec.get("nets", {})
+        definitions = binding.spec.get("nets", {})
     else:
-        written = {}
-    definition = binding.nets.get(name, written.get(name))
+        definitions = {}
+    definition = binding.nets.get(name, definitions.get(name))
     if definition is None:
         refuse(errors.net_not_stored(name))
     return definition
@@ -397,16 +397,18 @@ def module(known: Fitted, name: str) -> torch.nn.Module:
     from fccomodel.data.nets import own
 
     variables = known.compiled.problem.variables
-    found = [v for v, variable in variables.items() if variable.net is not None and name in (v, variable.net)]
-    if len(found) != 1:
+    of_net = [
+        v for v, variable in variables.items() if variable.net is not None and name in (v, variable.net)
+    ]
+    if len(of_net) != 1:
         refuse(
             errors.no_module(
-                name, [v for v in variables if variables[v].net is not None], several=len(found) > 1
+                name, [v for v in variables if variables[v].net is not None], several=len(of_net) > 1
             )
         )
-    net = variables[found[0]].net
+    net = variables[of_net[0]].net
     assert net is not None
-    made, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[found[0]]), 0
+    made, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[of_net[0]]), 0
     with torch.no_grad():
         for parameter in made.parameters():
             part = weights[start : start + parameter.numel()].reshape(tuple(parameter.shape))

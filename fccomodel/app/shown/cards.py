@@ -210,12 +210,12 @@ def _other_lists() -> dict[str, list[tuple[str, str]]]:
     """The lists of functions that make arrays, reductions, simple sets and distributions."""
     from fccomodel.library import array_functions, distributions, reductions, sets
 
-    written = [kind for kind in reductions.all().values() if kind.written]
+    with_notation = [kind for kind in reductions.all().values() if kind.written]
     return {
         "arrays by their entries": [
             (one.signature, one.meaning) for one in array_functions.FUNCTIONS.values()
         ],
-        "over sets and draws": [(_head(kind), kind.meaning) for kind in written],
+        "over sets and draws": [(_head(kind), kind.meaning) for kind in with_notation],
         "simple sets of variables": [(one.signature, one.meaning) for one in sets.all().values()],
         "distributions": [(one.signature, one.meaning) for one in distributions.all().values()],
     }

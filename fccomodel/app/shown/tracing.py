@@ -134,8 +134,8 @@ def _tracking(axes: Sequence[Axes], traced: Traced, name: str) -> None:
     shape = len(looks), len(labels), -1
     u = np.array([look.u[name] for look in looks]).reshape(shape)[..., 0]
     g = np.array([look.g[name] for look in looks]).reshape(shape)[..., 0]
-    seen = np.flatnonzero(np.isfinite(u).any(axis=0))
-    chosen = seen[np.linspace(0, len(seen) - 1, min(SHOWN_BLOCKS, len(seen)), dtype=int)]
+    visited = np.flatnonzero(np.isfinite(u).any(axis=0))
+    chosen = visited[np.linspace(0, len(visited) - 1, min(SHOWN_BLOCKS, len(visited)), dtype=int)]
     for k, block in enumerate(chosen):
         axes[0].plot(traced.steps, g[:, block], color=f"C{k}", label=f"g{labels[block]}")
         axes[0].plot(traced.steps, u[:, block], "--o", color=f"C{k}", markersize=3, label=f"u{labels[block]}")

@@ -51,16 +51,16 @@ def claim(folder: Path) -> Iterator[Claimed]:
     """
     make_folder(folder)
     try:
-        held = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError:  # a system whose folders are not opened
         yield Claimed(folder)
         return
     try:
-        if not _lock(held):
+        if not _lock(descriptor):
             refuse(folder_in_use(folder))
         yield Claimed(folder)
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
 def _lock(held: int) -> bool:

@@ -148,8 +148,8 @@ def _mapped(
             without_key.append(text)
     if without_key:
         refuse(errors.columns.not_in_map(what, name, without_key, distinct, list(by_text)))
-    seen = set(distinct)
-    unused = [key for key in by_text if key not in seen and _as_number(key) not in seen_numbers]
+    values = set(distinct)
+    unused = [key for key in by_text if key not in values and _as_number(key) not in seen_numbers]
     if unused:
         notes.append(f"{what}: map names {words.texts(unused)}, which column {name} does not hold")
     if any(isinstance(value, str) for value in results):

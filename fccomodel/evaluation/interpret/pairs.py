@@ -192,13 +192,13 @@ def _log_mean_exp(terms: Parts, space: Product) -> Named:
 
     Nothing overflows unless the result does.
     """
-    kept = terms.get(frozenset(), ZERO)
-    log = kept.data
+    alone = terms.get(frozenset(), ZERO)
+    log = alone.data
     for reduced, part in terms.items():
         if reduced:
             (axis,) = reduced
             log = log + part.data.logsumexp(0) - math.log(space.lengths[axis])
-    return Named(log, kept.axes)
+    return Named(log, alone.axes)
 
 
 #: kernel -> for u > 0 and for u < 0, the coefficients of 1, u, u^2

@@ -253,8 +253,8 @@ class Streamed(Blocks):
         """
         first = 0
         for block, pieces in self.blocks():
-            asked = zip(pieces, wanted, strict=True)
-            inputs = [piece.data.detach().requires_grad_(want) for piece, want in asked]
+            pairs = zip(pieces, wanted, strict=True)
+            inputs = [piece.data.detach().requires_grad_(want) for piece, want in pairs]
             with torch.enable_grad():
                 full = block.full(self.body(block, inputs))
             yield block, inputs, full, first

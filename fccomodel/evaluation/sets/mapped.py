@@ -97,10 +97,10 @@ class Mapped(torch.Tensor):
 
     def placed(self, rows):
         """Rows of the file in the working precision, on the working device."""
-        taken = rows.to(*self.place)
+        converted = rows.to(*self.place)
         if self.sizes:
-            return taken.abs()
-        return taken
+            return converted.abs()
+        return converted
 
     def drawn(self, index, seed):
         """Rows as a step sees them, transformed anew for each seed."""

@@ -131,9 +131,9 @@ class Text:
         left = [(a, x) for a, x in pairs if a.buffer is not x.buffer]
         for k, (a, x) in enumerate(left):
             if x.buffer.argument:
-                held = loops.own(x.shape, x.dtype)
-                loops.copied(held, x)
-                left[k] = (a, held)
+                array = loops.own(x.shape, x.dtype)
+                loops.copied(array, x)
+                left[k] = (a, array)
         for a, x in left:
             loops.copied(a, x)
 

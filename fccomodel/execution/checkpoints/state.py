@@ -149,15 +149,15 @@ class _Unpacking:
                 into = self.settings()
         self.made[name] = into
         if kind == DICT:
-            held = into
+            fields = into
         else:
-            held = vars(into)
-        values = {key: self.value(text, held.get(key)) for key, text in content.items()}
-        both = [key for key, value in values.items() if value is not None and held.get(key) is not None]
-        if other := next((key for key in both if _kind(held[key]) != _kind(values[key])), None):
+            fields = vars(into)
+        values = {key: self.value(text, fields.get(key)) for key, text in content.items()}
+        both = [key for key, value in values.items() if value is not None and fields.get(key) is not None]
+        if other := next((key for key in both if _kind(fields[key]) != _kind(values[key])), None):
             raise ValueError(f"{name}.{other} is another kind of value than it was")
-        held.clear()
-        held.update(values)
+        fields.clear()
+        fields.update(values)
         return into
 
 

@@ -84,24 +84,24 @@ def interruptible() -> Iterator[threading.Event]:
 
     Outside the main thread, or if the signal is ignored, the event is never set.
     """
-    asked = threading.Event()
+    interrupt = threading.Event()
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):
-        yield asked
+        yield interrupt
         return
 
     def on_interrupt(number: int, frame: Any) -> None:
         """Set the event; at the second Ctrl-C raise KeyboardInterrupt."""
-        if asked.is_set():
+        if interrupt.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        interrupt.set()
         print("stopping at the best point so far ...", file=sys.stderr)
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
-        yield asked
+        yield interrupt
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -193,29 +193,29 @@ class Microscope:
     ) -> Look:
         """The wanted quantities of one state."""
         variables = answers.variables(program, bound, at.w.cpu().double())
-        seen: dict[str, Any] = {
+        parts: dict[str, Any] = {
             "step": at.count,
             "oracles": at.count * module.SOLVER.oracles,
             "variables": variables,
         }
         if "u" in self.wanted:
-            seen["u"] = {name: estimate(getattr(at.u, name), family) for name, family in kept.items()}
+            parts["u"] = {name: estimate(getattr(at.u, name), family) for name, family in kept.items()}
         if "g" in self.wanted:
             evaluator = Evaluator(
                 bound, {name: torch.as_tensor(value) for name, value in variables.items()}, seed=seed
             )
-            seen["g"] = {
+            parts["g"] = {
                 name: truth(evaluator, program.estimates[name], family) for name, family in kept.items()
             }
         if "gradient" in self.wanted:
-            seen["gradient"] = self.gradient(module, at, exact, seed)
+            parts["gradient"] = self.gradient(module, at, exact, seed)
         if "y" in self.wanted:
-            seen["y"] = {name: estimate(getattr(at.c, name), family) for name, family in duals.items()}
+            parts["y"] = {name: estimate(getattr(at.c, name), family) for name, family in duals.items()}
             final = SimpleNamespace(c=at.c, h=at.h, w=at.w.double(), exact=exact)
             with torch.inference_mode(False), torch.no_grad():
                 values = answers.exact_values(module, program, final)
-                seen["multipliers"] = answers.multipliers(program, bound, final, values)
-        return Look(**seen)
+                parts["multipliers"] = answers.multipliers(program, bound, final, values)
+        return Look(**parts)
 
     def gradient(self, module: Any, at: Any, exact: Any, seed: int) -> Gradient:
         """The mean over minibatches, each from the same estimates and centres, and the true gradient."""
@@ -277,9 +277,9 @@ def estimate(u: torch.Tensor, family: Members) -> np.ndarray:
 
 def truth(evaluator: Evaluator, buffer: Buffer, family: Members) -> np.ndarray:
     """The expectation at the blocks, over all rows, of functions as stated and not of their envelopes."""
-    stated = Rewriter(lambda node: node.stated if isinstance(node, Smoothed) else None)(buffer.node)
+    original = Rewriter(lambda node: node.stated if isinstance(node, Smoothed) else None)(buffer.node)
     with torch.no_grad():
-        value = family.over(evaluator.value(stated, family.env)).double()
+        value = family.over(evaluator.value(original, family.env)).double()
     return (value.log() if buffer.log else value).numpy()
 
 

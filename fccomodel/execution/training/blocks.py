@@ -51,19 +51,19 @@ def tracked(
     else:
         local, values, others = old[here], values[here], [part[here] for part in others]
         places = tuple(part[here] for part in places)
-    moved = track(local, (torch.arange(len(here), device=u.device),), values, *others, h)
+    estimates = track(local, (torch.arange(len(here), device=u.device),), values, *others, h)
     if places:
         u[places] = local
     elif len(here):
         u.copy_(local.reshape(u.shape))
     if all_here:
-        return moved.reshape(g.shape)
+        return estimates.reshape(g.shape)
     if len(here):
-        unseen = moved.mean(0)
+        unseen = estimates.mean(0)
     else:
-        unseen = moved.new_ones(event)
+        unseen = estimates.new_ones(event)
     kept = torch.where(old.isnan(), unseen, old)
-    kept[here] = moved
+    kept[here] = estimates
     return kept.reshape(g.shape)
 
 

@@ -178,10 +178,10 @@ class Criterion(torch.nn.Module):
 
     def _group(self, group: str) -> SimpleNamespace:
         """The buffers of a group, by their names there; copies in evaluation mode."""
-        found = {name: getattr(self, f"{group}_{name}") for name in self.groups.get(group, ())}
+        buffers = {name: getattr(self, f"{group}_{name}") for name in self.groups.get(group, ())}
         if not self.training:
-            found = {name: value.clone() for name, value in found.items()}
-        return SimpleNamespace(**found)
+            buffers = {name: value.clone() for name, value in buffers.items()}
+        return SimpleNamespace(**buffers)
 
     # -------------------------------------------------------------------------------------- one step
     def forward(
@@ -243,11 +243,11 @@ class Criterion(torch.nn.Module):
         self, adjoints: Mapping[str, torch.Tensor], batch: joint.Batch, mine: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
         """The adjoints of this rank's scores, times the number of ranks: gradients are averaged later."""
-        found = {}
+        own = {}
         for name, adjoint in adjoints.items():
             begin = batch.begins[self.table_of[name]]
-            found[name] = adjoint[begin : begin + len(mine[name])] * batch.ranks
-        return found
+            own[name] = adjoint[begin : begin + len(mine[name])] * batch.ranks
+        return own
 
     def _stepped(
         self, made: Made, given: SimpleNamespace, device: torch.device
@@ -296,14 +296,14 @@ class Criterion(torch.nn.Module):
         total: Any = 0.0
         for name, adjoint in adjoints.items():
             score = scores[name]
-            kept = adjoint.to(self.dtype).expand(score.shape)
-            total = total + (kept * score.to(self.dtype)).sum()
+            factor = adjoint.to(self.dtype).expand(score.shape)
+            total = total + (factor * score.to(self.dtype)).sum()
         for name, gradient in gradients.items():
             parameter = self.variables[name]
-            kept = torch.as_tensor(gradient, dtype=self.dtype, device=parameter.device).reshape(
+            factor = torch.as_tensor(gradient, dtype=self.dtype, device=parameter.device).reshape(
                 parameter.shape
             )
-            total = total + (kept * parameter).sum()
+            total = total + (factor * parameter).sum()
         shift = torch.as_tensor(value, dtype=self.dtype).to(total.device) - total.detach()
         flat = self._flat()
         if flat is not None and self.plan.normal.prox:
@@ -319,7 +319,7 @@ class Criterion(torch.nn.Module):
             rows = {self.tables[0]: rows}
         if set(rows) != set(self.tables):
             self._refuse(errors.criterion_tables(self.tables))
-        found = {}
+        ids_of_tables = {}
         for name, part in rows.items():
             numbers = torch.as_tensor(part)
             if not numbers.numel():
@@ -337,8 +337,8 @@ class Criterion(torch.nn.Module):
                 self._refuse(errors.criterion_rows(name, row, self.bound.tables[name].n))
             if self.training:
                 self._not_labels(name, ids)
-            found[name] = ids
-        return found
+            ids_of_tables[name] = ids
+        return ids_of_tables
 
     def _not_labels(self, table: str, ids: torch.Tensor) -> None:
         """Raises F0826 if the numbers of the first batches repeat as labels do."""
@@ -352,7 +352,7 @@ class Criterion(torch.nn.Module):
         """The scores of a batch by the names that a step has for them."""
         if set(given) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(given), list(self.inputs)))
-        found = {}
+        scores = {}
         for net, asked in self.inputs.items():
             value = given[net]
             names = [_column(one, asked) for one in asked]
@@ -368,9 +368,9 @@ class Criterion(torch.nn.Module):
                 shape, expected = tuple(value[name].shape), (len(ids[one.table]), *one.event)
                 if shape != expected and shape != (*expected, 1):
                     self._refuse(errors.criterion_shape(net, shape, expected))
-                found[one.name] = value[name].reshape(expected)
-        self._finite(found, ids)
-        return found
+                scores[one.name] = value[name].reshape(expected)
+        self._finite(scores, ids)
+        return scores
 
     def _finite(self, scores: Mapping[str, torch.Tensor], ids: Mapping[str, torch.Tensor]) -> None:
         """Raises F0826 for scores that are not finite, before anything has moved."""
@@ -400,10 +400,10 @@ class Criterion(torch.nn.Module):
         if key not in self.placed:
             data = SimpleNamespace(device=device, dtype=self.dtype, waiting={}, **made.program.numbers)
             for name, value in made.program.data.items():
-                moved = value.to(
+                converted = value.to(
                     device=device, dtype=self.dtype if value.is_floating_point() else value.dtype
                 )
-                setattr(data, name, moved)
+                setattr(data, name, converted)
             self.placed[key] = made.functions["prepare"](data)
         return self.placed[key]
 
@@ -493,12 +493,12 @@ class Criterion(torch.nn.Module):
 
     def multipliers(self) -> dict[str, Any]:
         """The last multipliers by the constraint's label."""
-        found = {}
+        by_label = {}
         for label, penalty in self.plan.normal.penalties.items():
             name = getattr(penalty, "name", "")
             if name in self.groups.get("y", ()):
-                found[label] = _number(self.get_buffer(f"y_{name}").abs())
-        return found
+                by_label[label] = _number(self.get_buffer(f"y_{name}").abs())
+        return by_label
 
     def multipliers_by_label(self) -> dict[str, float]:
         """The last multipliers by the label of each constraint or member of a family, as ``miss[0]``.
@@ -549,8 +549,8 @@ class Criterion(torch.nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickled without its functions, which are made anew."""
-        kept = {k: v for k, v in self.__dict__.items() if k not in ("made", "placed", "noise")}
-        return {**kept, "made": {}, "placed": {}, "noise_state": self.noise.get_state()}
+        state = {k: v for k, v in self.__dict__.items() if k not in ("made", "placed", "noise")}
+        return {**state, "made": {}, "placed": {}, "noise_state": self.noise.get_state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         noise = state.pop("noise_state")

@@ -91,7 +91,7 @@ def _exchanged(parts: Tensors, longest: Mapping[str, int]) -> list[dict[str, tor
     """The tensors of each rank, filled up to the longest of any rank, on the device of this one's."""
     filled = {name: _filled(part, longest[name]) for name, part in parts.items()}
     buffer = torch.cat([_bytes(part) for part in filled.values()])
-    found = []
+    of_ranks = []
     for received in _all(buffer):
         start, theirs = 0, {}
         for name, part in filled.items():
@@ -99,8 +99,8 @@ def _exchanged(parts: Tensors, longest: Mapping[str, int]) -> list[dict[str, tor
             raw = received[start:stop].clone()
             theirs[name] = raw.view(part.dtype).reshape(part.shape).to(parts[name].device)
             start = stop
-        found.append(theirs)
-    return found
+        of_ranks.append(theirs)
+    return of_ranks
 
 
 def _filled(part: torch.Tensor, length: int) -> torch.Tensor:

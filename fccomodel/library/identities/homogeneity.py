@@ -121,15 +121,18 @@ def _reduction(node: ir.Expr, known: Known) -> ir.Expr | None:
     linear = reductions.of(node).linear
     sign, factors, rest = out
     if linear:
-        kept = factors
+        positive_factors = factors
     else:
-        kept = _positive(factors, known, even=False)
-    if kept != factors or sign < 0 and not linear:
-        if not kept:
+        positive_factors = _positive(factors, known, even=False)
+    if positive_factors != factors or sign < 0 and not linear:
+        if not positive_factors:
             return None
         parts = terms(node.body)
-        sign, rest = 1, joined((replace(t, factors=without(t.factors, kept)) for t in parts), node.body.span)
-    return Term(core=replace(node, body=rest), sign=sign, factors=kept, place=node.span).expr
+        sign, rest = (
+            1,
+            joined((replace(t, factors=without(t.factors, positive_factors)) for t in parts), node.body.span),
+        )
+    return Term(core=replace(node, body=rest), sign=sign, factors=positive_factors, place=node.span).expr
 
 
 homogeneous_atom = Identity(

@@ -44,8 +44,8 @@ def _support(s: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
 def _cone(k: Cones, w: Affine, low: Any, high: Any) -> None:
     for end, side in ((low, 1.0), (high, -1.0)):
         at = np.broadcast_to(np.asarray(end, dtype=np.float64), tuple(w.shape)).ravel()
-        kept = np.isfinite(at)
-        k.nonneg((w.reshape(-1)[kept] - at[kept]) * side)
+        finite = np.isfinite(at)
+        k.nonneg((w.reshape(-1)[finite] - at[finite]) * side)
 
 
 box = SimpleSet(

@@ -376,9 +376,9 @@ def _parts(program: Sorted) -> Arrow | None:
     entries_of_column = np.bincount(A.indices, minlength=A.shape[1])
     entries_of_column += np.bincount(P.indices, minlength=A.shape[1])
     unbounded = entries_of_column == 0
-    held = curved.copy()
+    filled = curved.copy()
     diagonal = np.arange(len(own))
-    held[diagonal, diagonal] += ~is_entry | unbounded[own]
+    filled[diagonal, diagonal] += ~is_entry | unbounded[own]
     return Arrow(
         P=P_of_z,
         q=q_of_z,
@@ -387,7 +387,7 @@ def _parts(program: Sorted) -> Arrow | None:
         U=U,
         T=T,
         b=program.b,
-        held=held,
+        held=filled,
         curved=curved if curved.any() else None,
         place=place,
         local=local,

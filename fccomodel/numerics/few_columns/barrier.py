@@ -333,8 +333,8 @@ def _next(parts: Arrow, now: Point) -> Point:
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The Newton step whose linearised complementarity removes ``product``, refined ``times`` times."""
         over = product / s
-        moved = step.d * primal - over
-        right = -dual - parts.back(moved)
+        of_slacks = step.d * primal - over
+        right = -dual - parts.back(of_slacks)
         dz, dy, Adz = step.refined(right, -equal, times)
         shift = primal + Adz
         return dz, -shift, step.d * shift - over, dy

@@ -37,9 +37,9 @@ def from_better_points(request: Request, answer: Answer) -> Answer:
                 ended="stopped",
                 stopped=SPENT[-1],
             )
-            moved = judged(request, planned, answer.program, there)
-            if better(moved, answer, convex=False):
-                return moved
+            answer_there = judged(request, planned, answer.program, there)
+            if better(answer_there, answer, convex=False):
+                return answer_there
             return replace(answer, solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=point, multipliers=solution.multipliers, found=True))
         again = judged(request, *ran(request, planned, part=f"escape {k + 1}"))

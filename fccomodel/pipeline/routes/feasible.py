@@ -36,8 +36,8 @@ def from_a_feasible_point(request: Request, answer: Answer) -> Answer:
     planned = answer.planned
     meter = Meter(REPORT_SECONDS, until=request.deadlines.run)
     sign = 1.0 if planned.problem.objective.sense == "minimize" else -1.0
-    found = report.feasible_points(planned.bound, meter, planned.seed)
-    defined = (one for one in found if math.isfinite(one.objective))
+    points = report.feasible_points(planned.bound, meter, planned.seed)
+    defined = (one for one in points if math.isfinite(one.objective))
     best = min(defined, key=lambda one: sign * one.objective, default=None)
     if best is None:
         return answer

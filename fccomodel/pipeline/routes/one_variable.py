@@ -34,17 +34,17 @@ def before_steps(request: Request) -> Answer | None:
         return None
     variable = next(iter(planned.problem.variables.values()))
     try:
-        found = _minimised(request, variable)
+        minimum = _minimised(request, variable)
     except (FccoError, _OutOfTime):
         return None
-    if found is None:
+    if minimum is None:
         return None
     from fccomodel.execution.run import without_steps
 
     planned = planned.with_option("device", options.pick_device(planned.options["device"][0]))
-    stopped = f"cutting planes of one variable met after {found.calls} passes"
-    solution = without_steps({variable.name: np.array(found.x)}, stopped=stopped)
-    solution = replace(solution, passes=found.calls, way="finish")
+    stopped = f"cutting planes of one variable met after {minimum.calls} passes"
+    solution = without_steps({variable.name: np.array(minimum.x)}, stopped=stopped)
+    solution = replace(solution, passes=minimum.calls, way="finish")
     answer = judged(request, planned, emit(planned), solution)
     if settled(answer) or answer.solution.interrupted:
         return answer

@@ -48,9 +48,9 @@ def best(planned: Planned, answering: Answering) -> Answer:
         refuse(errors.several_starts_beside("`ranks`"))
     runs, began = count(planned), time.perf_counter()
     part = _part_of_budget(planned, runs)
-    found = answering(part)
-    objectives, number, failed = [found.report.objective], 0, 0
-    while number + 1 < runs and not found.solution.interrupted:
+    best_answer = answering(part)
+    objectives, number, failed = [best_answer.report.objective], 0, 0
+    while number + 1 < runs and not best_answer.solution.interrupted:
         if _overdue(planned, time.perf_counter() - began, number + 1):
             break
         number += 1
@@ -62,12 +62,12 @@ def best(planned: Planned, answering: Answering) -> Answer:
             failed += 1  # the objective is not finite near this start
             continue
         objectives.append(other.report.objective)
-        if _preferred(other, found):
-            found = other
+        if _preferred(other, best_answer):
+            best_answer = other
         if other.solution.interrupted:
             break
-    stopped = f"{found.solution.stopped}; {_said(objectives, failed, runs)}"
-    return replace(found, solution=replace(found.solution, stopped=stopped))
+    stopped = f"{best_answer.solution.stopped}; {_said(objectives, failed, runs)}"
+    return replace(best_answer, solution=replace(best_answer.solution, stopped=stopped))
 
 
 def _preferred(new: Answer, old: Answer) -> bool:
@@ -96,14 +96,14 @@ def _said(objectives: list[float], failed: int, runs: int) -> str:
     """
     low, high = (f"{end(objectives):.{DIGITS}g}" for end in (min, max))
     between = f"all with objective {low}" if low == high else f"with objectives from {low} to {high}"
-    made = len(objectives)
+    starts = len(objectives)
     missing = []
     if failed:
         missing.append(f"near {failed} more the objective is not finite")
-    if made + failed < runs:
+    if starts + failed < runs:
         missing.append(f"{runs} were wanted, and the budget is used up")
     words = f" ({'; '.join(missing)})" if missing else ""
-    return f"the best of {made} starts{words}, {between}"
+    return f"the best of {starts} starts{words}, {between}"
 
 
 def _part_of_budget(planned: Planned, runs: int) -> Planned:

@@ -30,9 +30,11 @@ def smooth(setting: Setting) -> Finding:
     """Whether outer functions are smooth. This includes compositions inside a tracked expectation, whose
     outer functions only other algorithms smooth.
     """
-    made = {id(s.original): s.stated for s in setting.normal.smoothed if not s.inner}
+    stated_by_original = {id(s.original): s.stated for s in setting.normal.smoothed if not s.inner}
     for g in (g for b in setting.blocks for g in b.inner if not g.mean.smooth):
-        for kink in (made[id(node)] for node in ir.walk(g.expr) if id(node) in made):
+        for kink in (
+            stated_by_original[id(node)] for node in ir.walk(g.expr) if id(node) in stated_by_original
+        ):
             text = setting.reformed.text(kink)
             return lacks(f"not smooth: {short(text)} has a kink", text, kink.span)
     return every((_smooth(setting, b) for b in setting.blocks if b.curved), NONE_OUTER)
@@ -80,8 +82,8 @@ def _smooth(setting: Setting, block: Block) -> Finding:
 
 def prox(setting: Setting) -> Finding:
     """Whether every outer function is smooth or has a computable prox."""
-    kept = zip(setting.normal.kept, setting.normal.reasons, strict=True)
-    for node, reason in ((node, reason) for (node, inner), reason in kept if not inner):
+    reasons = zip(setting.normal.kept, setting.normal.reasons, strict=True)
+    for node, reason in ((node, reason) for (node, inner), reason in reasons if not inner):
         text = setting.reformed.text(node)
         return lacks(f"{text} has no computable prox: {reason}", text, node.span)
     rough = [b for b in setting.blocks if not b.f.smooth]

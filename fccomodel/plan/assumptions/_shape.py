@@ -73,9 +73,9 @@ def _in_part(setting: Setting, node: ir.Reduce) -> str:
         return ""
     for binder in node.binders:
         count = len(elements.ids(setting.bound, binder.domain))
-        taken = setting.batch(binder, count, False)
-        if taken is not None and taken < count:
-            return f"{taken:,} of {count:,}"
+        samples = setting.batch(binder, count, False)
+        if samples is not None and samples < count:
+            return f"{samples:,} of {count:,}"
     return ""
 
 

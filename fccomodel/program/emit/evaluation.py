@@ -153,11 +153,11 @@ def regulariser(lowered: LoweredSteps, differentiable: bool = False) -> list[str
         helpers[value.__name__] = source(value)
         arguments = coefficients(lowered, term)
         if term.centre is not None:
-            moved = f" - {centred(lowered, centre_key(term), term.centre)[0]}"
+            minus_centre = f" - {centred(lowered, centre_key(term), term.centre)[0]}"
         else:
-            moved = ""
+            minus_centre = ""
         piece = "w" if len(lowered.layout) == 1 else f"w[{start}:{stop}]"
-        call = f"{value.__name__}({piece}{shaped(shape)}{moved}, {arguments})"
+        call = f"{value.__name__}({piece}{shaped(shape)}{minus_centre}, {arguments})"
         if differentiable:
             terms.append(call)
         else:

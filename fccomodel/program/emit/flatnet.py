@@ -160,7 +160,7 @@ class FrozenNet:
         first = x[0] if isinstance(x, tuple) else x
         follow(self.module, first)
         (along,), rows = batched([x], self.ranks, self.whole)
-        asked = any(one.requires_grad for one in rows)
-        with torch.set_grad_enabled(asked and torch.is_grad_enabled()):
+        needs_gradient = any(one.requires_grad for one in rows)
+        with torch.set_grad_enabled(needs_gradient and torch.is_grad_enabled()):
             out = self.module(*rows)
         return out.view(along + out.shape[1:])

@@ -77,13 +77,13 @@ class Gradient:
         """The statements from the scores to the gradient."""
         pulls, slopes = self.steps.pulls, self.slopes()
         if self.steps.state.dual:
-            moved = slopes
+            own_multipliers = slopes
         else:
-            moved = []
+            own_multipliers = []
         pulled = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
-        self.printer.print([*pulled, *moved])
+        self.printer.print([*pulled, *own_multipliers])
         contributions = self.printer.contributions(pulls)
-        assignments = [self.keep("c", slope, slope) for slope in moved]
+        assignments = [self.keep("c", slope, slope) for slope in own_multipliers]
         assignments += [
             self.keep("u", slope, slope.args[0])
             for slope in slopes
@@ -122,8 +122,8 @@ class Gradient:
                 return f"extrapolate({text}, {earlier}, h)"
             return text
         index = self.index(positions, val)
-        asked = bool(estimator and estimator.needs_previous)
-        if asked:
+        needs_previous = bool(estimator and estimator.needs_previous)
+        if needs_previous:
             extra = f", {earlier or text}"
         else:
             extra = ""

@@ -169,7 +169,7 @@ def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
     """
     for name, one in kept.items():
         try:
-            written = _exported(one)
+            text = _exported(one)
         except Exception as error:  # whatever a forward does when it is traced
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             refuse(
@@ -177,7 +177,7 @@ def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
                     name, f"No text makes it, and torch.export does not write it: {reason.rstrip('.')}."
                 )
             )
-        yield f"exported:{name}", torch.frombuffer(bytearray(written), dtype=torch.uint8)
+        yield f"exported:{name}", torch.frombuffer(bytearray(text), dtype=torch.uint8)
 
 
 def _exported(kept: Kept) -> bytes:

@@ -38,8 +38,8 @@ def taken(lowered: LoweredSteps) -> list[str]:
     nets = (f"net_{name}" for name in lowered.bound.nets)
     envelopes = dict.fromkeys([*(s.name for s in lowered.normal.smoothed), "inner"])
     smoothed = (f"{stem}_{name}" for name in envelopes for stem in ("slope", "envelope"))
-    held = map(attribute, [*lowered.bound.params, *lowered.data])
-    return [*(f"G_{name}" for name in lowered.layout), *nets, *smoothed, *held]
+    data_names = map(attribute, [*lowered.bound.params, *lowered.data])
+    return [*(f"G_{name}" for name in lowered.layout), *nets, *smoothed, *data_names]
 
 
 def comments(problem: ir.Problem, state: State) -> dict[int, str]:

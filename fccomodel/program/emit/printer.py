@@ -116,10 +116,10 @@ class Printer:
         self.previous |= at_previous(needed, self.previous)
         inside = [v for v in needed if any(a.kind == "chunk" for a in v.axes) and v.op is not chunked]
         sliced = {v.id for v in inside}
-        asked = {v.id for v in needed}
+        needed_ids = {v.id for v in needed}
         for val in needed:
             if val.id not in sliced:
-                self.statement(val, inside, asked)
+                self.statement(val, inside, needed_ids)
 
     def needed(self, roots: Iterable[Val]) -> list[Val]:
         """The roots and all values that they need, each after the values that it needs.

@@ -62,12 +62,12 @@ class Projection:
             else:
                 size = f"step if isinstance(step, float) else step[{start}:{stop}]{view}"
             before, after = self.around(centre_key(term), term.centre)
-            moved = f"{name}({piece}{view}{before}, {size}, {arguments})"
+            call = f"{name}({piece}{view}{before}, {size}, {arguments})"
             if view and after:
-                moved = f"({moved}{after}).reshape(-1)"
+                call = f"({call}{after}).reshape(-1)"
             else:
-                moved = f"{moved}{'.reshape(-1)' if view else ''}{after}"
-            lines += [f"# {comment(term.text, 110)}", f"w.copy_({moved})" if alone else f"{piece} = {moved}"]
+                call = f"{call}{'.reshape(-1)' if view else ''}{after}"
+            lines += [f"# {comment(term.text, 110)}", f"w.copy_({call})" if alone else f"{piece} = {call}"]
         return lines
 
     def projected(self) -> list[str]:

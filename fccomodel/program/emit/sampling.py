@@ -86,8 +86,8 @@ class LookedUp:
                 known[val.id] = names.fresh(val.op.stem(val))
                 texts[val.id] = known[val.id], text
         arguments = {a.id for val in graph.vals if val.id not in texts for a in val.args}
-        taken = arguments | {root.id for root in roots}
-        return cls(texts, frozenset(known) - taken)
+        used = arguments | {root.id for root in roots}
+        return cls(texts, frozenset(known) - used)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +136,10 @@ class Samples:
             elif rows.static and rows.op.kept(rows):
                 keys.setdefault(val.attrs["key"], []).append(f"{rows.op.kept(rows)}.expand(T, -1)")
         if self.changing:
-            made = "torch.randint(1 << 62, (T,), generator=rng, device=data.device)"
+            seeds = "torch.randint(1 << 62, (T,), generator=rng, device=data.device)"
         else:
-            made = "torch.zeros((T,), dtype=torch.int64, device=data.device)"
-        lines = [f"{FETCHED} = {made}"]
+            seeds = "torch.zeros((T,), dtype=torch.int64, device=data.device)"
+        lines = [f"{FETCHED} = {seeds}"]
         return lines + [f"data.{key}.ahead([{', '.join(rows)}], {FETCHED})" for key, rows in keys.items()]
 
     @property

@@ -85,13 +85,13 @@ class GivenState(State):
 
     def axis(self, binder: ir.Binder, size: int, kind: str) -> Axis:
         """A known axis for elements of a binder that this state has not taken yet, else a new one."""
-        made = self.axes.setdefault((binder.name, size, kind), [])
+        axes = self.axes.setdefault((binder.name, size, kind), [])
         known = self.known.get((binder.name, size, kind), [])
-        if len(made) < len(known):
-            axis = known[len(made)]
+        if len(axes) < len(known):
+            axis = known[len(axes)]
         else:
             axis = super().axis(binder, size, kind)
-        made.append(axis)
+        axes.append(axis)
         return axis
 
     def partition(self, table: str, codes: np.ndarray) -> None:
@@ -300,8 +300,8 @@ class GivenOutputs(Scores):
             state.scores[key] = ScoreInput(
                 name=name, net=key[0], table=key[1], column=key[2], event=event, call=node
             )
-        asked = state.scores[key]
-        return state.graph.make(given_scores, name=asked.name, axes=slot.ids.axes, event=asked.event)
+        scores = state.scores[key]
+        return state.graph.make(given_scores, name=scores.name, axes=slot.ids.axes, event=scores.event)
 
 
 class GivenLowering(Lowering):

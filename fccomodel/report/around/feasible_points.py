@@ -47,9 +47,9 @@ def feasible_points(bound: Bound, meter: Meter, seed: int = 0) -> Iterator[Feasi
     points = list(_first_points(bound, seed))
     for most, tried in ((0, points), (STEPS, points[1::2])):
         for point in tried:
-            found = _moved_in(bound, point, meter, seed, most)
-            if found is not None:
-                yield found
+            feasible = _moved_in(bound, point, meter, seed, most)
+            if feasible is not None:
+                yield feasible
 
 
 def _first_points(bound: Bound, seed: int) -> list[Point]:

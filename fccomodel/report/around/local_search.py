@@ -66,9 +66,9 @@ def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | 
         if 2 * system.forward_s > meter.left:
             return None
         meter.spend(2 * system.forward_s)
-        found = gain_of(system, step)
-        if found is not None and found >= SHARE * promised:
-            return Better(gain=found, where=where, point=arrays(moved(system, step)))
+        gain_there = gain_of(system, step)
+        if gain_there is not None and gain_there >= SHARE * promised:
+            return Better(gain=gain_there, where=where, point=arrays(moved(system, step)))
     return _beside_kinks(system, gain, meter)
 
 

@@ -31,15 +31,15 @@ class Tangent:
     """
 
     def __init__(self, system: System, optimal: Optimum, rows: Array):
-        held = HELD * max(1.0, optimal.plain)
-        self.free = _free(system, optimal.lagrangian, held)
+        threshold = HELD * max(1.0, optimal.plain)
+        self.free = _free(system, optimal.lagrangian, threshold)
         self.entrywise = all(simple.entrywise for name in system.names for simple, _ in system.sets_of(name))
         lengths = np.linalg.norm(rows, axis=1)
         equal = np.array(system.equal, dtype=bool)[system.kept]
-        active = equal | (np.abs(optimal.multipliers[system.kept]) * lengths > held)
+        active = equal | (np.abs(optimal.multipliers[system.kept]) * lengths > threshold)
         normals = [rows[active] / np.maximum(lengths[active], 1e-300)[:, None] * self.free]
         for _, row, equation in conditions_of_sets(system, self.free):
-            if equation or -row @ optimal.lagrangian > held:
+            if equation or -row @ optimal.lagrangian > threshold:
                 normals.append(row[None])
         self.normals = np.vstack(normals)
         if len(self.normals):

@@ -202,10 +202,10 @@ class _Errors:
             return replace(node, body=_sum(error, _units(SUM_ROUNDINGS, body)))
         if kind.name == "variance":
             square = apply("square", body)
-            moved = None
+            bound = None
             if error is not None:
-                moved = _sum(_product(const(2.0), _size(body), error), apply("square", error))
-            both = _sum(moved, _units(SUM_ROUNDINGS, square))
+                bound = _sum(_product(const(2.0), _size(body), error), apply("square", error))
+            both = _sum(bound, _units(SUM_ROUNDINGS, square))
             return replace(node, kind="mean", body=_product(const(2.0), both), options={})
         if not (kind.extreme or kind.logarithmic or kind.name == "cvar"):
             raise _Unknown
@@ -241,18 +241,18 @@ INTO_ONE_NUMBER = ("sum", "mean", "norm1", "norm2", "norm_fro", "norminf", "grou
 def _into_one_number(node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr:
     """The error of a sum, a mean or a norm of entries, and its rounding."""
     a, ea = node.args[0], errors[0]
-    moved = None
+    bound = None
     match node.op:
         case "sum" | "mean" | "norm1":
             return _added(node, a, ea)
         case "sumsq" if ea is not None:
-            moved = _squares(node, ea)
+            bound = _squares(node, ea)
         case "logsumexp":
             worst = _sum(ea, _units(SUM_ROUNDINGS, a))
-            moved = replace(node, op="norminf", args=(worst,))
+            bound = replace(node, op="norminf", args=(worst,))
         case _ if ea is not None:
-            moved = replace(node, args=(ea, *node.args[1:]))
-    return _sum(moved, _units(SUM_ROUNDINGS, node))
+            bound = replace(node, args=(ea, *node.args[1:]))
+    return _sum(bound, _units(SUM_ROUNDINGS, node))
 
 
 def _moved(node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr | None:
@@ -351,10 +351,10 @@ def _added(node: ir.Apply, a: ir.Expr, error: ir.Expr | None) -> ir.Expr:
     """The error of a sum, mean or sum of sizes of entries."""
     op = "sum" if node.op == "norm1" else node.op
     if error is None:
-        moved = None
+        bound = None
     else:
-        moved = replace(node, op=op, args=(error,))
-    return _sum(moved, _scaled(SUM_ROUNDINGS, replace(node, op=op, args=(_size(a),))))
+        bound = replace(node, op=op, args=(error,))
+    return _sum(bound, _scaled(SUM_ROUNDINGS, replace(node, op=op, args=(_size(a),))))
 
 
 def _quotient(node: ir.Apply, b: ir.Expr, ea: ir.Expr | None, eb: ir.Expr | None) -> ir.Expr | None:

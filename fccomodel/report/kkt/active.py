@@ -102,11 +102,13 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
         return None
     length = np.linalg.norm(rows, axis=1)
     equal = np.array(system.equal, dtype=bool)[system.kept]
-    held = optimal.multipliers[system.kept] * length > HELD * max(1.0, optimal.plain)
+    strongly_active = optimal.multipliers[system.kept] * length > HELD * max(1.0, optimal.plain)
     at = np.flatnonzero(equal | (system.values[system.kept] >= -ACTIVE_DISTANCE * np.maximum(length, 1e-12)))
     nonsmooth = bool(system.records or system.left or system.refused)
     if not len(at):
-        return Qualification(nonsmooth=nonsmooth, held=tuple(system.labels[k] for k in system.kept[held]))
+        return Qualification(
+            nonsmooth=nonsmooth, held=tuple(system.labels[k] for k in system.kept[strongly_active])
+        )
     moves = free(system)
     conditions = list(conditions_of_sets(system, moves))
     unit = np.vstack(
@@ -224,27 +226,27 @@ def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Met
     strength = optimal.multipliers[system.kept] * np.linalg.norm(rows, axis=1)
     equal = np.array(system.equal, dtype=bool)[system.kept]
     strong = strength > HELD * max(1.0, optimal.plain)
-    held = np.flatnonzero(equal | strong)
+    active = np.flatnonzero(equal | strong)
     moves = np.flatnonzero(free(system))
-    if not len(held):
+    if not len(active):
         return Sensitivity(objective=objective, why="no constraint is held at its bound")
     if why := _fixed(system, moves, meter):
         return Sensitivity(objective=objective, why=why)
-    matrix = np.zeros((len(moves) + len(held),) * 2)
+    matrix = np.zeros((len(moves) + len(active),) * 2)
     matrix[: len(moves), : len(moves)] = _hessian(system, optimal, moves)
-    matrix[len(moves) :, : len(moves)] = rows[np.ix_(held, moves)]
-    matrix[: len(moves), len(moves) :] = rows[np.ix_(held, moves)].T
-    right = np.vstack([np.zeros((len(moves), len(held))), np.eye(len(held))])
+    matrix[len(moves) :, : len(moves)] = rows[np.ix_(active, moves)]
+    matrix[: len(moves), len(moves) :] = rows[np.ix_(active, moves)].T
+    right = np.vstack([np.zeros((len(moves), len(active))), np.eye(len(active))])
     solved, _, rank, _ = np.linalg.lstsq(matrix, right, rcond=1e-12)
     if rank < len(matrix):
         return Sensitivity(
             objective=objective, why="the optimum or its multipliers are not unique to second order"
         )
-    flat = np.zeros((system.d, len(held)))
+    flat = np.zeros((system.d, len(active)))
     flat[moves] = solved[: len(moves)]
     columns = [system.split(column) for column in flat.T]
     split = [{name: part.numpy() for name, part in column.items()} for column in columns]
-    labels = [system.labels[k] for k in system.kept[held]]
+    labels = [system.labels[k] for k in system.kept[active]]
     return Sensitivity(objective=objective, variables=dict(zip(labels, split, strict=True)))
 
 

@@ -78,8 +78,8 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
 
 def _price(A: sparse.csc_matrix) -> float:
     """Counted seconds of an iteration, from the products of the entries in each row."""
-    held = np.diff(sparse.csr_matrix(A).indptr).astype(float)
-    return multiplied(float((held**2).sum()) + 100.0 * A.nnz, calls=20)
+    entries = np.diff(sparse.csr_matrix(A).indptr).astype(float)
+    return multiplied(float((entries**2).sum()) + 100.0 * A.nnz, calls=20)
 
 
 def _stacked(squares: Squares) -> Rows:

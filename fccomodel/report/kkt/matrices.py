@@ -21,7 +21,7 @@ from fccomodel.report.point.system import System
 
 def matrix_multipliers(system: System, optimal: Optimum) -> dict[str, list[list[float]]]:
     """The matrix Z of every matrix inequality, by label."""
-    found: dict[str, list[list[float]]] = {}
+    multipliers: dict[str, list[list[float]]] = {}
     start = 0
     for constraint in system.problem.constraints:
         count = len(members.of(system.bound, constraint))
@@ -33,8 +33,8 @@ def matrix_multipliers(system: System, optimal: Optimum) -> dict[str, list[list[
         if matrices is None:
             matrices = _at_top(system, constraint) * optimal.multipliers[here, None, None]
         pairs = zip(system.labels[here], matrices, strict=True)
-        found |= {label: matrix.tolist() for label, matrix in pairs}
-    return found
+        multipliers |= {label: matrix.tolist() for label, matrix in pairs}
+    return multipliers
 
 
 def _chosen(system: System, optimal: Optimum, constraint: ir.Constraint, count: int) -> Array | None:

@@ -183,7 +183,7 @@ def _less(constraint: ir.Constraint, name: str, shape: tuple[int, ...]) -> ir.Ex
 
 def _unused(problem: ir.Problem, label: str) -> str:
     """A name that the model does not use."""
-    taken = {
+    names = {
         *problem.arrays,
         *problem.params,
         *problem.variables,
@@ -193,6 +193,6 @@ def _unused(problem: ir.Problem, label: str) -> str:
         *problem.dims,
     }
     name = "margin_" + re.sub(r"\W", "_", label)
-    while name in taken:
+    while name in names:
         name += "_"
     return name

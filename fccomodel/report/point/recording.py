@@ -186,8 +186,8 @@ class Recorder:
     def of_lists(self, kink: Kink, evaluator: Evaluator, node: ir.Expr, values: Lists) -> Named | None:
         """The value of a kink whose instances have lists of their own: one record for each length,
         whose weights have a set of their own."""
-        held = self._numbers() + sum(terms.numel() for _, terms in values.parts)
-        if math.prod(values.shape) > MOST_INSTANCES or held > MOST_NUMBERS:
+        numbers = self._numbers() + sum(terms.numel() for _, terms in values.parts)
+        if math.prod(values.shape) > MOST_INSTANCES or numbers > MOST_NUMBERS:
             self.refused.append(node)
             return None
         whole = torch.zeros(values.shape, dtype=torch.float64)

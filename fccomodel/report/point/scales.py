@@ -79,8 +79,8 @@ def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
     constraints = np.zeros(len(system.values))
     f, c = _at_origin(system)
     if np.isfinite(f):
-        moved = abs(f - system.sign * system.objective)
-        objective, size = max(objective, moved), max(size, min(RANGE_SHARE * moved, SMALL_OBJECTIVE))
+        change = abs(f - system.sign * system.objective)
+        objective, size = max(objective, change), max(size, min(RANGE_SHARE * change, SMALL_OBJECTIVE))
     constraints = np.where(np.isfinite(c), np.abs(c - system.values), 0.0)
     if rows is not None:
         changes = np.linalg.norm(rows * variables, axis=1)

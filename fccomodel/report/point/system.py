@@ -64,9 +64,9 @@ def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
             simple, args = Evaluator(bound, {}).simple_set(declared)
             normals = simple.normals(value, *args, tolerance=0.0)
             step = value.abs().mul(np.finfo(float).eps).clamp(min=np.finfo(float).tiny)
-            held = normals.low & normals.high
-            lowered = torch.where(normals.high & ~held, value - step, value)
-            value = torch.where(normals.low & ~held, value + step, lowered)
+            fixed = normals.low & normals.high
+            lowered = torch.where(normals.high & ~fixed, value - step, value)
+            value = torch.where(normals.low & ~fixed, value + step, lowered)
             any_moved |= bool((normals.low ^ normals.high).any())
         moved_values[name] = value.numpy()
     if any_moved:
@@ -251,11 +251,11 @@ class System:
         0. Raises F0701 if others are not finite."""
         parts = []
         for name, part in self.split(gradient).items():
-            held = torch.zeros_like(part, dtype=torch.bool)
+            mask = torch.zeros_like(part, dtype=torch.bool)
             for simple, args in self.sets_of(name):
                 normals = simple.normals(self.point[name], *args, tolerance=0.0)
-                held |= normals.low & (part == math.inf) | normals.high & (part == -math.inf)
-            parts.append(torch.where(held, torch.zeros_like(part), part).reshape(-1))
+                mask |= normals.low & (part == math.inf) | normals.high & (part == -math.inf)
+            parts.append(torch.where(mask, torch.zeros_like(part), part).reshape(-1))
         gradient = torch.cat(parts).numpy()
         if not np.isfinite(gradient).all():
             refuse(errors.gradient(self.problem.objective.span), source=self.problem.source)
@@ -374,10 +374,10 @@ class System:
         ends = []
         for way in (step, -step):
             along = self.split(way * direction)
-            moved = {name: value + along[name] for name, value in self.point.items()}
+            point_there = {name: value + along[name] for name, value in self.point.items()}
             recorder = Recorder(self.kinks, frozen=self.records)
             with torch.no_grad():
-                c = self.evaluate(moved, recorder)[1]
+                c = self.evaluate(point_there, recorder)[1]
             ends.append([c, *(record.terms for record in recorder.records)])
         differences = [(up - down).detach() for up, down in zip(*ends, strict=True)]
         return self._parts([difference / (2 * step) for difference in differences])

@@ -291,10 +291,10 @@ class Probe:
             norm = float(direction.norm())
             if not norm > 0 or not isfinite(norm):
                 break
-            moved = self._moved(point, direction * (step / norm))
-            squares = [(moved[name] - point[name]).square().sum() for name in self.names]
+            neighbour = self._moved(point, direction * (step / norm))
+            squares = [(neighbour[name] - point[name]).square().sum() for name in self.names]
             length = float(sum(squares)) ** 0.5
-            change = slope(moved) - base
+            change = slope(neighbour) - base
             if length > 0 and bool(torch.isfinite(change).all()):
                 steepest = max(steepest, float(change.norm()) / length)
             direction = change

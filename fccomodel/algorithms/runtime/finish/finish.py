@@ -263,13 +263,13 @@ def next_round(now, full):
     for name, shift in shifts.items():
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
-    moved = now.w - now.begin
+    change = now.w - now.begin
     if (
         count.passes > now.last
         and not full.solver.attained
-        and falls_for_ever(full, now.w, moved) == "unbounded"
+        and falls_for_ever(full, now.w, change) == "unbounded"
     ):
-        now.failure = {"kind": "unbounded", "direction": moved, "far": float(now.w.norm())}
+        now.failure = {"kind": "unbounded", "direction": change, "far": float(now.w.norm())}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
     now.shifts = shifts
@@ -330,11 +330,11 @@ def descent_without_end(now, full):
     if now.error <= full.tol:
         further = stricter(now.best, 1e-3)
     failure = judged(now.best)
-    moved = float((further - now.best).norm()) / (1 + float(now.best.norm()))
-    if failure is None and moved > 0.01:
+    distance = float((further - now.best).norm()) / (1 + float(now.best.norm()))
+    if failure is None and distance > 0.01:
         failure = judged(stricter(now.best, 0.03))
     if failure is None and now.error <= full.tol:
-        if moved > 0.1:
+        if distance > 0.1:
             way = further - now.best
         else:
             way = now.best

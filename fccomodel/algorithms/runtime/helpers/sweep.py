@@ -53,8 +53,8 @@ def swept(over, parts, *inputs):
 
 def held_apart(inputs, wanted):
     """Copies of the inputs for derivatives, and those copies that are ``wanted``."""
-    held = [x.detach().requires_grad_(asked) for x, asked in zip(inputs, wanted, strict=True)]
-    return held, [x for x in held if x.requires_grad]
+    copies = [x.detach().requires_grad_(asked) for x, asked in zip(inputs, wanted, strict=True)]
+    return copies, [x for x in copies if x.requires_grad]
 
 
 def slice_values(over, parts, dim, held, along):

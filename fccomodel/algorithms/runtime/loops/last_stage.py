@@ -84,18 +84,18 @@ def solve_to_proximal_point(solver: BlockSolver, data, **given):
     iterations = steps_within(asked.iterations, asked.oracles, solver.oracles)
     last = solver.settings().last or math.inf
     if iterations is None:
-        kept = 0
+        steps_of_last_stage = 0
     else:
-        kept = int(min(iterations // 2, last))
-    found = first_half(solver, data, given, iterations and iterations - kept)
-    if found.status != "stopped":
-        return found
+        steps_of_last_stage = int(min(iterations // 2, last))
+    outcome = first_half(solver, data, given, iterations and iterations - steps_of_last_stage)
+    if outcome.status != "stopped":
+        return outcome
     data = solver.prepare(solver.as_namespace(data, device, dtype))
-    h, w = found.h.copy(), found.w.to(dtype)
+    h, w = outcome.h.copy(), outcome.w.to(dtype)
     if schedule.pools:
         c = solver.centres(device, dtype)
     else:
-        c = copy_state(found.c)
+        c = copy_state(outcome.c)
     run = SimpleNamespace(
         state=SimpleNamespace(w=w, w_prev=w.clone()),
         u=solver.buffers(w.device, w.dtype),
@@ -107,14 +107,16 @@ def solve_to_proximal_point(solver: BlockSolver, data, **given):
         history=[],
     )
     ended = ending(began, asked.stop, asked.seconds, None)
-    z, done = approach(solver, data, run, h, int(min(last, kept or found.iterations)), ended, asked.keep)
-    value, w = least(solver, found.exact, [z, found.w] if schedule.adapts else [z], h.weight)
+    z, done = approach(
+        solver, data, run, h, int(min(last, steps_of_last_stage or outcome.iterations)), ended, asked.keep
+    )
+    value, w = least(solver, outcome.exact, [z, outcome.w] if schedule.adapts else [z], h.weight)
     w = w.double()
     solver.project(w, 0.0)  # to double precision
     if solver.centred and not schedule.adapts:
-        centre_at(solver, found.exact, w, c, found.h)
-    steps = found.iterations + done
+        centre_at(solver, outcome.exact, w, c, outcome.h)
+    steps = outcome.iterations + done
     entry = {"iteration": steps, "oracles": steps * solver.oracles, "eta": h.inner_eta}
-    record(found.history, asked.progress, began, value, h.weight, **entry)
+    record(outcome.history, asked.progress, began, value, h.weight, **entry)
     changed = {"w": w, "c": c, "iterations": steps, "seconds": time.perf_counter() - began}
-    return SimpleNamespace(**{**vars(found), **changed})
+    return SimpleNamespace(**{**vars(outcome), **changed})

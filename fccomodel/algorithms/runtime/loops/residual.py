@@ -126,24 +126,26 @@ def residual(run, solver: Solver, data, w, minibatches, most):
     whether the samples are enough to know the error.
     """
     watch, c, value = run.watch, run.c, run.value
-    held = run.h.copy()
-    held.lam_inner = 0.1 * watch.tol
+    fixed_h = run.h.copy()
+    fixed_h.lam_inner = 0.1 * watch.tol
     if solver.whole is None:
-        y, shift = multipliers(solver, data, w, c, held)
-        samples: Any = ((G, value[2]) for G in minibatches(w, y, fixing(held)))
+        y, shift = multipliers(solver, data, w, c, fixed_h)
+        samples: Any = ((G, value[2]) for G in minibatches(w, y, fixing(fixed_h)))
     else:
         with torch.inference_mode(False), torch.no_grad():
             w = w.double().clone()
             centre = SimpleNamespace(**{name: x.double().clone() for name, x in vars(c).items()})
             for name, shape in solver.inside.items():
                 setattr(centre, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
-                held.smooth(name, 0.1 * watch.tol)
-            y, shift = multipliers(solver, some(solver, data, 1) if solver.heavy else data, w, centre, held)
-        held = fixing(held)
+                fixed_h.smooth(name, 0.1 * watch.tol)
+            y, shift = multipliers(
+                solver, some(solver, data, 1) if solver.heavy else data, w, centre, fixed_h
+            )
+        fixed_h = fixing(fixed_h)
         if solver.heavy:
-            samples = passes(solver, data, w, y, held)
+            samples = passes(solver, data, w, y, fixed_h)
         else:
-            samples = [(slope_of(solver, data, w, y, held), value[2])]
+            samples = [(slope_of(solver, data, w, y, fixed_h), value[2])]
     mean, spread, violations, count = torch.zeros_like(w), 0.0, [], 0
     for G, violation in samples:
         count += 1
@@ -206,9 +208,9 @@ def fixing(h: LoopSettings):
     """Settings with so wide a smoothing that slopes equal their centres, and so short dual steps that these
     stay.
     """
-    held = h.smoothed(lambda lam: 1e9)
-    held.tau = 1e9
-    return held
+    fixed = h.smoothed(lambda lam: 1e9)
+    fixed.tau = 1e9
+    return fixed
 
 
 def slope_of(solver: Solver, data, w, c, h: LoopSettings):

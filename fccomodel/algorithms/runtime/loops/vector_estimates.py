@@ -53,10 +53,10 @@ def corrected_by_samples(state, F):
     s, direct = F.slope(state.w, state.u_ref + now.value - then.value, 1.0, batch)
     t, before = F.slope(state.reference, state.u_ref, 1.0, batch)
     if F.keep:
-        moved = (s - t) @ state.J_ref + pulled(now, s, then, s)
+        change = (s - t) @ state.J_ref + pulled(now, s, then, s)
     else:
-        moved = pulled(now, s, then, t)
-    return moved + direct - before + state.v_ref + state.direct_ref
+        change = pulled(now, s, then, t)
+    return change + direct - before + state.v_ref + state.direct_ref
 
 
 def begin_with(state, F, at):

@@ -134,8 +134,8 @@ def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
     gap = 0.0
     for name, (index, t, slope, _) in solver.blocks(data, x.to(torch.float64)).items():
         centre = getattr(c, name)[index if index else (...,)].to(t.dtype)
-        moved = h.smoothing(name) * (slope(t, centre, h) - centre)
-        gap += float(moved[moved.isfinite()].square().sum())
+        shift = h.smoothing(name) * (slope(t, centre, h) - centre)
+        gap += float(shift[shift.isfinite()].square().sum())
     return SimpleNamespace(w=x, epsilon=residual + math.sqrt(gap))
 
 

@@ -68,11 +68,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[
 
     def row(cells: Sequence[str], tag: str) -> str:
         """A row of cells."""
-        written = ""
+        rows_text = ""
         for k, cell in enumerate(cells):
             opening = f"<{tag} class=n>" if k in numbers else f"<{tag}>"
-            written += f"{opening}{cell}</{tag}>"
-        return written
+            rows_text += f"{opening}{cell}</{tag}>"
+        return rows_text
 
     body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
     return f'<div class="scroll"><table class="rows"><tr>{row(head, "th")}</tr>{body}</table></div>'

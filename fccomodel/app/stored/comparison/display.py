@@ -101,14 +101,14 @@ def comparison(record: Comparison) -> RenderableType:
 
 def _chosen(record: Comparison, name: str) -> str:
     """The values that tuning chose for an algorithm, with their objective on held-out rows."""
-    held = {run.job.hyper: run.objective for run in record.trials if run.job.algorithm == name}
+    objectives = {run.job.hyper: run.objective for run in record.trials if run.job.algorithm == name}
     hyper = record.chosen[name]
-    if hyper in held:
-        phrases = [f"{number(held[hyper])} on held-out rows"]
+    if hyper in objectives:
+        phrases = [f"{number(objectives[hyper])} on held-out rows"]
     else:
         phrases = []
-    if hyper and () in held:
-        phrases += [f"by default {number(held[()])}"]
+    if hyper and () in objectives:
+        phrases += [f"by default {number(objectives[()])}"]
     return f"{name}: {settings(hyper)}" + (f" ({', '.join(phrases)})" if phrases else "")
 
 

@@ -74,14 +74,13 @@ class Recorded(Answer):
         record = self._record
         count = len(record["constraints"] or {})
         if not count:
-            held = "no constraints"
+            constraints = "no constraints"
         elif _violation(record) <= statuses.FEASIBLE:
-            held = f"constraints: {count}, all hold"
+            constraints = f"constraints: {count}, all hold"
         else:
-            held = f"constraints: {count}, largest violation {record['kkt']['feasibility']:.2g}"
-        return (
-            f"{record['model']}: objective {self.objective:.6g} ({self.status})\n{record['verdict']}\n{held}"
-        )
+            constraints = f"constraints: {count}, largest violation {record['kkt']['feasibility']:.2g}"
+        first = f"{record['model']}: objective {self.objective:.6g} ({self.status})"
+        return f"{first}\n{record['verdict']}\n{constraints}"
 
     def to_frame(self) -> Any:
         """The variables as a pandas table with the columns variable, entry and value, a row for each number.

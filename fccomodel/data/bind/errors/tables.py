@@ -69,9 +69,9 @@ def vector(
     """The columns of a vector are named; ``numbers`` may be meant, ``source`` is what an entry says
     before them."""
     if numbers and len(shape) == 1:
-        made = {"columns": '"*"'}
+        example = {"columns": '"*"'}
     else:
-        made = {"column": THAT}
+        example = {"column": THAT}
     if numbers:
         others = f"; it has {len(numbers)} other columns of numbers: {cut(numbers, 6)}"
     else:
@@ -85,7 +85,7 @@ def vector(
         "columns make it",
         reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, "
         f"..{scalar}{others}. Nothing is guessed",
-        fix=entry(f"{table}.{name}", source, **made),
+        fix=entry(f"{table}.{name}", source, **example),
     )
 
 

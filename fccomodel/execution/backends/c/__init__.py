@@ -202,8 +202,8 @@ class Loops:
         if target is not None:
             self.written(target.buffer)
             if any(leaf.buffer is target.buffer and key(leaf) != key(target) for leaf in entry.leaves()):
-                moved = self.stored(entry, torch.empty(entry.shape, dtype=entry.dtype))
-                entry = Entry("{a}", (moved,), entry.shape, entry.dtype)
+                copied = self.stored(entry, torch.empty(entry.shape, dtype=entry.dtype))
+                entry = Entry("{a}", (copied,), entry.shape, entry.dtype)
             self.fill(target, entry)
             self.values[node] = target
             return

@@ -68,13 +68,13 @@ def reduced(loops: Loops, node: Node) -> None:
         loops.loop([into, head], rest, line, False)
     else:
         order = sorted(range(rank), key=lambda k: k not in along)  # reduced dims outside: whole rows inside
-        moved = [v.turned(order) for v in (whole, x)]
+        turned = [v.turned(order) for v in (whole, x)]
         if sums:
             form = "{0} += {1};"
         else:
             form = f"{{0}} = {'maximum' if name == 'amax' else 'minimum'}_{number}({{0}}, {{1}});"
         last = bool(order) and order[-1] not in along
-        loops.loop(moved, moved[1].shape, lambda at: form.format(*map(at, moved)), last)
+        loops.loop(turned, turned[1].shape, lambda at: form.format(*map(at, turned)), last)
     if name == "mean":
         count = literal(math.prod(x.shape[k] for k in along), like.dtype)
         loops.loop([out], out.shape, lambda at: f"{at(out)} /= {count};", True)

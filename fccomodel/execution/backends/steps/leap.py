@@ -105,10 +105,10 @@ class Leap:
     def weights(self, run: Any, solver: Any, count: int) -> torch.Tensor:
         """The weights of the iterates in the average."""
         averages, length, kept = solver.schedule.averages, run.length, run.kept
-        taken = [averages(done, length) for done in range(run.done, run.done + count)]
-        run.kept += sum(taken)
+        shares = [averages(done, length) for done in range(run.done, run.done + count)]
+        run.kept += sum(shares)
         numbers = tuple(
-            1.0 / (kept + k) if one else 0.0 for one, k in zip(taken, accumulate(taken), strict=True)
+            1.0 / (kept + k) if one else 0.0 for one, k in zip(shares, accumulate(shares), strict=True)
         )
         return self.array(numbers, lambda: numbers)
 

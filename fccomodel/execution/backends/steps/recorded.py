@@ -121,20 +121,20 @@ class Recorded:
     def graph(self) -> torch.fx.Graph:
         """The operations as a graph of torch; ``val`` in a node's ``meta`` is its recorded result."""
         graph = torch.fx.Graph()
-        held: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         for k, x in enumerate(self.given):
-            held[k] = graph.placeholder(f"given_{k}")
-            held[k].meta["val"] = x
+            values[k] = graph.placeholder(f"given_{k}")
+            values[k].meta["val"] = x
         for one in self.operations:
-            node = graph.call_function(one.function, filled(one.args, held), filled(one.named, held))
+            node = graph.call_function(one.function, filled(one.args, values), filled(one.named, values))
             node.meta["val"] = one.result
             if isinstance(one.result, torch.Tensor):
-                held[one.outputs[0].number] = node
+                values[one.outputs[0].number] = node
                 continue
             for k, (slot, x) in enumerate(zip(one.outputs, arrays_in(one.result), strict=True)):
-                held[slot.number] = graph.call_function(operator.getitem, (node, k))
-                held[slot.number].meta["val"] = x
-        graph.output([held[slot.number] for slot in self.results])
+                values[slot.number] = graph.call_function(operator.getitem, (node, k))
+                values[slot.number].meta["val"] = x
+        graph.output([values[slot.number] for slot in self.results])
         return graph
 
 

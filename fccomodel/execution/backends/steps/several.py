@@ -37,13 +37,13 @@ Tensors = dict[str, torch.Tensor]
 
 def tensors(space: SimpleNamespace) -> Tensors:
     """The tensors of a namespace, sorted by name; those of inner namespaces as ``outer.inner``."""
-    found: Tensors = {}
+    by_name: Tensors = {}
     for name, x in sorted(vars(space).items()):
         if isinstance(x, torch.Tensor):
-            found[name] = x
+            by_name[name] = x
         elif isinstance(x, SimpleNamespace):
-            found |= {f"{name}.{inner}": y for inner, y in tensors(x).items()}
-    return found
+            by_name |= {f"{name}.{inner}": y for inner, y in tensors(x).items()}
+    return by_name
 
 
 def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> SimpleNamespace:
@@ -116,7 +116,7 @@ class Several:
             batches = list(zip(*parts, strict=True))
         else:
             batches = [()] * STEPS
-        found = cls(
+        steps = cls(
             module=module,
             text=program.text,
             device=device,
@@ -129,8 +129,8 @@ class Several:
             batches=batches,
         )
         if any(x is None for x in vars(state).values()):  # the first step makes arrays that later ones find
-            found.state = found.after_one()
-        return found
+            steps.state = steps.after_one()
+        return steps
 
     @property
     def solver(self) -> Any:
@@ -158,12 +158,12 @@ class Several:
     @property
     def nets(self) -> list[tuple[dict[str, Any], str]]:
         """The places of the nets' buffers: arrays that are not parameters."""
-        held = [
+        modules = [
             net.module
             for net in vars(self.module).values()
             if isinstance(getattr(net, "module", None), torch.nn.Module)
         ]
-        parts = [part._buffers for net in held for part in net.modules()]
+        parts = [part._buffers for net in modules for part in net.modules()]
         return [(buffers, name) for buffers in parts for name, x in buffers.items() if x is not None]
 
     @property
@@ -314,7 +314,7 @@ class Several:
         flags = SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True)))
         h, before = self.h.copy(), numbers(state)
         vars(h).update(zip(self.settings, row, strict=False))
-        held = dict(vars(h))
+        settings = dict(vars(h))
         if pooled:
             clones = {name: x.clone() for name, x in tensors(state).items()}
         else:
@@ -322,8 +322,8 @@ class Several:
         expected = [*tensors(state)]
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.solver.advance(self.solver, data, state, u, c, batch, h)
-        changed = any(vars(h)[name] is not x for name, x in held.items())
-        if changed or len(vars(h)) != len(held):
+        changed = any(vars(h)[name] is not x for name, x in settings.items())
+        if changed or len(vars(h)) != len(settings):
             raise Unfit("its steps change their own settings")
         if [*tensors(state)] != expected:
             raise Unfit("its steps keep arrays that are not there as they begin")

@@ -77,17 +77,17 @@ class SharedRows:
     def part(self, strata: Strata, binder: ir.Binder) -> Slot:
         """The rows of the batch that a binder takes: all of them, or a part that others may take too."""
         batch = self.batch(strata)
-        taken = strata.taken(binder)
+        rows_of_part = strata.taken(binder)
         members = np.unique(strata.members(binder))
-        if len(taken) == strata.size:
+        if len(rows_of_part) == strata.size:
             return replace(batch, binder=binder, members=members)
-        key = batch, taken.tobytes()
+        key = batch, rows_of_part.tobytes()
         if key not in self.parts:
-            axis = self.state.graph.axis(self.state.unique(binder.name), len(taken), "sample")
+            axis = self.state.graph.axis(self.state.unique(binder.name), len(rows_of_part), "sample")
             places = ""
-            if not (np.diff(taken) == 1).all():
-                places = self.state.ship(f"{axis.name}_places", taken)
-            cut = {"whole": batch.ids.axes[0], "axis": axis, "start": int(taken[0]), "places": places}
+            if not (np.diff(rows_of_part) == 1).all():
+                places = self.state.ship(f"{axis.name}_places", rows_of_part)
+            cut = {"whole": batch.ids.axes[0], "axis": axis, "start": int(rows_of_part[0]), "places": places}
             ids = self.state.graph.make(within, [batch.ids], **cut)
             self.parts[key] = replace(batch, ids=ids, pos=ids, shared=(batch, cut))
         return replace(self.parts[key], binder=binder, members=members)

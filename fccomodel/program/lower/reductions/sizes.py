@@ -99,12 +99,12 @@ class Sizes:
 
     def parts(self, node: ir.Expr) -> Iterator[ir.Expr]:
         """The expressions that a full pass over a node evaluates."""
-        seen: dict[int, ir.Expr] = {}
+        by_key: dict[int, ir.Expr] = {}
         stack = [node]
         while stack:
             part = stack.pop()
-            if id(part) not in seen:
-                seen[id(part)] = part
+            if id(part) not in by_key:
+                by_key[id(part)] = part
                 stack.extend(self.below(part))
                 yield part
 
