@@ -163,7 +163,7 @@ def with_margins(
 ) -> new_rows.Point | None:
     """The answer with margins, None where they are refused or leave none."""
     try:
-        made = new_rows.found(planned, plain, 0.95, seconds, answers)
+        made = new_rows.estimated_margins(planned, plain, 0.95, seconds, answers)
     except FccoError:
         return None
     tight = new_rows.tight(planned, made.factor, made.errors)

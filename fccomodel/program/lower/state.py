@@ -36,6 +36,14 @@ class Lower(Protocol):
     def __call__(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val: ...
 
 
+def identifier(text: str) -> str:
+    """A Python name from any text."""
+    name = "".join(c if c.isalnum() else "_" for c in text).strip("_")
+    if name.isidentifier():
+        return name
+    return f"v{name}"
+
+
 @dataclass(eq=False, kw_only=True)
 class State:
     """The lowering of one problem into one graph.
@@ -108,9 +116,7 @@ class State:
     # -------------------------------------------------------------------------------- names, arrays
     def unique(self, stem: str) -> str:
         """A fresh Python name, free with ``r_`` before it too (a draw's uniform numbers)."""
-        stem = "".join(c if c.isalnum() else "_" for c in stem).strip("_")
-        if not stem.isidentifier():
-            stem = f"v{stem}"
+        stem = identifier(stem)
         while True:
             count = self.names.get(stem, 0) + 1
             self.names[stem] = count

@@ -18,7 +18,7 @@ from fccomodel.program.lower.binders.runs import AT_ONCE, Runs
 from fccomodel.program.lower.leaves.cells import Cells
 from fccomodel.program.lower.leaves.slots import Slots
 from fccomodel.program.lower.records import Part, Segment, Slot, Way
-from fccomodel.program.lower.state import Env, State
+from fccomodel.program.lower.state import Env, State, identifier
 from fccomodel.program.operations import Axis, Val
 from fccomodel.program.operations.sources import arange
 from fccomodel.program.operations.sources import chunk as slices
@@ -104,7 +104,7 @@ class Segments:
         if available is not None:
             state.refuse(too_many_to_list(binder, float(size.sum()), needed, available, binder.span))
         rows, cell, members = self.rows_of(sel, start, size)
-        stem = f"{binder.name}_by"
+        stem = f"{identifier(binder.name)}_by"
         axis = g.axis(state.unique(binder.name), len(cell), "chunk" if chunk else "all")
         pos = g.make(slices if chunk else arange, axis=axis)
 
