@@ -1,4 +1,7 @@
-"""The rows in use, and the columns of a source at them."""
+"""Reads columns of a source at the rows in use, and refuses missing or infinite values there.
+
+``where`` in a binding file leaves rows out; an error still names a row by its place in the source.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The nets and variables that training steps move, with the optimizer, its schedule and the
-average.
+"""What the steps of a training run change: nets, variables, their optimizer, its schedule, the average.
+
+One record has them all, so that a step, a look at an earlier point and a checkpoint each ask one place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""max over q in a simplex of a weighted sum less a divergence  ->  its dual.
+"""Replaces a maximum over weights by its dual, which has no weights.
 
-For KL the dual is a log-mean-exp; for other divergences it has a threshold.
+    max over q in a simplex of sum_k q_k r_k - mu D(q)
+
+If D is the KL divergence, the dual is a log-mean-exp. Other divergences give a minimum over a threshold.
+Without D, the maximum is the largest r_k, or a tail mean if the weights have a cap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The request to a route, and its answer."""
+"""What a route is asked, and what it answers.
+
+A ``Request`` has the plan and its deadlines. An ``Answer`` has a program, a solution and the report on it.
+"""
 
 from __future__ import annotations
 

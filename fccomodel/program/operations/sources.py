@@ -1,4 +1,7 @@
-"""Numbers, variables, and arrays of the data."""
+"""The operations from which a program's values start: numbers, variables, and arrays of the data.
+
+Positions along an axis, and the rows of an array at positions, are among them.
+"""
 
 from __future__ import annotations
 

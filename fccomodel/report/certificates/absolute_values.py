@@ -1,4 +1,8 @@
-"""Functions that grow on both sides of a number: maxima of affine functions of it."""
+"""Finds absolute values in an expression, however they are written, and how fast they grow.
+
+``abs(r)``, a pinball loss and ``max(r, -2 r)`` grow on both sides of r = 0, linearly. Their growth bounds
+the points that are no worse than a given one (see ``growth``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Lowers atoms of the language."""
+"""Lowers calls of atoms: each becomes an operation of the program on the lowered arguments.
+
+Labels become numbers, and quotients take the form that does not overflow.
+"""
 
 from __future__ import annotations
 

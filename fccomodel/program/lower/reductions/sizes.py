@@ -1,4 +1,7 @@
-"""The number of numbers that a full pass forms."""
+"""Predicts how many numbers a full pass forms, before it is lowered.
+
+A pass that forms too many goes through its rows in slices, or takes another form of its reductions.
+"""
 
 from __future__ import annotations
 
