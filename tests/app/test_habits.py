@@ -65,6 +65,11 @@ def test_a_loaded_answer_says_what_the_result_said(result: fc.Result, tmp_path: 
         assert here == there, name
     assert loaded.to_frame().equals(result.to_frame())
     assert loaded.constraints_frame().equals(result.constraints_frame())
+    for name in ("epsilon", "stationarity", "verdict", "solved"):
+        assert getattr(loaded.report, name) == getattr(result.report, name)
+    assert loaded.report.gap.value == result.report.gap.value
+    with pytest.raises(AttributeError, match="Did you mean `verdict`"):
+        loaded.report.verdit  # noqa: B018
     assert loaded.plot.convergence().axes
     assert "<math" in loaded.html()
 
@@ -72,6 +77,14 @@ def test_a_loaded_answer_says_what_the_result_said(result: fc.Result, tmp_path: 
 def test_pictures_show_themselves_in_a_notebook(result: fc.Result) -> None:
     for picture in (result.plot(), result.plot.multipliers()):
         assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_notebook_shows_no_walls(result: fc.Result) -> None:
+    assert repr(result.details) == result.details and repr(result.summary()).count("\n") == 3
+    page = result.html()
+    assert repr(page).startswith("<page of") and page._repr_html_().startswith("<iframe srcdoc=")
+    assert result.in_words in page and "age" in page and ">Score<" in page
+    assert len(repr(result.history).splitlines()) <= 22 and "objective" in repr(result.history)
 
 
 def test_the_only_table_needs_no_name() -> None:
