@@ -134,12 +134,15 @@ def _moved(corral: list[Array], images: list[Array], is_ray: list[bool], weights
         falling = target < SMALLEST_WEIGHT
         if not falling.any():
             return corral, images, is_ray, target
-        ratios = weights[falling] / np.maximum(weights[falling] - target[falling], 1e-300)
+        now = weights[falling]
+        decrease = now - target[falling]
+        ratios = now / np.maximum(decrease, 1e-300)
         step = min(1.0, float(ratios.min()))
         weights = weights + step * (target - weights)
         dropped = falling & (weights <= SMALLEST_WEIGHT)
         if not dropped.any():
-            dropped[np.flatnonzero(falling)[np.argmin(ratios)]] = True
+            first = np.argmin(ratios)
+            dropped[np.flatnonzero(falling)[first]] = True
         points = [k for k, ray in enumerate(is_ray) if not ray]
         if all(dropped[k] for k in points):  # one vertex stays
             dropped[max(points, key=lambda k: weights[k])] = False

@@ -109,7 +109,7 @@ def steps_to_bounds(system: System) -> tuple[Array, Array]:
         ends = [torch.full_like(value, -FAR), torch.full_like(value, FAR)]
         for simple, args in system.sets_of(name):
             if simple.entrywise:
-                ends = [simple.project(end, *simple.prepare(*args)) for end in ends]
+                ends = [simple.nearest(end, *args) for end in ends]
         least, most = ends
         room_below = torch.where(least <= -FAR, -math.inf, least - value)
         room_above = torch.where(most >= FAR, math.inf, most - value)

@@ -418,7 +418,7 @@ class System:
         worst = 0.0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
-                nearest = simple.project(value, *simple.prepare(*args))
+                nearest = simple.nearest(value, *args)
                 worst = max(worst, float((value - nearest).norm()))
         return worst
 
@@ -433,6 +433,12 @@ class System:
         if variable is None:
             return []
         return [self.evaluator.simple_set(declared) for declared in variable.sets]
+
+    def into_sets(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """A variable's value, projected on each of its simple sets in turn."""
+        for simple, arguments in self.sets_of(name):
+            value = simple.nearest(value, *arguments)
+        return value
 
     def generators(self, most: int) -> tuple[Array, Array] | None:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column,

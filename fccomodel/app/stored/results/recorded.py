@@ -8,18 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from fccomodel.app import habits
 from fccomodel.app.generated import citing
 from fccomodel.app.scoring.answers import Answer
 from fccomodel.app.shown import frames, labelled
 
 
-class Recorded(Answer):
+class Recorded(habits.Answering, Answer):
     """An answer with the record of its solve.
 
     variables   the decision variables by name, in float64
     """
 
     variables: Mapping[str, np.ndarray]
+    _called = "An answer"
+
+    def _instead(self) -> dict[str, str]:
+        return {**habits.RESULT, **{name: f'result.variables["{name}"]' for name in self.variables}}
 
     @property
     def json(self) -> dict[str, Any]:
