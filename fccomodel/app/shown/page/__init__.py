@@ -24,7 +24,6 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.quoting import visible
 from fccomodel.language import statements
-from fccomodel.report.certificates import gap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +62,7 @@ def html(stored: Stored) -> str:
 def _context(stored: Stored) -> dict[str, Any]:
     """The values that the template refers to."""
     from fccomodel.app.shown.plots import Plots
+    from fccomodel.report.certificates import gap
 
     record, problem = stored.record, stored.compiled.problem
     rows = record["constraints"] or {}
