@@ -97,6 +97,11 @@ def affine(A: Value = ..., b: Value = ...) -> Set:
 
     A w == b"""
 
+def atan(u: Value) -> Term:
+    """atan(u)
+
+    the angle in radians, between -pi/2 and pi/2, whose tangent is u"""
+
 def ball(radius: Value = ...) -> Set:
     """ball(radius): a simple set, for ``var(..., domain=ball(...))``
 
@@ -165,6 +170,11 @@ def diff(x: Value) -> Term:
     """diff(x)
 
     the differences x[2] - x[1], x[3] - x[2], ... of a vector"""
+
+def digamma(u: Value) -> Term:
+    """digamma(u)
+
+    the derivative of lgamma(u), for u > 0"""
 
 def dot(u: Value, v: Value) -> Term:
     """dot(u, v)
@@ -262,6 +272,11 @@ def laplace(mean: Value, scale: Value) -> Set:
 
     density exp(-|z - mean| / scale) / (2 scale); scale = 0 is the mean itself"""
 
+def lgamma(u: Value) -> Term:
+    """lgamma(u)
+
+    the logarithm of the gamma function of u > 0, log((u - 1)!) of a whole number"""
+
 def log(u: Value) -> Term:
     """log(u)
 
@@ -286,6 +301,11 @@ def logaddexp(u: Value, v: Value) -> Term:
     """logaddexp(u, v)
 
     log(e^u + e^v), of numbers of any size"""
+
+def logcosh(u: Value) -> Term:
+    """logcosh(u)
+
+    log((e^u + e^-u) / 2): u^2/2 near 0, |u| - log(2) far away"""
 
 def logdet(u: Value) -> Term:
     """logdet(u)

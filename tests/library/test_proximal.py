@@ -51,6 +51,7 @@ def test_which_atoms_have_a_prox():
             "-exp",
             "-expm1",
             "-inv",
+            "-lgamma",
             "-mcp",
             "-pinball",
             "-pos",
@@ -59,7 +60,7 @@ def test_which_atoms_have_a_prox():
             "-sign",
             "-step",
         ),
-        *("clip", "-clip", "entr", "log", "sign", "step", "sqrt"),
+        *("clip", "-clip", "digamma", "entr", "log", "sign", "step", "sqrt"),
     }
 
 

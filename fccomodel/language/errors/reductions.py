@@ -1,4 +1,4 @@
-"""F0403, F0406, F0408, F0414, F0434, F0437: the ranges, the options and the body of a reduction."""
+"""F0403, F0406, F0408, F0414, F0425, F0434, F0437: the ranges, the options and the body of a reduction."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ UNBOUND_INDEX = Code("F0403", "unbound index")
 IN_OR_DRAW = Code("F0406", "in or ~")
 OPTION = Code("F0408", "option of a reduction")
 DEPENDS_ON_DECISION = Code("F0414", "depends on the decision")
+NO_CLOSED_FORM = Code("F0425", "no closed form")
 QUOTIENT = Code("F0434", "expectation of a quotient")
 NO_DRAW_IN_BODY = Code("F0437", "no draw in the body")
 
@@ -164,6 +165,39 @@ def distribution_on_variable(parameter: Quote) -> Diagnostic:
         "policy, use actions that a known one took, each with its log-probability there, and weigh them "
         "(the score-function estimator): `E[z ~ D] exp(logp(w, z) - z.logp) * z.reward`. The model "
         "examples/recipes/cost_policy.fcco does this.",
+    )
+
+
+def no_closed_form(written: Quote, extreme: str, vector: str, part: Quote) -> Diagnostic:
+    """A maximum over a ball or a box has a closed form where its vector enters as an affine number."""
+    return NO_CLOSED_FORM.error(
+        f"no closed form is known for `{extreme}` over `{vector}`",
+        span=written.span,
+        reason=f"Known is the one of g(L), with L affine in `{vector}` and g monotone in L, or even and "
+        f"growing with its size. {part} is not of this form.",
+        fix=f"Let `{vector}` enter through one affine number, as in `log1pexp(-z.y * dot(w, z.x + "
+        f"{vector}))`; otherwise list points, `max[k in K] ...`, with the points as data.",
+    )
+
+
+def vectors_beside_others(written: Quote, reduction: str) -> Diagnostic:
+    """Only maxima and minima range over a ball or a box, and over nothing else beside it."""
+    return NO_CLOSED_FORM.error(
+        f"`{reduction}` ranges over a ball or a box here",
+        span=written.span,
+        reason="Only `max` and `min` do, with no other kind of set in the same brackets.",
+        fix="Write the vectors in a `max` of their own: `max[k in K] max[u in ball(r)] ...`. For an average "
+        "over random vectors, draw them: `E[u ~ normal(0, 1)[d]] ...`.",
+    )
+
+
+def condition_on_vectors(condition: Quote) -> Diagnostic:
+    """A ball or a box in a maximum has no further condition."""
+    return NO_CLOSED_FORM.error(
+        "no closed form is known under a condition",
+        span=condition.span,
+        reason="Known are the maxima over all of a ball or a box.",
+        fix="Leave the condition out, or choose the set that says both: `ball`, `ball1` or `box`.",
     )
 
 

@@ -67,22 +67,10 @@ def vectors_without_size(written: Quote) -> Diagnostic:
     return NOT_A_SET.error(
         f"{written} has no size here",
         span=written.span,
-        reason="`max[q in ..]` ranges over vectors of known size.",
-        fix=_closed_form(written.text.partition("(")[0]),
+        reason="`max[u in ..]` ranges over vectors of known size, and their use does not say it here.",
+        fix=f"Say the size, `{written.text}[d]`; for weights, write `simplex(K)` or `capped_simplex(K, "
+        "alpha)`.",
     )
-
-
-def _closed_form(family: str) -> str:
-    """What to write for the largest ``dot(x, u)`` over the vectors u of a set."""
-    closed = {
-        "ball": ("norm2(u) <= r", "norm2(x)"),
-        "ball1": ("norm1(u) <= r", "norminf(x)"),
-        "box": ("-r <= u <= r", "norm1(x)"),
-    }
-    if family not in closed:
-        return "Use `simplex(K)` or `capped_simplex(K, alpha)`."
-    where, norm = closed[family]
-    return f"Write the closed form: the largest dot(x, u) over {where} is r * {norm}."
 
 
 def vectors_without_members(written: Quote) -> Diagnostic:

@@ -30,6 +30,7 @@ from fccomodel.language.formulas.context import (
 )
 from fccomodel.language.formulas.literals import SET_NAME_LENGTH
 from fccomodel.library import distributions as registry
+from fccomodel.library import sets
 
 
 def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domain | None:
@@ -45,20 +46,39 @@ def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domai
             return comprehension(ctx, scope, node, kind)
         case syntax.Index(obj=syntax.Call() as inner) if kind == "~":
             return distributions.distribution(ctx, scope, inner, node.items, node.span)
+        case syntax.Index(obj=syntax.Call() as inner) if inner.func in sets.all():
+            return _vectors(ctx, scope, inner, node.items)
         case syntax.Index(obj=syntax.Name() as base):
             return _family(ctx, scope, node, base, kind)
         case syntax.Call():
             if kind == "~":
                 return distributions.distribution(ctx, scope, node, (), node.span)
-            return _bare(vector_sets.vector_set(ctx, scope, node, None))
+            return _vectors(ctx, scope, node)
+    _no_set(ctx, scope, node, kind)
+    return None
+
+
+def _no_set(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> None:
+    """Report that a formula is no set."""
+    match node:
         case syntax.Binary() if _is_set(ctx, scope, node.left) and _is_set(ctx, scope, node.right):
             ctx.report(errors.sets.sets_joined(ctx.quote(node), node.op))
-            return None
         case syntax.Number() | syntax.Binary() | syntax.Unary():
             ctx.report(errors.sets.number_as_set(ctx.quote(node)))
-            return None
-    _not_a_set(ctx, node.span, "an expression", kind)
-    return None
+        case _:
+            _not_a_set(ctx, node.span, "an expression", kind)
+
+
+def _vectors(
+    ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...] | None = None
+) -> Domain | None:
+    """``ball(r)[d]`` or ``simplex(K)``; None after an error. ``items`` is the size, if it is written."""
+    if items is None:
+        return _bare(vector_sets.vector_set(ctx, scope, node, None))
+    shape = literals.declared_shape(ctx, scope, items)
+    if shape is None:
+        return None
+    return _bare(vector_sets.vector_set(ctx, scope, node, shape, ranged=True))
 
 
 def _is_set(ctx: Context, scope: Scope, node: syntax.Expr) -> bool:

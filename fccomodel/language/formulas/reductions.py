@@ -15,6 +15,7 @@ from fccomodel.language.formulas import (
     comparisons,
     domains,
     expressions,
+    inner_extremes,
     literals,
     names,
     shapes,
@@ -36,7 +37,7 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     kind = reductions.all()[node.kind]
     options = _options(ctx, scope, node, kind)
     if node.indexing is not None:
-        head = bind(ctx, scope, node.indexing.binders, node.indexing.condition)
+        head = bind(ctx, scope, inner_extremes.with_sizes(ctx, scope, node), node.indexing.condition)
         _check_kinds(ctx, node, kind, node.indexing.binders)
     elif node.subscript is not None:
         declared = _subscript(ctx, scope, node)
@@ -61,6 +62,8 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     if kind.option is not None and kind.option.counts:
         if not _enough_elements(ctx, kind, options[kind.option.name], head):
             return None
+    if inner_extremes.is_over_vectors(head.binders):
+        return inner_extremes.closed_form(ctx, node, head.binders, head.condition, body)
     _note_quotient(ctx, node, head.binders, body)
     _note_constant(ctx, node, head.binders, body)
     return _reduction(node, kind, head.binders, head.condition, body, options)

@@ -16,10 +16,13 @@ from fccomodel.language.formulas.shapes import describe, described, show
 from fccomodel.library import domains, sets
 
 
-def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | None) -> ir.VectorSet | None:
+def vector_set(
+    ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | None, *, ranged: bool = False
+) -> ir.VectorSet | None:
     """``simplex(K)``, ``box(l, u)``, ...; None after an error.
 
-    shape  the variable's, if the set is the domain of a variable; None if a binder ranges over it
+    shape   the variable's, if the set is the domain of a variable; None if the set says it itself
+    ranged  whether a binder ranges over the set; then its arguments may depend on what is bound around it
     """
     args: tuple[syntax.Expr, ...] = ()
     keywords: tuple[syntax.Keyword, ...] = ()
@@ -48,7 +51,7 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
         ctx.report(errors.sets.vectors_without_size(ctx.quote(node)))
         return None
     values = expressions.complete([_argument(ctx, scope, arg, family) for arg in args])
-    if values is None or not _values_fit(ctx, family, values, shape, span):
+    if values is None or not _values_fit(ctx, family, values, shape, span, ranged):
         return None
     return _nonempty(ctx, family, tuple(values), shape, span)
 
@@ -98,10 +101,14 @@ def _nonempty(
     return vectors
 
 
-def _values_fit(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shape, span: Span) -> bool:
+def _values_fit(
+    ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shape, span: Span, ranged: bool
+) -> bool:
     """Whether the arguments of a set are fixed and fit its shape. Reports an error if they do not."""
-    if not all(literals.is_fixed(ctx, value) for value in values):
-        return False
+    for value in values:
+        within_binders = ranged and not ir.variables_of(value)
+        if not within_binders and not literals.is_fixed(ctx, value):
+            return False
     if sets.all()[family].square and not shapes.is_square(ctx, shape):
         ctx.report(errors.shapes.set_of_square_matrices(family, show(shape), span))
         return False

@@ -18,6 +18,18 @@ def _piecewise(*cases: tuple[Any, Any]) -> Any:
 _erf, _erfc = (np.vectorize(f, otypes=[float]) for f in (erf, erfc))
 
 
+def _loggamma(u: Any) -> Any:
+    from scipy import special
+
+    return np.where(u > 0, special.gammaln(u), np.nan)
+
+
+def _polygamma(order: int, u: Any) -> Any:
+    from scipy import special
+
+    return np.where(u > 0, special.polygamma(order, u), np.nan)
+
+
 _NUMPY = {
     "Abs": np.abs,
     "Max": lambda *u: reduce(np.maximum, u),
@@ -28,13 +40,16 @@ _NUMPY = {
     "Not": np.logical_not,
     "Eq": np.equal,
     "Ne": np.not_equal,
+    "atan": np.arctan,
     "cos": np.cos,
     "erf": _erf,
     "erfc": _erfc,
     "exp": np.exp,
     "log": np.log,
     "logaddexp": np.logaddexp,
+    "loggamma": _loggamma,
     "pi": pi,
+    "polygamma": _polygamma,
     "sign": np.sign,
     "sin": np.sin,
     "sqrt": np.sqrt,

@@ -1,11 +1,12 @@
-"""``sin`` and ``cos``."""
+"""``sin``, ``cos`` and ``atan``."""
 
 from collections.abc import Callable
-from math import ceil, cos, floor, isfinite, pi, sin
+from math import atan, ceil, cos, floor, isfinite, pi, sin, sqrt
 
 from fccomodel.library.atoms.base import Properties
 from fccomodel.library.atoms.interval import Interval
 from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import bent, s_curve, through
 
 #: The largest number whose place in the wave is found; beyond it rounding loses the place.
 LARGEST_ANGLE = 1e6
@@ -82,5 +83,21 @@ cos_ = ScalarAtom(
         lipschitz=1.0,
         gradient_lipschitz=1.0,
         range=_values(cos, 0.0),
+    ),
+)
+atan_ = ScalarAtom(
+    name="atan",
+    meaning="the angle in radians, between -pi/2 and pi/2, whose tangent is u",
+    tex=r"\arctan\left(<0>\right)",
+    arguments=("u",),
+    formula="atan(u)",
+    torch="{0}.atan()",
+    derivative=("1 / (1 + u^2)",),
+    properties=Properties(
+        curvature=s_curve,
+        monotone="increasing",
+        lipschitz=lambda u: 1 / (1 + min(u.mig, 1e100) ** 2),
+        gradient_lipschitz=bent(sqrt(1 / 3), lambda x: 2 * x / (1 + x**2) ** 2),
+        range=through(atan),
     ),
 )

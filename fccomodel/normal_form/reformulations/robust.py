@@ -14,6 +14,7 @@ from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.rewrite import Rewriter, const, operands, rewrite_problem, substitute
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms, reductions, sets
+from fccomodel.library.coefficients import at_zero, coefficients
 from fccomodel.library.identities.entries import by_entries, entry
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.cvar import CVAR
@@ -191,17 +192,59 @@ def _spelled(problem: ir.Problem) -> ir.Problem:
         (q,) = node.binders
         if not isinstance(q.domain, ir.VectorSet) or len(q.domain.shape) != 1:
             return None
-        along = _places(problem, q.domain.shape[0])
+        shape = q.domain.shape
+        along = _places(problem, shape[0])
 
         def apart(part: ir.Expr) -> ir.Expr | None:
             """A part that depends on the weights by entries, or None."""
-            if q in ir.free_binders(part):
+            alike = all(child.shape in ((), shape) for child in part.children)
+            if alike and q in ir.free_binders(part):
                 return by_entries(part, along)
             return None
 
-        return dataclasses.replace(node, body=Rewriter(apart)(node.body))
+        body = _as_weighted_sum(node.body, q, along) or Rewriter(apart)(node.body)
+        return dataclasses.replace(node, body=body)
 
     return rewrite_problem(problem, rule)
+
+
+def _as_weighted_sum(body: ir.Expr, q: ir.Binder, along: ir.Set) -> ir.Expr | None:
+    """``sum[k in K] q[k] * c[k]`` for a body that is linear in the weights, as ``dot(x, M @ q)`` is.
+
+    None if the body has another form, or is such a sum already.
+    """
+    if isinstance(body, ir.Reduce) and len(body.binders) == 1:
+        return None
+    if isinstance(body, ir.Reduce):
+        return _of_several(body, q)
+    factor = coefficients(body, q)
+    base = at_zero(body, q)
+    if factor is None or factor.array is None or not isinstance(base, ir.Const) or base.value != 0:
+        return None
+    k = ir.Binder(name="k", kind="in", domain=along)
+    weight = ir.Item(base=ir.Element(binder=q, shape=factor.array.shape), indices=(ir.Element(binder=k),))
+    term = make("mul", weight, entry(factor.array, k), span=body.span)
+    if factor.number is not None:
+        term = make("mul", factor.number, term, span=body.span)
+    return ir.Reduce(kind=SUM.name, binders=(k,), body=term, span=body.span)
+
+
+def _of_several(body: ir.Reduce, q: ir.Binder) -> ir.Expr | None:
+    """``sum[k in K] q[k] * (sum[a in A] ..)`` for ``sum[a in A, k in K] ..`` with one factor ``q[k]``."""
+    if body.kind != SUM.name or body.condition is not None:
+        return None
+    for k in body.binders:
+        risk = None
+        if isinstance(body.body, ir.Apply) and body.body.op == "mul":
+            risk = _beside(body.body, q, k)
+        if risk is None:
+            continue
+        others = tuple(binder for binder in body.binders if binder is not k)
+        weight = next(f for f in operands(body.body, "mul") if _entry(f, q, k))
+        inner = dataclasses.replace(body, binders=others, body=risk)
+        term = make("mul", weight, inner, span=body.span)
+        return dataclasses.replace(body, binders=(k,), body=term)
+    return None
 
 
 def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
