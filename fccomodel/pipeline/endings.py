@@ -29,7 +29,7 @@ def ending(planned: Planned, solution: Solution) -> Ending:
     passes = ""
     if way == "steps" and seen.finishable:
         passes = _passes(planned)
-    words = {}
+    words: dict[str, str] = {}
     if planned.plan.optimizer:
         words = {"batches": BATCHES_OF_AN_OPTIMIZER}
     return Ending(
