@@ -88,7 +88,9 @@ def __getattr__(name: str) -> Any:
 
     if name in modelling.names():
         return getattr(modelling, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from fccomodel.app import habits
+
+    habits.no_attribute("fccomodel", name, habits.PACKAGE, __dir__())
 
 
 def __dir__() -> list[str]:

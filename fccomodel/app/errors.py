@@ -232,9 +232,21 @@ def which_columns(name: str, params: Sequence[str], found: Sequence[str]) -> Dia
         several = f"the model may mean {' or '.join(found)}"
     else:
         several = "the model never applies it to columns of one row"
+    fix = f"Name them, or the table: value('{name}', rows, columns=dict({arguments}), table='TABLE')."
+    if len(params) > 1 and not found:
+        fix = f"Of pairs of rows give both: value('{name}', rows, others), decision_function(rows, others)."
+    return ROWS.error(f"It is not clear from which columns to compute `{name}`: {several}", fix=fix)
+
+
+def no_pairs(name: str, found: int) -> Diagnostic:
+    """Pairs of rows are scored by a definition that the model applies to two rows."""
+    if found:
+        why = f"the model takes it of {found} kinds of pairs"
+    else:
+        why = "the model never takes it of two rows"
     return ROWS.error(
-        f"It is not clear from which columns to compute `{name}`: {several}",
-        fix=f"Name them, or the table: value('{name}', rows, columns=dict({arguments}), table='TABLE').",
+        f"It is not clear how to compute `{name}` of pairs of rows: {why}",
+        fix=f"Define the score of a pair, `def {name}(u, v) = ...`, and use it once in the model.",
     )
 
 

@@ -38,6 +38,9 @@ def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str])
     if use.kind == "set":
         reason = f"`{use.names[broken.argument]}`{entry} is {broken.value:g}, and needs {broken.needs}."
         return empty_set(use.owner, argument.span, reason, fix)
+    number = ""
+    if broken.of:
+        number = f"{broken.of} of "
     if cells:
         where = f" for {', '.join(cells)}"
     else:
@@ -47,7 +50,7 @@ def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str])
     else:
         rows = ""
     return OUTSIDE.error(
-        f"`{problem.text(argument)}`{entry} is {broken.value:g}{where}",
+        f"{number}`{problem.text(argument)}`{entry} is {broken.value:g}{where}",
         span=argument.span,
         reason=f"{title[0].upper()}{title[1:]} needs {broken.needs}.{rows}",
         fix=fix,

@@ -323,7 +323,7 @@ class PythonWriter:
 
     def _is_number(self, node: syntax.Expr) -> bool:
         """Whether a set is written as a constant, whose places it has."""
-        return isinstance(node, syntax.Name) and self.sorts.get(node.id) == "number"
+        return isinstance(node, syntax.Name) and self.sorts.get(node.id) in ("number", "index")
 
     def _of_columns(self, binder: syntax.Binder, condition: syntax.Expr) -> syntax.Expr | None:
         """A condition on a row with the set's columns in place of the row's.

@@ -67,7 +67,8 @@ def no_conjugate(problem: ir.Problem, node: ir.Expr, unsigned: Sequence[str] = (
             f"no conjugate is known for the divergence of {problem.text(node)}",
             span=node.span,
             reason=f"it must be convex in q >= 0, and {', '.join(unsigned)} may be negative.",
-            fix=f"declare its sign: `> 0` behind the declaration of {unsigned[0]}.",
+            fix=f"declare its sign: `> 0` behind the declaration of a param, `param {unsigned[0]} > 0;`. "
+            "Data have no such declaration: bind them as a param, or write kl(q, p) or chi2(q, p).",
         )
     return NO_DUAL.error(
         f"no conjugate is known for the divergence of {problem.text(node)}",

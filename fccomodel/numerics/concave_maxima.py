@@ -98,8 +98,9 @@ def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
     """
     start = torch.full(shape, 1 / shape[-1], dtype=torch.float64)
     _, slopes = slope(start)
+    steepest = slopes.abs().amax(-1, keepdim=True)
     # An entry may jump at an end of the range of nu.
-    margin = 1e-3 * (1 + slopes.abs().amax(-1, keepdim=True))
+    margin = 1e-3 * (1 + steepest)
     left = slopes.amin(-1, keepdim=True) - margin
     right = slopes.amax(-1, keepdim=True) + margin
     # Bounds on the entries for every nu between left and right.
@@ -112,8 +113,10 @@ def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
         above = sum_of_entries > 1
         left = torch.where(above, nu, left)
         right = torch.where(above, right, nu)
-        width = right - left - 1e-16 * (1 + nu.abs())
-        if float(width.max()) <= 0:
+        width = right - left
+        rounding = 1e-16 * (1 + nu.abs())
+        excess = width - rounding
+        if float(excess.max()) <= 0:
             break
         lower = torch.where(above, lower, low)
         upper = torch.where(above, high, upper)
@@ -121,11 +124,18 @@ def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
     largest = torch.stack(largest_entries).mean(0)
     smallest_entries = _entries(slope, right, lower, upper, whole=True)
     smallest = torch.stack(smallest_entries).mean(0)
+    return _between(smallest, largest)
+
+
+def _between(smallest: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
+    """The entries that go the same share of the way from smallest to largest, so that their sum is 1."""
     jump = largest - smallest
     total_jump = jump.sum(-1, keepdim=True)
+    jumps = total_jump > 0
     missing = 1 - smallest.sum(-1, keepdim=True)
+    needed = missing / total_jump.clamp(min=1e-300)
     no_share = torch.zeros_like(total_jump)
-    share = torch.where(total_jump > 0, missing / total_jump.clamp(min=1e-300), no_share)
+    share = torch.where(jumps, needed, no_share)
     return smallest + share.clamp(0, 1) * jump
 
 
@@ -143,7 +153,9 @@ def _entries(
     """
     for _ in range(ENTRY_BISECTIONS):
         if not whole:
-            compared = (low.sum(-1) > 1) | (high.sum(-1) < 1)
+            too_large = low.sum(-1) > 1
+            too_small = high.sum(-1) < 1
+            compared = too_large | too_small
             if bool(compared.all()):
                 break
         middle = (low + high) / 2
@@ -176,7 +188,8 @@ def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
         largest_violation = away.abs().amax(-1, keepdim=True)
         outside = (largest_violation > OUTSIDE).to(torch.float64)
         value, gradient = slope(inside)
-        normal = (outside * away - (1 - outside) * gradient) @ basis
+        cut = outside * away - (1 - outside) * gradient
+        normal = cut @ basis
         along = (shape @ normal.unsqueeze(-1)).squeeze(-1)
         squared_reach = (normal * along).sum(-1)
         reach = squared_reach.clamp(min=0).sqrt()
@@ -184,12 +197,15 @@ def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
         largest = torch.where(better, value, largest)
         best = torch.where(better.unsqueeze(-1), inside, best)
         feasible_bound = torch.minimum(bound, value + reach)
-        bound = torch.where(outside.squeeze(-1) > 0, bound, feasible_bound)
-        is_largest = bound - largest <= TOLERANCE * (1 + largest.abs())
+        is_outside = outside.squeeze(-1) > 0
+        bound = torch.where(is_outside, bound, feasible_bound)
+        tolerance = TOLERANCE * (1 + largest.abs())
+        is_largest = bound - largest <= tolerance
         if bool(is_largest.all()) or float(reach.max()) < SMALLEST_REACH:
             break
         unit = along / reach.clamp(min=1e-300).unsqueeze(-1)
-        centre = centre - (unit / (m + 1)) @ basis.mT
+        step = (unit / (m + 1)) @ basis.mT
+        centre = centre - step
         shape = _cut(shape, unit)
     return best
 
@@ -200,4 +216,6 @@ def _cut(shape: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
     if m == 1:
         return shape / 4
     rank_one = unit.unsqueeze(-1) * unit.unsqueeze(-2)
-    return m**2 / (m**2 - 1) * (shape - 2 / (m + 1) * rank_one)
+    flattened = shape - 2 / (m + 1) * rank_one
+    growth = m**2 / (m**2 - 1)
+    return growth * flattened

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,6 +27,22 @@ GAP = 1e-7
 SMALLEST_WEIGHT = 1e-14
 
 
+class Matrix(Protocol):
+    """A matrix with its entries, dense or sparse."""
+
+    @property
+    def size(self) -> int:
+        """The number of entries that are held."""
+        ...
+
+    @property
+    def T(self) -> Any:
+        """The transpose."""
+        ...
+
+    def __matmul__(self, z: Any, /) -> Any: ...
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Generators:
     """The set Z by linear minimisation.
@@ -39,7 +56,7 @@ class Generators:
 
 
 def nearest(
-    matrix: Array, offset: Array, generators: Generators, start: Array, meter: Meter
+    matrix: Matrix, offset: Array, generators: Generators, start: Array, meter: Meter
 ) -> tuple[Array, bool]:
     """The nearest z, and whether it is known to be the nearest.
 
@@ -74,7 +91,7 @@ def nearest(
 
 
 def _fastest(
-    matrix: Array, offset: Array, generators: Generators, x: Array, smallest_gain: float
+    matrix: Matrix, offset: Array, generators: Generators, x: Array, smallest_gain: float
 ) -> tuple[Array, Array, bool] | None:
     """The vertex or ray along which the norm of x falls fastest; None if none gains enough.
 
@@ -117,12 +134,15 @@ def _moved(corral: list[Array], images: list[Array], is_ray: list[bool], weights
         falling = target < SMALLEST_WEIGHT
         if not falling.any():
             return corral, images, is_ray, target
-        ratios = weights[falling] / np.maximum(weights[falling] - target[falling], 1e-300)
+        now = weights[falling]
+        decrease = now - target[falling]
+        ratios = now / np.maximum(decrease, 1e-300)
         step = min(1.0, float(ratios.min()))
         weights = weights + step * (target - weights)
         dropped = falling & (weights <= SMALLEST_WEIGHT)
         if not dropped.any():
-            dropped[np.flatnonzero(falling)[np.argmin(ratios)]] = True
+            first = np.argmin(ratios)
+            dropped[np.flatnonzero(falling)[first]] = True
         points = [k for k, ray in enumerate(is_ray) if not ray]
         if all(dropped[k] for k in points):  # one vertex stays
             dropped[max(points, key=lambda k: weights[k])] = False

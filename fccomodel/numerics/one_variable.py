@@ -59,8 +59,12 @@ def minimised(function: Function, start: float, low: float, high: float) -> Mini
         if narrow or best.value - lower <= ROUNDING * abs(best.value):
             return Minimum(best.x, best.value, calls)
         bracket = _narrowed(at, left, right, x)
-        if bracket is not None and max(bracket[1].x - x, x - bracket[0].x) > 0.5 * (right.x - left.x):
-            bracket = _narrowed(at, *bracket, 0.5 * (bracket[0].x + bracket[1].x))
+        if bracket is None:
+            return None
+        low_end, high_end = bracket[0].x, bracket[1].x
+        half_width = 0.5 * (right.x - left.x)
+        if max(high_end - x, x - low_end) > half_width:
+            bracket = _narrowed(at, *bracket, 0.5 * (low_end + high_end))
     return None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
+from fccomodel.core.options import AUTOMATIC
 from fccomodel.core.source import Source
 from fccomodel.language import syntax
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from fccomodel.report.new_rows.population import Population
     from fccomodel.structure import Analysis
 
+#: What a run says that used up its budget, and what the report says if nobody gave one.
+BUDGET_SPENT = "the budget is used up"
+DEFAULT_SPENT = "the default budget"
 #: What is said if the clock ended a run, or one of its stages.
 CLOCK = (
     "a repeat may differ slightly, since the time limit ended it; a longer budget{counted} gives the same "
@@ -260,6 +264,8 @@ class Outcome:
         If the report does not bear out the run's own tests, these are named as such.
         """
         words = self.solution.stopped
+        if self.planned.options["budget"][1] == AUTOMATIC:
+            words = words.replace(BUDGET_SPENT, f"{DEFAULT_SPENT}, {self.planned.options['budget'][0]},")
         if self.status != self.solution.status:
             words = f"by the run's own tests: {words}"
         if not self.solution.timed:

@@ -104,11 +104,10 @@ def unknown_option(name: str, given: Any, known: Sequence[str], params: Collecti
         )
     if name in ELSEWHERE:
         return OPTION.error(f"there is no option `{name}`", fix=f"Write `{ELSEWHERE[name]}`.")
-    return OPTION.error(
-        f"there is no option `{name}`",
-        reason=f"Options are {', '.join(known)}.",
-        fix=did_you_mean(name, [*known, *params]) or "Remove it.",
-    )
+    near, listed = did_you_mean(name, [*known, *params]), f"Options are {', '.join(known)}."
+    if near:
+        listed = "`fccomodel options` lists them."
+    return OPTION.error(f"there is no option `{name}`", reason=listed, fix=near or "Remove it.")
 
 
 def half_without_nets(record: Algorithm, trained: bool) -> Diagnostic:

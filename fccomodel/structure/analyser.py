@@ -19,7 +19,17 @@ from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure.declarations import REALS, Declarations, Leaf, interval, opened
 from fccomodel.structure.draft import Draft
 from fccomodel.structure.estimates.spectrum import Spectrum, spectrum
-from fccomodel.structure.facts import INCREASING, KINDS, NEITHER, Fact, Facts, Standing, combine, make
+from fccomodel.structure.facts import (
+    INCREASING,
+    INSIDE_DOMAIN,
+    KINDS,
+    NEITHER,
+    Fact,
+    Facts,
+    Standing,
+    combine,
+    make,
+)
 from fccomodel.structure.rules import arithmetic, nets, products, whole
 from fccomodel.structure.rules.averaged import averaged
 from fccomodel.structure.rules.compose import compose, spread
@@ -66,7 +76,7 @@ class Analyser:
         facts = self._pieces(node, self._measured(self._node(node)))
         if node in self.declared.within:
             assumed = self.declared.within[node]
-            inside = replace(facts.interval, value=assumed, standing=Standing.ASSUMED)
+            inside = make("interval", assumed, node, INSIDE_DOMAIN, standing=Standing.ASSUMED)
             facts = replace(facts, interval=inside)
         if self.base is None or any(domains.by_data(fact.subject) for fact in facts.domain):
             return facts
@@ -494,15 +504,13 @@ class Analyser:
         facts = replace(facts, powers=powers, inner=inner)
         if node.shape:
             return facts
-        if op in ("neg", "sub"):
-            last = products.opened(node.args[-1])
-            if isinstance(last, ir.Apply) and last.op == "neg":
-                if op == "neg":  # - -u is u
-                    of_square = replace(self(last.args[0]), expr=node)
-                    return combine(facts, whole.credited(of_square, node))
-                # a - -b is a + b
-                node = replace(node, op="add", args=(node.args[0], last.args[0]))
-                args = (args[0], self(last.args[0]))
+        negated = _negated(node)
+        if negated is not None and op == "neg":  # - -u is u
+            of_u = replace(self(negated), expr=node)
+            return combine(facts, whole.credited(of_u, node))
+        if negated is not None:  # a - -b is a + b
+            node = replace(node, op="add", args=(node.args[0], negated))
+            args = (args[0], self(negated))
         return whole.attach_log(facts, whole.apply_log(node, args, facts))
 
     def _hinge(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:
@@ -539,6 +547,16 @@ def _text_and_data(text: Facts, data: Facts) -> Facts:
     both = combine(text, data)
     missing = [kind for kind in KINDS if not getattr(both, kind).holds]
     return both.with_facts({kind: getattr(data, kind) for kind in missing})
+
+
+def _negated(node: ir.Apply) -> ir.Expr | None:
+    """u if the node is ``-(-u)`` or ``a - (-u)``, or None."""
+    if node.op not in ("neg", "sub"):
+        return None
+    last = products.opened(node.args[-1])
+    if isinstance(last, ir.Apply) and last.op == "neg":
+        return last.args[0]
+    return None
 
 
 def _identity(node: ir.Expr) -> tuple:

@@ -181,6 +181,7 @@ def _constant(value: Amount) -> str:
 INCREASING = 1  # non-decreasing
 DECREASING = -1  # non-increasing
 NEITHER = 0  # neither is known
+INSIDE_DOMAIN = "inside the domain"  # the rule of ranges that are assumed of arguments of a function
 _DIRECTIONS = {INCREASING: "increasing", DECREASING: "decreasing", NEITHER: "none"}
 CURVATURES = ("below", "above")
 KINDS = ("interval", "size", "below", "above", "lipschitz", "gradient", "differentiable")

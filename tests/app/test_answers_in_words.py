@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fccomodel as fc
-from fccomodel.report.statuses import WORDS
+from fccomodel.report.statuses import FAILURES, SENTENCES, WORDS
 from fccomodel.report.verdicts.grades import BEATEN, FIRST_ORDER, GRADES, OPEN, SADDLE
 
 MODELS = {
@@ -25,6 +25,8 @@ def test_every_grade_has_a_word() -> None:
     grades = {text for _, text in GRADES if not text.startswith("Not")}
     grades |= {*FIRST_ORDER.values(), OPEN, BEATEN, SADDLE}
     assert grades == set(WORDS)
+    others = {*FAILURES, "stopped_feasible", "stopped_infeasible"}
+    assert {*WORDS.values(), *others} == set(SENTENCES)
 
 
 def test_a_run_that_is_stopped_early_says_whether_constraints_hold() -> None:
@@ -39,7 +41,8 @@ def test_a_run_that_is_stopped_early_says_whether_constraints_hold() -> None:
 
 def test_summary_and_tables() -> None:
     result = fc.compile(f"model m; {MODELS['solved']}").bind().solve(seed=0)
-    first, verdict, held = result.summary().splitlines()
+    first, plain, verdict, held = result.summary().splitlines()
+    assert plain == result.in_words == "The answer is the best possible, up to tiny errors."
     assert first.startswith("m: objective 0.25 (solved)") and verdict == result.report.verdict
     assert held == "constraints: 1, all hold"
     frame = result.to_frame()

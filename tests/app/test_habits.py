@@ -65,6 +65,11 @@ def test_a_loaded_answer_says_what_the_result_said(result: fc.Result, tmp_path: 
         assert here == there, name
     assert loaded.to_frame().equals(result.to_frame())
     assert loaded.constraints_frame().equals(result.constraints_frame())
+    for name in ("epsilon", "stationarity", "verdict", "solved"):
+        assert getattr(loaded.report, name) == getattr(result.report, name)
+    assert loaded.report.gap.value == result.report.gap.value
+    with pytest.raises(AttributeError, match="Did you mean `verdict`"):
+        loaded.report.verdit  # noqa: B018
     assert loaded.plot.convergence().axes
     assert "<math" in loaded.html()
 
@@ -72,6 +77,14 @@ def test_a_loaded_answer_says_what_the_result_said(result: fc.Result, tmp_path: 
 def test_pictures_show_themselves_in_a_notebook(result: fc.Result) -> None:
     for picture in (result.plot(), result.plot.multipliers()):
         assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_notebook_shows_no_walls(result: fc.Result) -> None:
+    assert repr(result.details) == result.details and repr(result.summary()).count("\n") == 3
+    page = result.html()
+    assert repr(page).startswith("<page of") and page._repr_html_().startswith("<iframe srcdoc=")
+    assert result.in_words in page and "age" in page and ">Score<" in page
+    assert len(repr(result.history).splitlines()) <= 22 and "objective" in repr(result.history)
 
 
 def test_the_only_table_needs_no_name() -> None:
@@ -130,14 +143,63 @@ def test_keywords_of_other_libraries(word: str, instead: str) -> None:
         ("shape", "The declaration of `w` has its sizes"),
         ("value", r'After a solve they are `result.variables\["w"\]`'),
         ("norm", r"Write `norm2\(w\)`"),
+        ("vale", "Only elements of sets have attributes"),
     ],
 )
 def test_attributes_of_arrays(attribute: str, instead: str) -> None:
     model = fc.Model("m")
     model.w = fc.var(3)
-    with pytest.raises(fc.FccoError, match=instead):
-        model.minimize(fc.sumsq(getattr(model.w, attribute)))
-        model.check()
+    for formula in (model.w, fc.Model.parse(str(model)).w):
+        with pytest.raises(fc.FccoError, match=instead):
+            getattr(formula, attribute)
+        assert not hasattr(formula, attribute) and not hasattr(2 * formula, attribute)
+
+
+def test_elements_have_columns() -> None:
+    """Of a comprehension and of a declared index, in a model from a text too."""
+    text = "model m;\n\nvar w;\ndata D : table(x: real);\nindex i in D;\n\nminimize mean_i (w - i.x)^2;\n"
+    assert str(fc.Model.parse(text).i.x) == "i.x"
+
+
+def test_functions_of_numpy_name_those_of_the_language() -> None:
+    model = fc.Model("m")
+    model.w = fc.var(3)
+    calls = {
+        "sum": lambda: np.sum(model.w),
+        "max": lambda: np.max(model.w),
+        "mean": lambda: np.mean(model.w),
+        "exp": lambda: np.exp(model.w),
+    }
+    for word, call in calls.items():
+        with pytest.raises(fc.FccoError, match=f"test_habits.py.*\n[\\s\\S]*write `fc.{word}"):
+            call()
+
+
+def test_names_of_other_libraries(result: fc.Result) -> None:
+    model = fc.Model("m")
+    problem = fc.compile("var w; minimize (w - 1)^2;").bind()
+    cases = [
+        (result, "dual_value", "result.multipliers"),
+        (result, "w", r'result.variables\["w"\]'),
+        (result, "predict_proba", "A score is no probability"),
+        (result, "wariables", "Did you mean `variables`"),
+        (problem, "fit", "problem.solve"),
+        (fc.compile("var w; minimize w^2;"), "fit", "bind"),
+        (model, "add_constraint", "m.subject_to"),
+        (model, "minimise", "m.minimize"),
+        (model, "minimze", "Did you mean `minimize`"),
+        (fc, "Variable", "fc.var"),
+        (fc, "lod", "Did you mean `load`|Did you mean `log`"),
+    ]
+    for owner, name, instead in cases:
+        with pytest.raises(AttributeError, match=instead):
+            getattr(owner, name)
+
+
+def test_a_misspelt_option_is_named_without_the_whole_list() -> None:
+    with pytest.raises(fc.FccoError, match="Did you mean `seed`") as found:
+        fc.compile("var w; minimize (w - 1)^2;").bind().solve(sed=0)
+    assert "outer_batch" not in str(found.value)
 
 
 def test_methods_of_arrays() -> None:

@@ -253,3 +253,44 @@ def test_onnx(result: fccomodel.Result, frame: Any, tmp_path: Any) -> None:
     )
     (found,) = reference.ReferenceEvaluator(str(path)).run(None, {"x": rows})
     assert found == pytest.approx(result.decision_function(frame), abs=1e-6)
+
+
+def solved_in_few_steps(text: str, **data: Any) -> fccomodel.Result:
+    return fccomodel.compile(text).bind(**data).solve(budget="5it", polish=False)
+
+
+def test_a_score_of_differences_is_one_of_rows() -> None:
+    """Of a linear score alone: its value at a difference is the difference of its values."""
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.normal(size=(12, 2)), "y": np.arange(12) % 2}
+    table = "data D : table(x: real[2], y: {0, 1}); var w[2]; def score(x) = "
+    pairs = "minimize E[p ~ D, n ~ D | p.y == 1 and n.y == 0] log1pexp(-score(p.x - n.x)) + 0.1 * sumsq(w);"
+    solved = solved_in_few_steps(f"{table} (2 * dot(w, x) - x[1]) / 4; {pairs}", D=rows)
+    weights = (2 * solved.variables["w"] - [1, 0]) / 4
+    assert solved.decision_function(rows) == pytest.approx(rows["x"] @ weights)
+    assert solved.coef_ == pytest.approx(weights)
+    without = pairs.replace("score(p.x - n.x)", "dot(w, p.x - n.x)")
+    solved = solved_in_few_steps(f"data D : table(x: real[2], y: {{0, 1}}); var w[2]; {without}", D=rows)
+    assert solved.decision_function(rows) == pytest.approx(rows["x"] @ solved.variables["w"])
+    curved = solved_in_few_steps(f"{table} dot(w, x) + sumsq(x); {pairs}", D=rows)
+    assert "F0814" in refusal(lambda: curved.decision_function(rows))
+
+
+def test_scores_of_pairs_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    users, items = rng.normal(size=(7, 2)), rng.normal(size=(5, 2))
+    text = """
+    data U : table(x: real[2]); data V : table(x: real[2], t: real); var M[2, 2];
+    set W = {v in V | v.t > 0};
+    def score(u, v) = dot(u, M @ v);
+    minimize E[a ~ U, b ~ W] log1pexp(-score(a.x, b.x)) + 0.1 * sumsq(M);
+    """
+    solved = solved_in_few_steps(text, U={"x": users}, V={"x": items, "t": np.ones(5)})
+    expected = users[:3] @ solved.variables["M"] @ items.T
+    assert solved.decision_function({"x": users[:3]}, {"x": items}) == pytest.approx(expected)
+    assert "decision_function(rows, others)" in refusal(lambda: solved.decision_function({"x": users}))
+    one = text.replace("E[a ~ U, b ~ W]", "E[a ~ U, b ~ U]")
+    solved = solved_in_few_steps(one, U={"x": users}, V={"x": items, "t": np.ones(5)})
+    expected = users[:3] @ solved.variables["M"] @ users[3:].T
+    assert solved.decision_function({"x": users[:3]}, {"x": users[3:]}) == pytest.approx(expected)
+    assert "F0814" in refusal(lambda: solved.value("other", {"x": users}, {"x": users}))

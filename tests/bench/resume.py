@@ -17,6 +17,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -74,17 +75,19 @@ def solved(problem: Any, options: dict[str, Any], file: Path, **kept: Any) -> Ca
     return work
 
 
-def child(work: Callable[[], None]) -> int:
-    """A process that does this."""
+def child(work: Callable[[], None], said: Path) -> int:
+    """A process that does this; what it says of errors goes to a file."""
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
             work()
             status = 0
         except SystemExit as end:
             status = int(end.code or 0)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     return pid
@@ -101,23 +104,29 @@ def killed(name: str, kills: int, rng: random.Random, folder: Path) -> tuple[Cou
     text, options, nets = CASES[name]
     problem, found = posed(text, nets), Counter()
     began = time.perf_counter()
-    os.waitpid(child(solved(problem, options, folder / "first")), 0)
+    os.waitpid(child(solved(problem, options, folder / "first"), folder / "said"), 0)
     long = time.perf_counter() - began
     for k in range(20 * kills):
         if found["SIGKILL", "with a checkpoint"] + found["SIGTERM", "with a checkpoint"] >= kills:
             break
         every, signals = rng.choice([0.0, 0.05, 0.2]), (signal.SIGKILL, signal.SIGTERM)
-        pid = child(solved(problem, options, folder / "again", checkpoint=folder / "kept", every=every))
+        pid = child(
+            solved(problem, options, folder / "again", checkpoint=folder / "kept", every=every),
+            folder / "said",
+        )
         time.sleep(rng.uniform(0.05, 1.2) * long)
         os.kill(pid, signals[k % 2])
         status = os.waitpid(pid, 0)[1]
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
             found["ended"] += 1
             continue
-        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 143, f"{name}: exit status {status}"
+        stopped = os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 143
+        assert stopped, f"{name}: exit status {status}\n{(folder / 'said').read_text()}"
         where = sorted((folder / "kept").glob("*/[0-9]*/manifest.json"))
         found[signals[k % 2].name, "with a checkpoint" if where else "before the first"] += 1
-    pid = child(solved(problem, options, folder / "again", checkpoint=folder / "kept", every=60.0))
+    pid = child(
+        solved(problem, options, folder / "again", checkpoint=folder / "kept", every=60.0), folder / "said"
+    )
     assert os.waitpid(pid, 0)[1] == 0, f"{name}: the last did not end"
     ends = [pickle.loads((folder / file).read_bytes()) for file in ("first", "again")]
     return found, same(*ends)

@@ -113,6 +113,47 @@ def test_data(text: str, said: str) -> None:
     assert error.code == "F0533" and said in error.message and error.span is not None and error.fix
 
 
+#: functions of a matrix of data: the text, a matrix that is refused, what is said, one that is accepted
+INDEFINITE, SINGULAR, DEFINITE = [[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[2.0, 1.0], [1.0, 2.0]]
+OF_MATRICES = [
+    ("matrix_frac(x, S)", INDEFINITE, "the smallest eigenvalue of `S` is -1", DEFINITE),
+    (
+        "matrix_frac(x, S - eye(2))",
+        DEFINITE,
+        "the smallest eigenvalue of `S - eye(2)` is 0",
+        [[3.0, 1.0], [1.0, 3.0]],
+    ),
+    ("trace(inv(transpose(S) @ S)) * sumsq(x)", SINGULAR, "smallest", INDEFINITE),
+    ("logdet(S) * sumsq(x)", SINGULAR, "the smallest singular value of `S` is", INDEFINITE),
+    ("dot(x, inv(S) @ x)", SINGULAR, "the smallest singular value of `S` is", INDEFINITE),
+]
+
+
+@pytest.mark.parametrize(("value", "refused", "said", "accepted"), OF_MATRICES)
+def test_matrices_of_data(value: str, refused: list, said: str, accepted: list) -> None:
+    model = fccomodel.compile(f"data S : real[2, 2]; var x[2]; minimize {value};")
+    with pytest.raises(FccoError) as found:
+        model.bind(data={"S": np.array(refused)})
+    (error,) = found.value.diagnostics
+    assert error.code == "F0533" and said in error.message and error.span is not None and "`S`" in error.fix
+    model.bind(data={"S": np.array(accepted)})
+
+
+def test_matrices_of_rows() -> None:
+    text = """data D : table(S: real[2, 2], on: {0, 1}); var x[2];
+    minimize mean[z in D] matrix_frac(x, z.S);"""
+    rows = {"S": np.array([DEFINITE, DEFINITE, INDEFINITE]), "on": np.array([1, 1, 0])}
+    with pytest.raises(FccoError, match="the smallest eigenvalue of `z.S` is -1 for z = row 2 of D"):
+        fccomodel.compile(text).bind(data={"D": rows})
+    fccomodel.compile(text.replace("z in D]", "z in D | z.on == 1]")).bind(data={"D": rows})
+
+
+def test_a_matrix_that_is_drawn_promises_nothing() -> None:
+    text = "var x[2]; minimize E[e ~ normal(0, 1)] matrix_frac(x, eye(2) + e * eye(2));"
+    model = fccomodel.compile(text).bind()
+    assert pipeline.analyse(model.compiled.problem, model.bound).objective.curvature == "unknown"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -670,7 +670,7 @@ def regular(rng, atom, args):
     """The arguments with positive definite or invertible matrices where the atom needs them."""
     for k, kind in atom.regular.items():
         size = args[k].shape[-1]
-        if "definite" in kind:
+        if "definite" in kind.name:
             root, turn = rng.normal(size=(2, size, size))
             args[k] = root @ root.T + 0.5 * np.eye(size) + (turn - turn.T) / 4
         else:

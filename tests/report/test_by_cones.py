@@ -8,7 +8,7 @@ import fccomodel
 from fccomodel import report
 from fccomodel.core.work import Meter
 from fccomodel.report.kinks.weights import Weights
-from fccomodel.report.kkt import by_cones, multipliers
+from fccomodel.report.kkt import by_cones, least_squares, multipliers
 from fccomodel.report.kkt.groups import Cone, Part, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
@@ -137,3 +137,23 @@ def test_little_work_is_shared_by_the_methods():
         "0.001 * sumsq(w);"
     ).bind(D={"x": x, "y": y}).bound  # fmt: skip
     assert report.report(bound, {"w": np.zeros(5)}, work=Meter(0.05)).epsilon < 1e-6
+
+
+def test_squares_with_many_zeros_are_stacked_as_a_sparse_matrix(monkeypatch):
+    random = np.random.default_rng(0)
+    rate = np.where(random.uniform(size=60) < 0.2, random.normal(size=60), 0.0)
+    squares = Squares(
+        matrix=np.where(random.uniform(size=(80, 60)) < 0.02, 1.0, 0.0),
+        offset=random.normal(size=80),
+        owner=random.integers(0, 4, 60),
+        rate=rate,
+        constant=np.array([0.0, 1.0, 0.0, 2.0]),
+        diagonal=np.where(random.uniform(size=60) < 0.5, random.normal(size=60), 0.0),
+    )
+    z = random.normal(size=60)
+    wanted = np.linalg.norm(squares.residual(z))
+    dense, offset = squares.stacked()
+    assert isinstance(dense, np.ndarray) and np.linalg.norm(dense @ z + offset) == pytest.approx(wanted)
+    monkeypatch.setattr(least_squares, "SPARSE_FROM", 0)
+    sparse, offset = squares.stacked()
+    assert not isinstance(sparse, np.ndarray) and np.linalg.norm(sparse @ z + offset) == pytest.approx(wanted)

@@ -225,8 +225,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
 
         F0816 if the model has a single score, which cannot tell labels or more than two classes apart.
         """
-        rows = self._rows(X)
-        per_result = [result.decision_function(rows) for result in self.results_]
+        new_rows = self._rows(X)
+        per_result = [result.decision_function(new_rows) for result in self.results_]
         if len(per_result) > 1:
             return np.column_stack(per_result)
         (scores,) = per_result
@@ -302,5 +302,4 @@ class FCCORegressor(RegressorMixin, _Estimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The model's score of each row."""
-        rows = self._rows(X)
-        return self.result_.decision_function(rows)
+        return self.result_.decision_function(self._rows(X))

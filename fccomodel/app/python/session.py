@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors
+from fccomodel.app import errors, habits
 from fccomodel.app.python import starts
 from fccomodel.app.python import track as track
 from fccomodel.app.python.by_kind import by_kind
@@ -253,8 +253,10 @@ def _binding(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CompiledModel(latex.Typeset):
+class CompiledModel(habits.Answering, latex.Typeset):
     """A checked model without data."""
+
+    _called = "A model without data"
 
     compiled: pipeline.Compiled
 
@@ -272,6 +274,9 @@ class CompiledModel(latex.Typeset):
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Notes on statements that are allowed but may be mistakes."""
         return self.compiled.problem.warnings
+
+    def _instead(self) -> Mapping[str, str]:
+        return habits.COMPILED
 
     # Users give these keywords one by one.
     @public
@@ -385,13 +390,18 @@ class CompiledModel(latex.Typeset):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoundModel(latex.Typeset):
+class BoundModel(habits.Answering, latex.Typeset):
     """A model with its data."""
+
+    _called = "A model with its data"
 
     compiled: pipeline.Compiled
     binding: pipeline.Binding
     bound: Bound = field(repr=False)
     _plans: dict[str, pipeline.Planned] = field(default_factory=dict, init=False, repr=False)
+
+    def _instead(self) -> Mapping[str, str]:
+        return habits.BOUND
 
     @public
     def with_params(self, **params: Any) -> BoundModel:

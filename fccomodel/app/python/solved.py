@@ -11,7 +11,7 @@ import numpy as np
 
 from fccomodel import pipeline
 from fccomodel.app.scoring import scoring
-from fccomodel.app.shown import display, explain, labelled, page, plots
+from fccomodel.app.shown import display, explain, labelled, page, plots, texts
 from fccomodel.app.shown.history import History
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.app.stored import results, store
@@ -209,12 +209,12 @@ class Result(Shown, results.Recorded):
         ``plot.multipliers()``, ``plot.groups()``, ``plot.roc()``."""
         return plots.Plots(self.json, display.kinds(self.outcome.problem), self.outcome)
 
-    def html(self) -> str:
+    def html(self) -> texts.Page:
         """The result as a page for a browser, which needs no network.
 
         It shows the model, pictures, the KKT table, and the command that runs it again.
         """
-        return page.html(results.at_hand(self.outcome))
+        return texts.Page(page.html(results.at_hand(self.outcome)))
 
     @property
     def json(self) -> dict[str, Any]:
@@ -228,13 +228,13 @@ class Result(Shown, results.Recorded):
         return claimed.folder
 
     @property
-    def details(self) -> str:
+    def details(self) -> texts.Printed:
         """The whole report.
 
         Beside the text of ``print(result)`` it has the assumptions of the theorem, the run's departures
         from them, and every option with its origin.
         """
-        return display.to_text(display.outcome(self.outcome, verbose=True))
+        return texts.Printed(display.to_text(display.outcome(self.outcome, verbose=True)))
 
     def __str__(self) -> str:
         return display.to_text(display.outcome(self.outcome))
@@ -242,7 +242,8 @@ class Result(Shown, results.Recorded):
     def _repr_html_(self) -> str:
         from fccomodel.app.shown.notebook import html
 
-        return html.result(self.outcome, display.to_html(display.outcome(self.outcome, verbose=True)))
+        whole = display.to_html(display.outcome(self.outcome, verbose=True))
+        return html.result(self.outcome, self.in_words, whole)
 
     def __repr__(self) -> str:
         return f"<Result {self.outcome.problem.name}: objective {self.objective:.6g}, {self.report.verdict}>"

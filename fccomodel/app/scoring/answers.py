@@ -28,11 +28,19 @@ class Answer:
         raise NotImplementedError
 
     def value(
-        self, name: str, rows: Any, /, *, columns: Mapping[str, str] | None = None, table: str = ""
+        self,
+        name: str,
+        rows: Any,
+        others: Any = None,
+        /,
+        *,
+        columns: Mapping[str, str] | None = None,
+        table: str = "",
     ) -> np.ndarray:
         """The values at some rows of a ``def``, a ``let`` of rows, or a net of the model, by its name:
         (rows, ...), float64.
 
+        others   of a ``def`` of two rows the second ones: then the values are (rows, others, ...)
         columns  of a ``def`` that the model takes of several: the table's column for each parameter
         table    which table the rows are of, where several have these columns
 
@@ -42,17 +50,27 @@ class Answer:
         from fccomodel.app.scoring import scoring
 
         known = self.fitted()
+        if others is not None:
+            from fccomodel.app.scoring import pairs
+
+            return pairs.value(known, pairs.pair(known.compiled, name), rows, others)
         return scoring.value(
             known, of_rows.quantity(known.compiled, name, columns=columns, table=table), rows
         )
 
-    def decision_function(self, rows: Any, /) -> np.ndarray:
+    def decision_function(self, rows: Any, others: Any = None, /) -> np.ndarray:
         """The scores of some rows: by the definition ``score``, else by the model's only net or linear
-        form of a row."""
+        form of a row.
+
+        others   the second rows if ``score`` is of two rows, such as a user and an item: then the
+                 scores of all pairs are (rows, others)
+        """
         from fccomodel.app.scoring import rows as of_rows
         from fccomodel.app.scoring import scoring
 
         known = self.fitted()
+        if others is not None:
+            return self.value(of_rows.SCORE, rows, others)
         return scoring.value(known, of_rows.score(known.compiled), rows)
 
     def predict(

@@ -66,7 +66,7 @@ def quantity(
 
     Raises F0814 if it is not a quantity of one row.
     """
-    problem, defined = compiled.problem, _definitions(compiled)
+    problem, defined = compiled.problem, definitions(compiled)
     if name in problem.lets:
         found = _of_let(problem, problem.lets[name])
     elif name in defined:
@@ -77,7 +77,7 @@ def quantity(
         )
     else:
         refuse(errors.no_quantity(name, [*defined, *problem.lets, *problem.nets]))
-    return _demand_one_row(found)
+    return demand_one_row(found)
 
 
 def score(compiled: pipeline.Compiled) -> Quantity:
@@ -85,15 +85,15 @@ def score(compiled: pipeline.Compiled) -> Quantity:
 
     Raises F0814 if there is none.
     """
-    if SCORE in _definitions(compiled) or SCORE in compiled.problem.lets:
+    if SCORE in definitions(compiled) or SCORE in compiled.problem.lets:
         return quantity(compiled, SCORE)
     applied = list(_applied(compiled.problem))
     if len(applied) != 1:
-        refuse(errors.no_score([q.name for q in applied], [*_definitions(compiled), *compiled.problem.lets]))
-    return _demand_one_row(applied[0])
+        refuse(errors.no_score([q.name for q in applied], [*definitions(compiled), *compiled.problem.lets]))
+    return demand_one_row(applied[0])
 
 
-def _definitions(compiled: pipeline.Compiled) -> dict[str, DefDecl]:
+def definitions(compiled: pipeline.Compiled) -> dict[str, DefDecl]:
     """The definitions of the model, by name."""
     return {s.name: s for s in compiled.statements if isinstance(s, DefDecl)}
 
@@ -123,22 +123,37 @@ def _applied(problem: ir.Problem) -> Iterator[Quantity]:
     for node in problem.expressions():
         if (parts := _of_column(node)) is None:
             continue
-        name, weights, column = parts
+        name, weights, column, form = parts
         key = name, weights, _table_of(column.binder), column.name
         if _table_of(column.binder) and key not in seen:
             seen.add(key)
-            yield Quantity(name=name, problem=problem, row=column.binder, expr=node)
+            yield Quantity(name=name, problem=problem, row=column.binder, expr=form)
 
 
-def _of_column(node: ir.Expr) -> tuple[str, str, ir.Column] | None:
-    """The name of a net or a product with its variable and its column, or None for another node."""
+def _of_column(node: ir.Expr) -> tuple[str, str, ir.Column, ir.Expr] | None:
+    """A net or a product at one column: its name, its variable, the column and the formula.
+
+    A product with a difference of two rows is that with the first row. None for another node.
+    """
     if isinstance(node, ir.NetCall) and node.params is not None and isinstance(node.inputs[0], ir.Column):
-        return node.net, node.params.name, node.inputs[0]
+        return node.net, node.params.name, node.inputs[0], node
     if isinstance(node, ir.Apply) and node.op in ("dot", "matmul"):
-        variables = [a for a in node.args if isinstance(a, ir.Var)]
-        columns = [a for a in node.args if isinstance(a, ir.Column)]
+        args = tuple(_minuend(arg) or arg for arg in node.args)
+        variables = [a for a in args if isinstance(a, ir.Var)]
+        columns = [a for a in args if isinstance(a, ir.Column)]
         if len(variables) == len(columns) == 1:
-            return f"{variables[0].name}·{columns[0].name}", variables[0].name, columns[0]
+            name = f"{variables[0].name}·{columns[0].name}"
+            return name, variables[0].name, columns[0], replace(node, args=args)
+    return None
+
+
+def _minuend(node: ir.Expr) -> ir.Column | None:
+    """``p.x`` of the difference ``p.x - n.x`` of two rows of a table, or None for another node."""
+    match node:
+        case ir.Apply(op="sub", args=(ir.Column() as left, ir.Column() as right)):
+            same = left.name == right.name and _table_of(left.binder) == _table_of(right.binder)
+            if same and left.binder is not right.binder:
+                return left
     return None
 
 
@@ -152,10 +167,14 @@ def _single(name: str, found: list[Quantity]) -> Quantity:
 # -------------------------------------------------------------------------------------- definitions
 @dataclass(frozen=True)
 class _Call:
-    """A call of a definition at a row: its arguments, and the call as text."""
+    """A call of a definition at a row: its arguments, and the call as text.
+
+    difference   whether the model takes it of a difference of two rows
+    """
 
     args: tuple[syntax.Expr, ...]
     text: str
+    difference: bool = False
 
 
 def _of_definition(
@@ -171,7 +190,7 @@ def _of_definition(
     ]
     found = {
         f"{call.text}, {name} the rows": quantity
-        for call in {call.text: call for call in calls}.values()
+        for call in {call.text: call for call in sorted(calls, key=lambda call: not call.difference)}.values()
         for name in tables
         if (quantity := _at(compiled, defined, call, name)) is not None
     }
@@ -208,12 +227,22 @@ def _calls(compiled: pipeline.Compiled, defined: DefDecl) -> Iterator[_Call]:
                 rows = {row for _, row, _ in parts if row}
                 if len(rows) == 1:
                     text = ", ".join(text for _, _, text in parts)
-                    yield _Call(tuple(arg for arg, _, _ in parts), f"{defined.name}({text})")
+                    difference = any(isinstance(arg, syntax.Binary) for arg in node.args)
+                    yield _Call(tuple(arg for arg, _, _ in parts), f"{defined.name}({text})", difference)
 
 
 def _argument(arg: syntax.Expr, declared: set[str]) -> tuple[syntax.Expr, str, str]:
-    """An argument at ``ROW``, the name of its own row, and the argument as text."""
+    """An argument at ``ROW``, the name of its own row, and the argument as text.
+
+    A difference of two rows is taken at the first of them.
+    """
     match arg:
+        case syntax.Binary(
+            op="-",
+            left=syntax.Field(obj=syntax.Name(id=row), name=column),
+            right=syntax.Field(obj=syntax.Name(id=other), name=same),
+        ) if row != other and column == same:
+            return _column(column), row, f".{column}"
         case syntax.Field(obj=syntax.Name(id=row), name=column):
             return _column(column), row, f".{column}"
         case syntax.Name(id=name) if name in declared:
@@ -237,11 +266,37 @@ def _at(compiled: pipeline.Compiled, defined: DefDecl, call: _Call, table: str) 
     except FccoError:
         return None
     definition = problem.lets[name]
-    return Quantity(name=defined.name, problem=problem, row=definition.binders[0], expr=definition.body)
+    row, body = definition.binders[0], definition.body
+    if call.difference and not _is_linear(body, row):
+        return None
+    return Quantity(name=defined.name, problem=problem, row=row, expr=body)
+
+
+def _is_linear(expr: ir.Expr, row: ir.Binder) -> bool:
+    """Whether a formula is linear in the row's columns; so its value at a difference is the difference."""
+    match expr:
+        case ir.Column(binder=binder):
+            return binder is row
+        case ir.Item(base=base):
+            return _is_linear(base, row)
+        case ir.Apply(op="add" | "sub" | "neg", args=args):
+            return all(_is_linear(arg, row) for arg in args)
+        case ir.Apply(op="mul" | "dot" | "matmul", args=(left, right)):
+            return (_is_linear(left, row) and not _reads(right, row)) or (
+                _is_linear(right, row) and not _reads(left, row)
+            )
+        case ir.Apply(op="div", args=(above, below)):
+            return _is_linear(above, row) and not _reads(below, row)
+    return False
+
+
+def _reads(expr: ir.Expr, row: ir.Binder) -> bool:
+    """Whether a formula depends on the row."""
+    return any(getattr(node, "binder", None) is row for node in ir.walk(expr))
 
 
 # ------------------------------------------------------------------------------------------ one row
-def _demand_one_row(found: Quantity) -> Quantity:
+def demand_one_row(found: Quantity) -> Quantity:
     """The quantity. Raises F0814 if it depends on other rows, or on a variable with an entry per row."""
     problem, is_let = found.problem, found.name in found.problem.lets
     for node in ir.walk(found.expr):

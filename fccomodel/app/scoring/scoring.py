@@ -95,14 +95,14 @@ def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
     It is NaN at rows that the binding leaves out as incomplete. ``data`` is anything that binds, with
     the columns that the quantity reads. Raises F05xx if they do not bind as before.
     """
-    table, read = _bound(known, wanted, data, wanted.columns)
+    table, read = bound_rows(known, wanted, data, wanted.columns)
     values = at(known, wanted, table)
     everything = np.full((read, *values.shape[1:]), np.nan)
     everything[table.numbers] = values
     return everything
 
 
-def _bound(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -> tuple[BoundTable, int]:
+def bound_rows(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -> tuple[BoundTable, int]:
     """The table of a quantity with these columns alone, bound as before; and the number of rows read."""
     from fccomodel.data import bind
     from fccomodel.data.bind.errors.words import UNSEEN
@@ -147,22 +147,32 @@ def at(known: Fitted, wanted: Quantity, table: BoundTable) -> np.ndarray:
 
     from fccomodel.evaluation.interpret import evaluate
 
-    problem = wanted.problem
-    bound = Bound(
+    bound = with_tables(known, wanted.problem, [table])
+    env = {binder: elements.ids(bound, binder.domain) for binder in wanted.others}
+    with quoting(wanted.problem.source), torch.no_grad():
+        values = evaluate(bound, wanted.expr, point_of(known), {wanted.row: np.arange(table.n), **env})
+    return values.double().numpy()
+
+
+def with_tables(known: Fitted, problem: ir.Problem, tables: Sequence[BoundTable]) -> Bound:
+    """The problem bound to these tables alone, with the numbers and nets of an answer."""
+    return Bound(
         problem=problem,
-        tables={table.name: table},
+        tables={table.name: table for table in tables},
         arrays={name: known.numbers[name] for name in problem.arrays},
         params={name: known.numbers[name] for name in problem.params},
-        dims={**known.sizes, table.name: table.n},
+        dims={**known.sizes, **{table.name: table.n for table in tables}},
         labels=known.labels,
         nets=known.nets,
         samplers=known.samplers,
     )
-    point = {name: torch.as_tensor(np.asarray(of), dtype=torch.float64) for name, of in known.point.items()}
-    env = {binder: elements.ids(bound, binder.domain) for binder in wanted.others}
-    with quoting(problem.source), torch.no_grad():
-        values = evaluate(bound, wanted.expr, point, {wanted.row: np.arange(table.n), **env})
-    return values.double().numpy()
+
+
+def point_of(known: Fitted) -> dict[str, torch.Tensor]:
+    """The variables of an answer as tensors in float64."""
+    import torch
+
+    return {name: torch.as_tensor(np.asarray(of), dtype=torch.float64) for name, of in known.point.items()}
 
 
 # ------------------------------------------------------------------------------------------ classes
@@ -211,7 +221,7 @@ def judged(
     if isinstance(rows, BoundTable):
         table = rows
     else:
-        table = _bound(known, wanted, rows, needed)[0]
+        table = bound_rows(known, wanted, rows, needed)[0]
     if by is None:
         member = np.full(table.n, "")
     else:

@@ -358,6 +358,13 @@ class Pointwise:
             args.append(value if value.dim() else float(value))
         return simple, tuple(args)
 
+    def into_sets(self, domains: Iterable[ir.VectorSet], value: torch.Tensor) -> torch.Tensor:
+        """The value projected on each of the simple sets in turn."""
+        for domain in domains:
+            simple, arguments = self.simple_set(domain)
+            value = simple.nearest(value, *arguments)
+        return value
+
     # ------------------------------------------------------------------------------------- the walk
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
         """The binders that a node's value depends on."""

@@ -282,8 +282,8 @@ def made_by() -> str:
 
 def pointers(arrays: Sequence[torch.Tensor]) -> Any:
     """The addresses of arrays."""
-    pointers = ctypes.c_void_p * max(len(arrays), 1)
-    return pointers(*[x.data_ptr() for x in arrays])
+    addresses = ctypes.c_void_p * max(len(arrays), 1)
+    return addresses(*[array.data_ptr() for array in arrays])
 
 
 def build(text: str, place: Path) -> None:

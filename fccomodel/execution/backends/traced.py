@@ -59,7 +59,8 @@ class Graphs:
     def graph(self, phase: int, pooled: bool) -> tuple[Callable[..., Any], int]:
         """The graph of several steps from a phase, and the phase after them."""
         if (phase, pooled) not in self.made:
-            each, now = [], phase
+            each = []
+            now = phase
             for _ in range(STEPS):
                 each.append(self.step(now, pooled))
                 now = self.following[now]
@@ -68,18 +69,25 @@ class Graphs:
 
     def traced(self, each: list[Recorded]) -> Callable[..., Any]:
         """One graph with the operations of several steps."""
-        fixed, drawn = self.fixed, len(self.several.batches[0])
-        last = fixed + len(self.several.moving(self.several.state, self.several.state.w))
+        fixed = self.fixed
+        drawn = len(self.several.batches[0])
+        state = self.several.state
+        last = fixed + len(self.several.moving(state, state.w))
 
         def steps(*arrays: torch.Tensor) -> tuple[torch.Tensor, ...]:
             """The moved arguments after all steps."""
             first = len(arrays) - len(each) * drawn
-            moved, kept = list(arrays[fixed:last]), arrays[last : first - 2]
+            constant = arrays[:fixed]
+            moving = list(arrays[fixed:last])
+            kept = arrays[last : first - 2]
             rows, weights = arrays[first - 2 : first]
+            samples = arrays[first:]
             for k, step in enumerate(each):
-                batch = arrays[first + k * drawn : first + (k + 1) * drawn]
-                moved = step(*arrays[:fixed], *moved, *kept, rows[k : k + 1], weights[k : k + 1], *batch)
-            return tuple(moved)
+                row = rows[k : k + 1]
+                weight = weights[k : k + 1]
+                batch = samples[k * drawn : (k + 1) * drawn]
+                moving = step(*constant, *moving, *kept, row, weight, *batch)
+            return tuple(moving)
 
         copies = tuple(apart(self.several.example(), fixed))
         with warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():

@@ -22,6 +22,8 @@ from fccomodel.program.emit import Program
 
 #: How near its bound a constraint counts as active.
 AT_BOUND = 1e-6
+#: Weight, relative to the largest, up to which a constraint is not part of a conflict.
+LEAST_WEIGHT = 1e-3
 #: Seconds for the constraints' values at its point, after a run that the clock ended.
 SECONDS_AFTER_THE_END = 0.5
 
@@ -114,31 +116,49 @@ def failure(
     if said is None:
         return None
     if said["kind"] == "infeasible":
-        weights: dict[str, float] = {}
-        for constraint in bound.problem.constraints:
-            family = members.of(bound, constraint)
-            weights |= labelled(
-                family, constraint, family.of(said["weights"][constraint.label].cpu().numpy())
-            )
-        least = 1e-3 * max(weights.values())
-        largest_first = sorted(weights.items(), key=lambda pair: -pair[1])
-        conflict = {label: weight for label, weight in largest_first if weight > least}
-        for constraint in bound.problem.constraints:
-            if constraint.label not in program.penalties and ir.variables_of(constraint.body):
-                family = members.of(bound, constraint)
-                excess = labelled(family, constraint, family.of(values[constraint.label][1].cpu().numpy()))
-                conflict |= {key: 0.0 for key, v in excess.items() if v > -AT_BOUND}
+        conflict = _conflict(bound, said["weights"]) | _at_bounds(bound, program, values)
         radius = max(said["nearest"] - said["size"], 0.0)
         return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"], radius=radius)
-    w = said["direction"].cpu()
-    k = int(w.abs().argmax())
-    name, (start, _, shape) = next(
-        (n, place) for n, place in program.layout.items() if place[0] <= k < place[1]
-    )
-    entry = name
-    if shape:
-        entry += f"[{', '.join(str(int(i) + 1) for i in np.unravel_index(k - start, shape))}]"
-    return Failure(kind=said["kind"], along=(entry, bool(w[k] > 0)), far=said["far"])
+    direction = said["direction"].cpu()
+    k = int(direction.abs().argmax())
+    along = (_entry(program, k), bool(direction[k] > 0))
+    return Failure(kind=said["kind"], along=along, far=said["far"])
+
+
+def _conflict(bound: Bound, weights: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """The weights of the constraints that count in a conflict, by label, the largest first."""
+    by_label: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        family = members.of(bound, constraint)
+        of_family = family.of(weights[constraint.label].cpu().numpy())
+        by_label |= labelled(family, constraint, of_family)
+    least = LEAST_WEIGHT * max(by_label.values())
+    largest_first = sorted(by_label.items(), key=lambda pair: -pair[1])
+    return {label: weight for label, weight in largest_first if weight > least}
+
+
+def _at_bounds(bound: Bound, program: Program, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
+    """A weight of 0 for each constraint that became a set of a variable and is at its bound."""
+    at_bounds: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        if constraint.label in program.penalties or not ir.variables_of(constraint.body):
+            continue
+        family = members.of(bound, constraint)
+        of_family = family.of(values[constraint.label][1].cpu().numpy())
+        excess = labelled(family, constraint, of_family)
+        at_bounds |= {label: 0.0 for label, value in excess.items() if value > -AT_BOUND}
+    return at_bounds
+
+
+def _entry(program: Program, k: int) -> str:
+    """The name of entry k of the flat vector of variables, as the model writes it."""
+    for name, (start, stop, shape) in program.layout.items():
+        if start <= k < stop:
+            if not shape:
+                return name
+            indices = np.unravel_index(k - start, shape)
+            return f"{name}[{', '.join(str(int(i) + 1) for i in indices)}]"
+    raise AssertionError(k)
 
 
 def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:

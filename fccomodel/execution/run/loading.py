@@ -25,30 +25,30 @@ LARGEST_CACHE = 512
 def loaded(program: Program) -> types.ModuleType:
     """The program as a module, with copies of the nets that have no text."""
     module = types.ModuleType("solver")
-    module.__dict__["MODULES"] = {
-        name: copy.deepcopy(module_kept.module) for name, module_kept in program.modules.items()
-    }
+    nets = {name: copy.deepcopy(net.module) for name, net in program.modules.items()}
+    module.__dict__["MODULES"] = nets
     with process.own_randomness():
         for part, line in _parts(program.text):
-            found = _of_class(part, line, module.__dict__)
-            if found is None:
+            shared_class = _of_class(part, line, module.__dict__)
+            if shared_class is None:
                 exec(_compiled(part, line), module.__dict__)  # noqa: S102 - what we emitted
             else:
-                module.__dict__[found.__name__] = found
+                module.__dict__[shared_class.__name__] = shared_class
     return module
 
 
 def _parts(text: str) -> list[tuple[str, int]]:
     """A program's parts, which are separated by two empty lines, each with the number of lines before it."""
-    line, found = 0, []
+    line = 0
+    parts: list[tuple[str, int]] = []
     try:
         for part in text.split(BETWEEN):
             _compiled_alone(part)
-            found.append((part, line))
+            parts.append((part, line))
             line += part.count("\n") + len(BETWEEN)
     except SyntaxError:  # empty lines inside a part
         return [(text, 0)]
-    return found
+    return parts
 
 
 @lru_cache(maxsize=4096)
@@ -129,4 +129,4 @@ def _lasting(value: Any) -> bool:
     """Whether a value outlives the program: a module, something from a module, or a kept class."""
     if isinstance(value, types.ModuleType) or getattr(value, "__module__", "solver") != "solver":
         return True
-    return isinstance(value, type) and any(value is classes for classes in _classes.values())
+    return isinstance(value, type) and any(value is kept_class for kept_class in _classes.values())

@@ -150,7 +150,8 @@ class Microscope:
         """Copy the state of the run."""
         count = self.run.count
         w = state.w.clone()
-        self.seen.append(SimpleNamespace(count=count, data=data, w=w, u=copied(u), c=copied(c), h=h.copy()))
+        u, c, h = copied(u), copied(c), h.copy()
+        self.seen.append(SimpleNamespace(count=count, data=data, w=w, u=u, c=c, h=h))
         while self.next <= count:
             self.next = next(self.steps, math.inf)
 
@@ -165,8 +166,9 @@ class Microscope:
             duals = {name: blocks(bound, f.binders, seed) for name, f in centred.items()}
         exact = None
         if self.seen and {"gradient", "y"} & set(self.wanted):
+            device = self.seen[0].w.device
             with torch.inference_mode(False), torch.no_grad():
-                tensors = module.as_namespace(dict(program.data), self.seen[0].w.device, torch.float64)
+                tensors = module.as_namespace(dict(program.data), device, torch.float64)
                 exact = module.SOLVER.prepare_full(tensors)
         looks = [self.look(module, program, bound, at, blocks_traced, duals, exact, seed) for at in self.seen]
         labels = {name: family.labels("") for name, family in (blocks_traced | duals).items()}
@@ -221,15 +223,22 @@ class Microscope:
         data = SimpleNamespace(**{**vars(at.data), "waiting": {}})
         rng = torch.Generator(device=at.w.device).manual_seed(seed + 1 + at.count)
         true = true_gradient(module, at, exact)
-        total, squares, count, error = torch.zeros_like(true), 0.0, 0, math.inf
-        while count < LARGEST_SAMPLES and error > SMALL_ERROR * float(true.norm()):
+        small = SMALL_ERROR * float(true.norm())
+        total = torch.zeros_like(true)
+        squares = 0.0
+        count = 0
+        error = math.inf
+        while count < LARGEST_SAMPLES and error > small:
             with module.no_grad():
                 for batch in module.drawn(solver, data, rng, SAMPLES):
-                    G = solver.gradient(data, at.w, at.w, copied(at.u), copied(at.c), batch, at.h).double()
+                    u = copied(at.u)
+                    c = copied(at.c)
+                    G = solver.gradient(data, at.w, at.w, u, c, batch, at.h).double()
                     total += G
                     squares += float(G @ G)
             count += SAMPLES
-            noise = math.sqrt(max(squares - float(total @ total) / count, 0.0) / (count - 1))
+            squared_deviations = squares - float(total @ total) / count
+            noise = math.sqrt(max(squared_deviations, 0.0) / (count - 1))
             error = noise / math.sqrt(count)
         mean = total / count
         return Gradient(mean=mean.cpu().numpy(), true=true.cpu().numpy(), noise=noise, samples=count)
@@ -279,8 +288,11 @@ def true_gradient(module: Any, at: Any, exact: Any) -> torch.Tensor:
 
     If steps move the outer functions' own y, the multipliers that belong to the true values.
     """
-    solver, h, w = module.SOLVER, at.h.copy(), at.w.double()
-    c = SimpleNamespace(**{name: x.double().clone() for name, x in vars(at.c).items()})
+    solver = module.SOLVER
+    h = at.h.copy()
+    w = at.w.double()
+    centres = {name: x.double().clone() for name, x in vars(at.c).items()}
+    c = SimpleNamespace(**centres)
     with torch.inference_mode(False), torch.no_grad():
         for name, shape in solver.inside.items():
             setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))

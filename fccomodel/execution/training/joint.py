@@ -60,29 +60,29 @@ def gathered(ids: Tensors, scores: Tensors, before: Tensors, tables: Mapping[str
     their own precision. Scores of the last step are sent only if they are not the same tensors.
     """
     sizes = torch.tensor([len(part) for part in ids.values()])
-    all_sizes = [dict(zip(ids, each.tolist(), strict=True)) for each in _all(sizes)]
-    longest = {name: max(each[name] for each in all_sizes) for name in ids}
+    all_sizes = [dict(zip(ids, of_rank.tolist(), strict=True)) for of_rank in _all(sizes)]
+    longest = {name: max(of_rank[name] for of_rank in all_sizes) for name in ids}
     sent = {f"rows {name}": (part, name) for name, part in ids.items()}
     sent |= {f"now {name}": (score.detach(), tables[name]) for name, score in scores.items()}
     if before is not scores:
         sent |= {f"before {name}": (score.detach(), tables[name]) for name, score in before.items()}
     lengths = {key: longest[table] for key, (_, table) in sent.items()}
     parts = _exchanged({key: part for key, (part, _) in sent.items()}, lengths)
-    whole = {
-        key: torch.cat([part[key][: size[table]] for part, size in zip(parts, all_sizes, strict=True)])
-        for key, (_, table) in sent.items()
-    }
+    whole = {}
+    for key, (_, table) in sent.items():
+        of_ranks = [part[key][: size[table]] for part, size in zip(parts, all_sizes, strict=True)]
+        whole[key] = torch.cat(of_ranks)
     now = {name: whole[f"now {name}"] for name in scores}
     if before is scores:
         then = now
     else:
         then = {name: whole[f"before {name}"] for name in before}
-    here = rank()
+    ranks_before = all_sizes[: rank()]
     return Batch(
         ids={name: whole[f"rows {name}"] for name in ids},
         scores=now,
         before=then,
-        begins={name: sum(size[name] for size in all_sizes[:here]) for name in ids},
+        begins={name: sum(size[name] for size in ranks_before) for name in ids},
         ranks=count(),
     )
 

@@ -91,15 +91,20 @@ class Items:
     def _same(self, numbers: np.ndarray, given: Any) -> bool | None:
         """Whether most inputs equal those of the bound rows with these numbers; None if unknown."""
         values = self.table.columns.get(self.columns[0])
-        if len(self.columns) > 1 or values is None or drawn(values) or not isinstance(given, torch.Tensor):
+        if len(self.columns) > 1 or values is None:
+            return None
+        if drawn(values) or not isinstance(given, torch.Tensor):
             return None
         places = np.searchsorted(self.table.numbers, numbers)
-        if (places >= len(values)).any() or tuple(given.shape[1:]) != values.shape[1:]:
+        is_bound = bool((places < len(values)).all())
+        if not is_bound or tuple(given.shape[1:]) != values.shape[1:]:
             return None
-        here = given.detach().cpu().numpy().reshape(len(numbers), -1).astype(np.float64)
-        there = np.asarray(values[places], dtype=np.float64).reshape(len(numbers), -1)
-        scale = 1.0 + np.abs(there).max(axis=1)
-        close = np.abs(here - there).max(axis=1) <= SAME * scale
+        array = given.detach().cpu().numpy()
+        inputs = array.reshape(len(numbers), -1).astype(np.float64)
+        bound_rows = np.asarray(values[places], dtype=np.float64).reshape(len(numbers), -1)
+        scale = 1.0 + np.abs(bound_rows).max(axis=1)
+        difference = np.abs(inputs - bound_rows).max(axis=1)
+        close = difference <= SAME * scale
         return bool(close.mean() > 0.5)
 
     def others(self, numbers: np.ndarray) -> str:

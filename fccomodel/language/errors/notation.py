@@ -11,7 +11,7 @@ TRUTH = Code("F0120", "truth value")
 BUILTIN = Code("F0121", "python function")
 COMPREHENSION = Code("F0122", "comprehension")
 FOREIGN = Code("F0123", "another model")
-REMOVED = Code("F0124", "removed statement")
+ABSENT = Code("F0124", "name of the model")
 ATTRIBUTE = Code("F0125", "attribute")
 OPERAND = Code("F0126", "operand")
 DECLARATION = Code("F0127", "declaration")
@@ -141,20 +141,50 @@ def another_model(first: str, second: str) -> Diagnostic:
 # --------------------------------------------------------------------------------------- statements
 def removed(name: str, where: str) -> Diagnostic:
     """A statement that other statements use cannot be removed."""
-    return REMOVED.error(
+    return ABSENT.error(
         f"`{name}` is used here, and its statement is gone",
         reason=f"It was removed at {where}.",
         fix=f"declare `{name}` again, or remove this statement too",
     )
 
 
-def no_statement(what: str, name: str, names: Iterable[str]) -> Diagnostic:
-    """A statement that is removed or looked up is in the model."""
-    names = list(names)
-    return REMOVED.error(
+def no_statement(what: str, name: str, names: Iterable[str], methods: Iterable[str] = ()) -> Diagnostic:
+    """A statement that is removed or looked up is in the model.
+
+    methods   the methods of ``Model``, if the name may be one of them
+    """
+    names, habit = list(names), ""
+    if methods and name in habits.MODEL:
+        habit = f"Write `{habits.MODEL[name]}`."
+    return ABSENT.error(
         f"the model has no {what} `{name}`",
         reason=f"It has {', '.join(f'`{n}`' for n in names)}." if names else "It has none.",
-        fix=did_you_mean(name, names) or "look at `print(m)`",
+        fix=habit or did_you_mean(name, [*names, *methods]) or "look at `print(m)`",
+    )
+
+
+#: Declarations in a message.
+_KINDS = {
+    **dict.fromkeys(("var", "params"), "a variable of the model"),
+    "param": "a param of the model",
+    "array": "an array of the model",
+    "const": "a constant of the model",
+    "dim": "a size of the model",
+    "let": "a quantity of the model",
+    "define": "a function of the model",
+}
+
+
+def no_attribute(shown: str, name: str, kind: str) -> Diagnostic:
+    """Only elements of sets have attributes, their columns.
+
+    kind   the kind of declaration, or ``formula``
+    """
+    return ATTRIBUTE.error(
+        f"`{shown}` has no attribute `{name}`",
+        reason=f"It is {_KINDS.get(kind, 'a formula')}. Only elements of sets have attributes: their "
+        "columns.",
+        fix=habits.instead(shown, name) or f"leave `.{name}` out, or write `z.{name}` of an element `z`",
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.language.formulas.context import Context
+from fccomodel.library import sets
 
 #: Operations whose value is symmetric if each operand that is a matrix is.
 KEEPS = ("add", "sub", "neg", "mul", "div", "inverse", "transpose")
-#: Sets whose matrices are all symmetric.
-SYMMETRIC_SETS = ("psd", "sym")
 
 
 def is_symmetric(ctx: Context, value: ir.Expr) -> bool:
@@ -17,8 +16,7 @@ def is_symmetric(ctx: Context, value: ir.Expr) -> bool:
         case ir.Const():
             return True
         case ir.Var():
-            declared = ctx.variables.get(value.name)
-            return declared is not None and any(s.family in SYMMETRIC_SETS for s in declared.sets)
+            return _declared_symmetric(ctx, value)
         case ir.Apply(op="diagonal"):
             return True
         case ir.Apply(op="outer", args=(left, right)):
@@ -36,6 +34,15 @@ def is_symmetric(ctx: Context, value: ir.Expr) -> bool:
         case ir.LetRef():
             return is_symmetric(ctx, value.let.body)
     return False
+
+
+def _declared_symmetric(ctx: Context, variable: ir.Var) -> bool:
+    """Whether one of a variable's sets has only symmetric matrices."""
+    declared = ctx.variables.get(variable.name)
+    if declared is None:
+        return False
+    families = sets.all()
+    return any(families[domain.family].symmetric for domain in declared.sets)
 
 
 def _transposes(left: ir.Expr, right: ir.Expr) -> bool:

@@ -47,6 +47,9 @@ class Number(Formula):
     def __init__(self, kind: str, make: Make | None = None, doc: str = "", uses: Iterable[Any] = ()):
         super().__init__(None, declaration=Declaration(kind=kind, make=make, doc=doc, uses=tuple(uses)))
 
+    def _has_columns(self) -> bool:
+        return self._kind == "index"
+
     def __iter__(self) -> Any:
         if self._kind != "const":
             return super().__iter__()
@@ -61,6 +64,9 @@ class Dim(Formula):
 
     def __init__(self, make: Make | None = None, doc: str = ""):
         super().__init__(None, declaration=Declaration(kind="dim", make=make, doc=doc))
+
+    def _has_columns(self) -> bool:
+        return False
 
     def __iter__(self) -> Any:
         at = places.here()
@@ -111,6 +117,9 @@ class Function(Formula):
 
     def __init__(self) -> None:
         super().__init__(None, declaration=Declaration(kind="define"))
+
+    def _has_columns(self) -> bool:
+        return False
 
     def __call__(self, *args: Any, **keywords: Any) -> Term:
         at = places.here()

@@ -7,9 +7,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
-from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import NOWHERE, Source, Span
 from fccomodel.language import lexer, statements, syntax
 from fccomodel.language.errors import notation as errors
@@ -32,6 +31,7 @@ from fccomodel.language.notation.terms import (
     Formula,
     Part,
     Term,
+    absent,
     described,
     fail,
     node_of,
@@ -52,10 +52,6 @@ from fccomodel.language.statements.sets import SetDecl
 
 #: The names of the language.
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-
-
-class NoName(FccoError, AttributeError):
-    """A name that the model does not have; an ``AttributeError``, so that ``hasattr`` answers."""
 
 
 class Notation:
@@ -166,13 +162,9 @@ class Notation:
             return self._symbols[name]
         at = places.here()
         if name in self._removed:
-            self._absent(errors.removed(name, places.row(self._removed[name])), at)
-        self._absent(errors.no_statement("name", name, self._symbols), at)
-
-    def _absent(self, diagnostic: Diagnostic, at: Span) -> NoReturn:
-        """Raise the error of a name that the model does not have."""
-        error = places.refusal(at, diagnostic)
-        raise NoName(error.diagnostics, error.source)
+            absent(errors.removed(name, places.row(self._removed[name])), at)
+        methods = [method for method in dir(type(self)) if not method.startswith("_")]
+        absent(errors.no_statement("name", name, self._symbols, methods), at)
 
     def __contains__(self, name: object) -> bool:
         return name in self._symbols
@@ -492,6 +484,7 @@ _SYMBOLS: Mapping[str, Callable[[], Part]] = {
     "frozen net": lambda: Net(frozen=True),
     "define": Function,
     "number": lambda: Number("number"),
+    "index": lambda: Number("index"),
 }
 
 

@@ -13,8 +13,9 @@ from types import CodeType, FrameType
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import NOWHERE, Source, Span
 
-#: How the names of the modules of this package begin.
-_OWN = "fccomodel."
+#: How the names of modules begin whose calls are not the user's: this package, and numpy, whose
+#: functions ask a formula for its methods.
+_INNER = ("fccomodel.", "numpy.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +39,9 @@ def known(span: Span) -> bool:
 
 
 def frame() -> FrameType:
-    """The innermost frame outside this package."""
+    """The innermost frame outside this package and numpy."""
     current: FrameType | None = sys._getframe(1)
-    while current is not None and current.f_globals.get("__name__", "").startswith(_OWN):
+    while current is not None and current.f_globals.get("__name__", "").startswith(_INNER):
         current = current.f_back
     assert current is not None
     return current

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import printing, syntax, vocabulary
 from fccomodel.language.errors import notation as errors
@@ -41,6 +41,8 @@ _NUMPY_COMPARISONS = {
     "equal": "==",
     "not_equal": "!=",
 }
+#: Reductions of numpy over an array, by the function that is reduced.
+_NUMPY_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 #: Words of the language for functions of numpy under other names.
 _NUMPY_FUNCTIONS = {"absolute": "abs", "maximum": "max", "minimum": "min"}
 _COUNT = itertools.count(1)
@@ -54,6 +56,16 @@ def token() -> str:
 def fail(diagnostic: Diagnostic, at: Span | None = None) -> NoReturn:
     """Raise a diagnostic about the caller's code."""
     raise places.refusal(at or places.here(), diagnostic) from None
+
+
+class NoName(FccoError, AttributeError):
+    """A name that a model or a formula does not have; ``hasattr`` and ``getattr`` understand the error."""
+
+
+def absent(diagnostic: Diagnostic, at: Span | None = None) -> NoReturn:
+    """Raise the error of a name that a model or a formula does not have."""
+    error = places.refusal(at or places.here(), diagnostic)
+    raise NoName(error.diagnostics, error.source) from None
 
 
 def shown(node: syntax.Expr, at: Span | None = None) -> str:
@@ -281,7 +293,14 @@ class Formula(Part):
     def __getattr__(self, name: str) -> Term:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._column(name, node_of(self, places.here()))
+        node = node_of(self, places.here())
+        if not self._has_columns():
+            absent(errors.no_attribute(repr(self), name, self._kind))
+        return self._column(name, node)
+
+    def _has_columns(self) -> bool:
+        """Whether the formula may be an element of a set: it is a name alone."""
+        return isinstance(self._node, syntax.Name)
 
     def __getitem__(self, items: Any) -> Term:
         if isinstance(items, tuple):
@@ -448,12 +467,13 @@ class Formula(Part):
             if name in _NUMPY_COMPARISONS:
                 return compared(inputs[0], _NUMPY_COMPARISONS[name], inputs[1])
         word = _NUMPY_FUNCTIONS.get(name, name)
+        if method == "reduce":
+            name = word = _NUMPY_REDUCTIONS.get(name, name)
         if word not in vocabulary.names():
             word = ""
         fail(errors.foreign_function(f"numpy.{name}", word, shown(self._syntax())))
 
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        fail(errors.foreign_function("numpy.array", "", shown(self._syntax())))
+    __array__ = _not_a_number
 
 
 class Term(Formula):

@@ -73,8 +73,8 @@ class StatementKind:
     names           the names that it declares
     keys            how it is found in a model
     without         the statement with some of its names alone, or None if it has one name
-    stands_for      what its names stand for in Python: ``number``, ``dim``, ``set``, ``table``,
-                    ``net`` or ``define``
+    stands_for      what its names stand for in Python: ``number``, ``index``, ``dim``, ``set``,
+                    ``table``, ``net`` or ``define``
     write           writes it as text, without its end
     python          Python code for it and its comment, or None if it is no statement of a model in Python
     latex           the rows of a problem that such statements give, as LaTeX

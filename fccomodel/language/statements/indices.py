@@ -83,6 +83,7 @@ index = StatementKind(
     check=_check,
     names=_names,
     without=_without,
+    stands_for=lambda node: "index",
     write=_write,
     python=_python,
 )

@@ -3,8 +3,8 @@ alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
 
@@ -36,6 +36,9 @@ class Fault(NamedTuple):
 class Broken(NamedTuple):
     """A value outside the domain: the argument, the condition, the case and entry in which it stands, and
     the value.
+
+    of  the number of the argument that the value is, in words, if it is not an entry: ``the smallest
+        eigenvalue``
     """
 
     argument: int
@@ -43,6 +46,28 @@ class Broken(NamedTuple):
     case: int
     entry: tuple[int, ...]
     value: float
+    of: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixKind:
+    """A kind of square matrices that an argument must belong to.
+
+    name       the kind with its article: ``a positive definite``
+    number     what ``smallest`` measures, in words: ``the smallest eigenvalue``
+    smallest   (matrices) -> that number of each, which is near 0 or below for other matrices
+    belongs    (matrices) -> for each, whether it is of this kind, up to rounding
+    """
+
+    name: str
+    number: str
+    smallest: Callable[[np.ndarray], np.ndarray]
+    belongs: Callable[[np.ndarray], np.ndarray]
+
+    @property
+    def needs(self) -> str:
+        """The condition in words: ``a positive definite matrix``."""
+        return f"{self.name} matrix"
 
 
 def nothing(shape: Any, *values: Any) -> str:
@@ -58,6 +83,7 @@ class Domain:
     nonzero  positions of arguments that must not be 0; or a function of the intervals
     counts   positions of arguments that are whole numbers
     orders   which arguments are at most others
+    regular  positions of the arguments that must be matrices of some kind
     amiss    (shape, *values) -> what else is amiss with arguments of these values, '' for nothing;
              ``shape`` is that of the first
              argument of an atom, of the points of a set
@@ -67,12 +93,14 @@ class Domain:
     nonzero: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
     counts: tuple[int, ...] = ()
     orders: tuple[Order, ...] = ()
+    regular: Mapping[int, MatrixKind] = field(default_factory=dict)
     amiss: Callable[..., str] = nothing
 
     @property
     def limited(self) -> bool:
         """Whether the domain asks for anything."""
-        return bool(self.domain or self.nonzero or self.counts or self.orders or self.amiss is not nothing)
+        asks_for_values = self.domain or self.nonzero or self.counts or self.orders or self.regular
+        return bool(asks_for_values) or self.amiss is not nothing
 
     def asked(self, count: int) -> frozenset[int]:
         """The positions of the arguments that are restricted or that restrict others."""
@@ -83,6 +111,7 @@ class Domain:
             [
                 *self.nonzero,
                 *self.counts,
+                *self.regular,
                 *ends,
                 *(k for k, wanted in enumerate(self.domain) if wanted is not None),
             ]
@@ -145,6 +174,8 @@ class Domain:
                 yield Fault(k, NONZERO)
             elif k in self.counts and not (lies.is_point and float(lies.lo).is_integer()):
                 yield Fault(k, WHOLE)
+        for k, kind in self.regular.items():
+            yield Fault(k, kind.needs)
         for low, high, strict in self.orders:
             a, b = intervals[low], intervals[high]
             if a.hi > b.lo or strict and a.hi == b.lo:
@@ -167,6 +198,9 @@ class Domain:
                         return Broken(
                             k, needs, int(cases[case]), tuple(entry), float(value[cases][case, *entry])
                         )
+        singular = self._singular(values)
+        if singular is not None:
+            return singular
         for low, high, strict in self.orders:
             below, above = values[low], values[high]
             if below is not None and above is not None:
@@ -176,6 +210,20 @@ class Domain:
                     case, *entry = at = tuple(np.argwhere(wrong)[0].tolist())
                     needs = before(names[high], Interval.point(float(b[at])), strict)
                     return Broken(low, needs, case, tuple(entry), float(a[at]))
+        return None
+
+    def _singular(self, values: Sequence[np.ndarray | None]) -> Broken | None:
+        """The first matrix that is not of the kind that its argument needs."""
+        for k, kind in self.regular.items():
+            matrices = values[k]
+            if matrices is None:
+                continue
+            finite = np.flatnonzero(np.isfinite(matrices).all((1, 2)))
+            others = finite[~kind.belongs(matrices[finite])]
+            if len(others):
+                case = int(others[0])
+                smallest = float(kind.smallest(matrices[case : case + 1])[0])
+                return Broken(k, kind.needs, case, (), smallest, kind.number)
         return None
 
     def _wrong(

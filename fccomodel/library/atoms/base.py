@@ -108,8 +108,6 @@ class Atom(Domain):
     instead      advice what to write if a property is missing, by the property: ``smooth``,
                  ``convex``, ``concave``, ``unsmooth``; the last two are about arguments that are not
                  affine
-    regular      positions of the arguments that must be matrices of some kind: ``a positive definite``, or
-                 ``an invertible`` matrix
     cone         (cones, arguments) -> the value as a conic program, if neither the ``graph`` nor the
                  ``ball`` defines it
     tex          the mathematical notation (``library.tex.written``), by default ``name(arguments)``
@@ -134,7 +132,6 @@ class Atom(Domain):
     logarithm: str = ""
     complement: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
-    regular: Mapping[int, str] = field(default_factory=dict)
     cone: Cone | None = None
     tex: str = ""
     internal: bool = False

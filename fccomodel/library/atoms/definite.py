@@ -11,6 +11,7 @@ import numpy as np
 
 from fccomodel.library import cones
 from fccomodel.library.atoms._array import ArrayAtom, Ball
+from fccomodel.library.atoms._domain import MatrixKind
 from fccomodel.library.atoms.base import Properties, Shape, ShapeError, show
 from fccomodel.library.atoms.interval import NONNEGATIVE, Interval
 
@@ -41,12 +42,52 @@ def _of_definite(part: str, value: str) -> str:
 
 
 def _symmetric(u: np.ndarray) -> np.ndarray:
-    return (u + u.T) / 2
+    """The symmetric part of a matrix, or of each of several."""
+    return (u + np.swapaxes(u, -1, -2)) / 2
 
 
 def _is_definite(u: np.ndarray) -> bool:
     values = np.linalg.eigvalsh(_symmetric(u))
     return bool(values[0] > SMALLEST_PIVOT**2 * values[-1])
+
+
+def _has_cholesky_factor(u: np.ndarray) -> bool:
+    """Whether a program computes with the matrix: its Cholesky factor has no pivot near 0."""
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(_symmetric(u)))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() > SMALLEST_PIVOT * pivots.max())
+
+
+def _are_definite(u: np.ndarray) -> np.ndarray:
+    """For each of several matrices, whether it is positive definite, up to rounding."""
+    values = np.linalg.eigvalsh(_symmetric(u))
+    definite = values[:, 0] > SMALLEST_PIVOT**2 * values[:, -1]
+    for k in np.flatnonzero(~definite):
+        definite[k] = _has_cholesky_factor(u[k])
+    return definite
+
+
+def _are_invertible(u: np.ndarray) -> np.ndarray:
+    """For each of several matrices, whether it is invertible, up to rounding."""
+    return np.linalg.matrix_rank(u) == u.shape[-1]
+
+
+#: Matrices without an eigenvalue of 0 or less of their symmetric part.
+DEFINITE = MatrixKind(
+    name="a positive definite",
+    number="the smallest eigenvalue",
+    smallest=lambda u: np.linalg.eigvalsh(_symmetric(u))[:, 0],
+    belongs=_are_definite,
+)
+#: Matrices that have an inverse.
+INVERTIBLE = MatrixKind(
+    name="an invertible",
+    number="the smallest singular value",
+    smallest=lambda u: np.linalg.svd(u, compute_uv=False)[:, -1],
+    belongs=_are_invertible,
+)
 
 
 def _leading(u: np.ndarray) -> np.ndarray:
@@ -182,7 +223,7 @@ logdet = ArrayAtom(
     rule=_number_of_square("logdet"),
     torch=_of_definite(SYMMETRIC, f"2 * {PIVOTS}.log().sum(-1)"),
     derivative=("dy * symmetric_inverse(u)",),
-    regular={0: "a positive definite"},
+    regular={0: DEFINITE},
     cone=_cone_of_logdet,
     matrices=True,
     properties=Properties(curvature="concave"),
@@ -200,7 +241,7 @@ logabsdet = ArrayAtom(
     rule=_number_of_square("logabsdet"),
     torch="torch.linalg.slogdet({0})[1]",
     derivative=("dy * transpose(inverse(u))",),
-    regular={0: "an invertible"},
+    regular={0: INVERTIBLE},
     symmetric=True,
     even=True,
     instead={
@@ -219,7 +260,7 @@ trace_inv = ArrayAtom(
     rule=_number_of_square("trace_inv"),
     torch=_of_definite(SYMMETRIC, f"torch.linalg.inv_ex({SYMMETRIC})[0].{DIAGONAL}.sum(-1)"),
     derivative=("-dy * symmetric_inverse(u) @ symmetric_inverse(u)",),
-    regular={0: "a positive definite"},
+    regular={0: DEFINITE},
     cone=_cone_of_trace_inv,
     matrices=True,
     properties=Properties(curvature="convex", range=NONNEGATIVE),
@@ -239,7 +280,7 @@ matrix_frac = ArrayAtom(
         "2 * dy * symmetric_inverse(u) @ x",
         "-dy * outer(symmetric_inverse(u) @ x, symmetric_inverse(u) @ x)",
     ),
-    regular={1: "a positive definite"},
+    regular={1: DEFINITE},
     cone=_cone_of_fraction,
     matrices=True,
     homogeneous=1,
@@ -264,6 +305,6 @@ inverse = ArrayAtom(
     rule=_inverse_shape,
     torch="torch.linalg.inv_ex({0})[0]",
     derivative=("-transpose(y) @ dy @ transpose(y)",),
-    regular={0: "an invertible"},
+    regular={0: INVERTIBLE},
     instead={"convex": "Of a symmetric P write trace_inv(P) or matrix_frac(x, P), which are convex."},
 )

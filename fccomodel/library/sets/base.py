@@ -73,6 +73,7 @@ class SimpleSet(Domain):
     levels     constraints that define C in canonical models: by the atom f, a function of t >= 0 that
                gives the arguments of the set of all w with f(w) <= t
     square     whether its points are square matrices
+    symmetric  whether its points are symmetric matrices
     tex        the mathematical notation, with the arguments by number and ``<shape>``
     cite       source of the projection
     """
@@ -96,6 +97,7 @@ class SimpleSet(Domain):
     in_steps: Callable[..., torch.Tensor] | None = None
     levels: Mapping[str, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
     square: bool = False
+    symmetric: bool = False
     tex: str = ""
     cite: str = ""
 
@@ -120,6 +122,10 @@ class SimpleSet(Domain):
             entry = f"[{', '.join(str(k + 1) for k in violation.entry)}]"
         name = self.arguments[violation.argument]
         return f"`{name}`{entry} is {violation.value:g}, and needs {violation.needs}."
+
+    def nearest(self, v: torch.Tensor, *arguments: Any) -> torch.Tensor:
+        """The point of C that is nearest to v."""
+        return self.project(v, *self.prepare(*arguments))
 
     def normal_distance(
         self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0

@@ -136,6 +136,7 @@ psd = SimpleSet(
     entries=lambda: Interval(-inf, inf),
     bounded=lambda: False,
     square=True,
+    symmetric=True,
     cite="N. J. Higham, Computing a nearest symmetric positive semidefinite matrix, 1988",
 )
 sym = SimpleSet(
@@ -152,4 +153,5 @@ sym = SimpleSet(
     entries=lambda: Interval(-inf, inf),
     bounded=lambda: False,
     square=True,
+    symmetric=True,
 )

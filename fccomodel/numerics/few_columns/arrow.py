@@ -312,9 +312,11 @@ def _own_columns(A: sparse.csr_matrix, P: sparse.csr_matrix) -> Iterator[np.ndar
     for bound in np.unique(counts)[:TRIED_COUNTS]:
         few = counts <= bound
         long = _long(A, few)
-        short_rows = _pattern(A[~long])[:, np.flatnonzero(few)]
+        columns = np.flatnonzero(few)
+        short_rows = _pattern(A[~long])[:, columns]
         group_sizes = np.bincount(_components(short_rows, P, few))
-        if np.count_nonzero(long) > LARGEST_EQUATIONS or group_sizes.max(initial=0) > LARGEST_GROUP:
+        too_many_long_rows = np.count_nonzero(long) > LARGEST_EQUATIONS
+        if too_many_long_rows or group_sizes.max(initial=0) > LARGEST_GROUP:
             break
         candidates.append(few)
     return (few for few in reversed(candidates) if np.count_nonzero(~few) <= LARGEST_SHARED)
@@ -327,8 +329,10 @@ def _components(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> 
     entries_of_rows = np.diff(A.indptr)
     rows = np.repeat(np.arange(A.shape[0]), entries_of_rows)
     same_row = np.flatnonzero(rows[1:] == rows[:-1])  # an entry and the next one
-    one = np.append(in_form.row, A.indices[same_row])
-    other = np.append(in_form.col, A.indices[same_row + 1])
+    one_in_row = A.indices[same_row]
+    next_in_row = A.indices[same_row + 1]
+    one = np.append(in_form.row, one_in_row)
+    other = np.append(in_form.col, next_in_row)
     root = np.arange(len(places))
     while (apart := root[one] != root[other]).any():
         one = one[apart]
@@ -473,7 +477,8 @@ def _rows(
     a = np.zeros((size, m))
     a[slot, row] = value
     AX = A[:, :p]
-    directions = _directions(AX, group, np.diff(AX.indptr) > 0, count)
+    has_x = np.diff(AX.indptr) > 0
+    directions = _directions(AX, group, has_x, count)
     if directions is None or not directions.U.size:
         return None
     n = len(directions.U)
@@ -481,10 +486,12 @@ def _rows(
     values_of_T = np.append(directions.g[with_x], value)
     rows_of_T = np.append(with_x, row)
     columns_of_T = np.append(directions.row[with_x], n + column)
-    T = sparse.csr_matrix((values_of_T, (rows_of_T, columns_of_T)), (m, n + count * size))
+    places_in_T = (rows_of_T, columns_of_T)
+    T = sparse.csr_matrix((values_of_T, places_in_T), (m, n + count * size))
     inner = np.flatnonzero(group >= 0)
     multiples = np.zeros((len(directions.place), len(inner)))
-    turns, columns = directions.turn[inner], np.arange(len(inner))
+    turns = directions.turn[inner]
+    columns = np.arange(len(inner))
     multiples[turns, columns] = directions.g[inner]
     if len(inner) == m:
         local_rows: slice | np.ndarray = slice(None)
@@ -587,8 +594,10 @@ def _directions(AX: sparse.csr_matrix, group: np.ndarray, some: np.ndarray, coun
 def _multiples(values: np.ndarray, U: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each row of ``values``, which multiple of its own vector of U it is, and whether it is one."""
     largest = np.abs(U).argmax(axis=1)[own]
-    multiple = values[np.arange(len(values)), largest] / U[own, largest]
+    every_row = np.arange(len(values))
+    multiple = values[every_row, largest] / U[own, largest]
     nearest_multiple = multiple[:, None] * U[own]
     difference = np.abs(values - nearest_multiple).max(axis=1)
-    same = difference <= SAME_DIRECTION * np.abs(values).max(axis=1)
+    size = np.abs(values).max(axis=1)
+    same = difference <= SAME_DIRECTION * size
     return multiple, same

@@ -158,7 +158,8 @@ class Step:
         bottom = r
         if self.ET is not None:
             bottom = r - np.tensordot(self.ET, inner)
-        right = torch.from_numpy(self.scale * np.concatenate([top, bottom]))
+        scaled = self.scale * np.concatenate([top, bottom])
+        right = torch.from_numpy(scaled)
         column = torch.linalg.lu_solve(*self.factor, right[:, None])
         solution = self.scale * column[:, 0].numpy()
         dx = solution[:p]
@@ -168,8 +169,10 @@ class Step:
         if self.ET is not None:
             of_equations = np.tensordot(dy, self.ET, 1)
             dt = dt - np.einsum("ijc,jc->ic", self.inverse, of_equations)
-        dz = np.concatenate([dx, dt.ravel()])
-        Adz = parts.T @ np.concatenate([along, dt.ravel()])
+        flat = dt.ravel()
+        dz = np.concatenate([dx, flat])
+        arguments = np.concatenate([along, flat])
+        Adz = parts.T @ arguments
         return dz, dy, Adz
 
     def refined(
@@ -330,7 +333,8 @@ def _next(parts: Arrow, now: Point) -> Point:
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The Newton step whose linearised complementarity removes ``product``, refined ``times`` times."""
         over = product / s
-        right = -dual - parts.back(step.d * primal - over)
+        moved = step.d * primal - over
+        right = -dual - parts.back(moved)
         dz, dy, Adz = step.refined(right, -equal, times)
         shift = primal + Adz
         return dz, -shift, step.d * shift - over, dy
@@ -339,14 +343,21 @@ def _next(parts: Arrow, now: Point) -> Point:
     mean = float(s @ u) / m
     _, ds, du, _ = towards(s * u, 0)
     reach = min(_reach(s, ds), _reach(u, du))
-    after = float((s + reach * ds) @ (u + reach * du)) / m
-    centring = min(max(after / mean, 0.0), 1.0) ** 3
+    predicted_s = s + reach * ds
+    predicted_u = u + reach * du
+    predicted_mean = float(predicted_s @ predicted_u) / m
+    share_left = min(max(predicted_mean / mean, 0.0), 1.0)
+    centring = share_left**3
     complementarity = s * u + ds * du - centring * mean
     dz, ds, du, dy = towards(complementarity, REFINEMENTS)
     slack_length = STEP_SHARE * _reach(s, ds)
     dual_length = STEP_SHARE * _reach(u, du)
     length = min(1.0, slack_length, dual_length)
-    return _point(parts, z + length * dz, s + length * ds, u + length * du, y + length * dy)
+    next_z = z + length * dz
+    next_s = s + length * ds
+    next_u = u + length * du
+    next_y = y + length * dy
+    return _point(parts, next_z, next_s, next_u, next_y)
 
 
 def _reach(s: np.ndarray, ds: np.ndarray) -> float:
@@ -369,11 +380,10 @@ def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndar
     value = float(0.5 * z @ Pz + parts.q @ z)
     bound = float(-0.5 * z @ Pz - parts.b @ u - parts.e @ y)
     gap_size = max(min(abs(value), abs(bound)), parts.unit)
-    errors = (
-        _largest(primal, equal) / primal_size,
-        _largest(dual) / dual_size,
-        abs(value - bound) / gap_size,
-    )
+    primal_error = _largest(primal, equal) / primal_size
+    dual_error = _largest(dual) / dual_size
+    gap = abs(value - bound) / gap_size
+    errors = (primal_error, dual_error, gap)
     return Point(z, s, u, y, primal, equal, dual, errors)
 
 

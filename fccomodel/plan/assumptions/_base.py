@@ -18,6 +18,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sums import summands
 from fccomodel.normal_form import NormalForm, Term, reformulations, sampled
+from fccomodel.plan.assumptions._parallel import Parallel, parallel
 from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 from fccomodel.structure import why as derivation
@@ -171,6 +172,37 @@ class Setting:
         return [c for c in self.reformed.constraints if ir.variables_of(c.body)]
 
     @cached_property
+    def parallel(self) -> tuple[Parallel, ...]:
+        """The pairs of inequalities whose gradients are parallel at every point."""
+        if self.free is not None:
+            return self.free.parallel
+        return tuple(parallel(self.constrained))
+
+    @cached_property
+    def boxed(self) -> ir.Problem:
+        """The reformulated problem with every variable in a bounded box."""
+        return boxed(self.reformed)
+
+    @cached_property
+    def _seers(self) -> dict[tuple[object, ...], structure.Analyser]:
+        """The analysers of functions of expectations, which alike statements share (see ``seer``)."""
+        return {}
+
+    def seer(self, holes: Mapping[str, Interval], *, bound: bool, in_box: bool = False) -> structure.Analyser:
+        """The analyser for expectations in these intervals; the same one for the same intervals.
+
+        bound   whether it uses the data
+        in_box  whether the variables are in a bounded box
+        """
+        if self.free is not None:
+            return self.free.seer(holes, bound=bound, in_box=in_box)
+        key = (bound, in_box, *holes.items())
+        if key not in self._seers:
+            problem = self.boxed if in_box else self.reformed
+            self._seers[key] = structure.seer(problem, self.bound if bound else None, holes)
+        return self._seers[key]
+
+    @cached_property
     def see(self) -> Analysis:
         """The analysis of the reformulated problem, or of the user's problem if no variable is added or
         bounded.
@@ -234,17 +266,18 @@ class Setting:
             for k, m in enumerate(means, 1)
         )
         holes = {g.hole: g.mean.interval.value for g in inner}
+        raised, steep = {}, structure.steep_at_0(f)
+        with_data = bool(steep) or not _of_holes(f)
         if holes:
-            analyser = structure.seer(self.reformed, self.bound, holes)
+            analyser = self.seer(holes, bound=with_data)
         else:
             analyser = see
         facts = analyser(f)
-        raised, steep = {}, structure.steep_at_0(f)
         if steep and not tame(facts):
             raised = {g.hole: r.interval for g in inner if (r := see.raised(g.mean)) is not g.mean}
         if raised:
             holes |= {hole: lies.value for hole, lies in raised.items()}
-            analyser = structure.seer(self.reformed, self.bound, holes)
+            analyser = self.seer(holes, bound=with_data)
             facts = combine(facts, resting(analyser(f), raised.values()))
         if term is not None and term.kind == "expectation":
             inner = tuple(
@@ -254,12 +287,12 @@ class Setting:
         for near in ranges(holes, facts):
             if tame(local):
                 break
-            local = structure.seer(boxed(self.reformed), self.bound, near)(f)
+            local = self.seer(near, bound=with_data, in_box=True)(f)
         steep = [e for e in steep if analyser(e).interval.value.lo == 0]
         if not tame(local) and (facts.domain or steep):
             near = {name: compact(where) for name, where in holes.items()}
             inside = {e: Interval(NEAR, FAR) for e in (*(d.subject for d in facts.domain), *steep)}
-            local = structure.seer(boxed(self.reformed), self.bound, near, within=inside)(f)
+            local = structure.seer(self.boxed, self.bound, near, within=inside)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
         return Block(
@@ -273,6 +306,11 @@ class Setting:
             see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
             edge=bool(facts.domain or steep),
         )
+
+
+def _of_holes(f: ir.Expr) -> bool:
+    """Whether a function is of expectations and written numbers alone, so that data say nothing about it."""
+    return all(isinstance(node, ir.Hole | ir.Const | ir.Apply) for node in ir.walk(f))
 
 
 def short(text: str, width: int = 60) -> str:

@@ -39,35 +39,35 @@ class Parallel:
 
 def parallel(constraints: Sequence[ir.Constraint]) -> Iterator[Parallel]:
     """The pairs of inequalities whose gradients are parallel at every point."""
-    alike: defaultdict[tuple[object, ...], list[ir.Constraint]] = defaultdict(list)
+    alike: defaultdict[tuple[object, ...], list[tuple[ir.Constraint, ir.Expr]]] = defaultdict(list)
     for c in constraints:
         if c.kind != "le" or c.condition is not None:
             continue
         moving = [t for t in terms(c.body) if ir.variables_of(t.core)]
-        alike[ir.variables_of(c.body), len(moving), c.body.shape, len(c.binders)].append(c)
+        signature = (ir.variables_of(c.body), len(moving), c.body.shape, len(c.binders))
+        alike[signature].append((c, joined(moving, c.body.span)))
     for some in alike.values():
-        for a, b in itertools.combinations(some[:MOST_COMPARED], 2):
-            body = _over(b, a)
-            if body is None:
+        for (a, of_a), (b, of_b) in itertools.combinations(some[:MOST_COMPARED], 2):
+            renamed = _members(b, a)
+            if renamed is None or multiples(of_a, _over(of_b, renamed)) is None:
                 continue
-            whole = multiples(a.body, body)
-            if whole is not None and _negative(whole):
-                yield Parallel(first=a, second=b, equation=True)
-            elif whole is not None or multiples(_moving(a.body), _moving(body)) is not None:
-                yield Parallel(first=a, second=b, equation=False)
+            whole = multiples(a.body, _over(b.body, renamed))
+            yield Parallel(first=a, second=b, equation=whole is not None and _negative(whole))
 
 
-def _over(b: ir.Constraint, a: ir.Constraint) -> ir.Expr | None:
-    """The body of b for the members of a; None if the two are over different sets."""
-    if not all(same_set(x.domain, y.domain) for x, y in zip(a.binders, b.binders, strict=True)):
+def _members(b: ir.Constraint, a: ir.Constraint) -> dict[ir.Binder, ir.Expr] | None:
+    """The members of a for those of b, by the binder of b; None if the two are over different sets."""
+    pairs = list(zip(a.binders, b.binders, strict=True))
+    if not all(same_set(x.domain, y.domain) for x, y in pairs):
         return None
-    renamed = {y: ir.Element(binder=x, shape=()) for x, y in zip(a.binders, b.binders, strict=True)}
-    return substitute(b.body, renamed) if renamed else b.body
+    return {y: ir.Element(binder=x, shape=()) for x, y in pairs}
 
 
-def _moving(body: ir.Expr) -> ir.Expr:
-    """The terms of a body that a variable is in."""
-    return joined([t for t in terms(body) if ir.variables_of(t.core)], body.span)
+def _over(body: ir.Expr, members: dict[ir.Binder, ir.Expr]) -> ir.Expr:
+    """A body with these members in the place of its binders."""
+    if members:
+        return substitute(body, members)
+    return body
 
 
 def _negative(product: Term) -> bool:

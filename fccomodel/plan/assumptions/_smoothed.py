@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import Rewriter
 from fccomodel.library.atoms import Interval
 from fccomodel.normal_form import constant_values
 from fccomodel.normal_form.smoothing import Smoothed, Smoother, envelopes
-from fccomodel.plan.assumptions._base import FAR, NEAR, Setting, boxed
+from fccomodel.plan.assumptions._base import FAR, NEAR, Setting
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Facts
 
@@ -80,7 +80,7 @@ def replaced(
 
     hole_of = {node.name: ENVELOPE.format(node.name) for node in inserted}
     hole_of |= {variable.name: name for name, variable in variables.items()}
-    anywhere = structure.seer(setting.reformed, setting.bound, {})
+    anywhere = setting.seer({}, bound=True)
     ranges = {hole_of[node.name]: _range(node, anywhere) for node in inserted}
 
     def hole(node: ir.Expr) -> ir.Expr | None:
@@ -91,12 +91,12 @@ def replaced(
 
     cut = Rewriter(hole)
     around = cut(smoothed)
-    facts_of = structure.seer(setting.reformed, setting.bound, {**intervals, **ranges})
+    facts_of = setting.seer({**intervals, **ranges}, bound=True)
     if inside:
         ends = [*(d.subject for d in facts_of(around).domain), *structure.steep_at_0(around)]
         away = {end: Interval(NEAR, FAR) for end in ends}
         facts_of = structure.seer(
-            boxed(setting.reformed), setting.bound, {**intervals, **ranges}, within=away
+            setting.boxed, setting.bound, {**intervals, **ranges}, within=away
         )
     moving = (a for node in inserted for a in _arguments(node) if ir.variables_of(a))
     return Replaced(

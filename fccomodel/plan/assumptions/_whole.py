@@ -12,7 +12,6 @@ from fccomodel.plan.assumptions._inner import entries, unknowns
 from fccomodel.plan.assumptions._inner import smooth as inner_smooth
 from fccomodel.plan.assumptions._outer import conjugates
 from fccomodel.plan.assumptions._outer import smooth as outer_smooth
-from fccomodel.plan.assumptions._parallel import parallel
 from fccomodel.structure import why
 from fccomodel.structure.facts import Standing
 
@@ -238,7 +237,7 @@ def qualified(setting: Setting) -> Finding:
         if c.kind == "eq":
             sentence = f"{c.label} is an equation: as two inequalities it has opposite gradients"
             return lacks(sentence, c.label, c.span, practice=PENALISED)
-    for pair in parallel(setting.constrained):
+    for pair in setting.parallel:
         return lacks(pair.said, pair.second.label, pair.second.span, practice=PENALISED)
     labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
     if (bound := setting.bound) is not None:
@@ -264,7 +263,7 @@ def strictly_feasible(setting: Setting) -> Finding:
     pairs = inequalities(setting)
     if not pairs.holds or not setting.constrained:
         return pairs
-    for pair in parallel(setting.constrained):
+    for pair in setting.parallel:
         if pair.equation:
             sentence = f"{pair.said}; no point meets both strictly"
             return lacks(sentence, pair.second.label, pair.second.span, practice=PENALISED)

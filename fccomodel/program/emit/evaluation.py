@@ -6,11 +6,12 @@ from __future__ import annotations
 from fccomodel.core.quoting import literal
 from fccomodel.library import regularisers
 from fccomodel.program.emit.carried import source
-from fccomodel.program.emit.page import function, printer_of, shaped
+from fccomodel.program.emit.page import function, printer_of, shaped, taken
 from fccomodel.program.emit.printer import Prepared, Printer
 from fccomodel.program.emit.projection import centre_key, centred, coefficients
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, LoweredSteps, Whole
+from fccomodel.program.names import Names
 from fccomodel.program.operations import union
 from fccomodel.program.operations.base import MoreauEnvelope, number, python, shape_text
 from fccomodel.program.operations.estimates import function_dims
@@ -68,7 +69,7 @@ class Evaluation:
     def block_lines(self, blocks: list[Block]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks``."""
         texts = {i: text for i, text in self.printer.texts.items() if text.startswith("data.")}
-        names = self.printer.names.copy(self.prepared.taken)
+        names = Names([*taken(self.lowered), *self.prepared.taken])
         layout = self.lowered.layout
         printer = Printer(layout=layout, prepared=self.prepared, names=names, texts=texts, shared=self.shared)
         printer.print([block.argument for block in blocks])

@@ -24,7 +24,7 @@ from fccomodel.program.operations.base import (
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.estimates import centre
 from fccomodel.program.operations.scores import net
-from fccomodel.program.operations.sources import arange, chunk, hyper, variable
+from fccomodel.program.operations.sources import chunk, hyper, variable
 from fccomodel.program.operations.sums import chunked, swept
 
 #: an expression longer than this gets a name
@@ -358,14 +358,11 @@ class Printer:
         self.texts[val.id] = attributes or self.computed(val)
 
     def computed(self, val: Val) -> str:
-        """The attribute that a static value is computed for; every axis has positions of its own."""
+        """The attribute that a static value is computed for, or one with the same text."""
         self.preparing = True
         text = bare(val.op.text(self, val))
         self.preparing = False
-        if val.op is arange:
-            held = ""
-        else:
-            held = self.prepared.holding(text)
+        held = self.prepared.holding(text)
         if held:
             return held
         name = self.name(val)

@@ -18,29 +18,37 @@ from fccomodel.program.operations.draws import draw, draw_range, draw_strata
 from fccomodel.program.operations.sources import FETCHED, take
 from fccomodel.program.operations.together import joined
 
-EPOCHS = """def epochs(name, n, size):
-    # without replacement within each pass over the n elements; what is left of a pass waits for
-    # the next call
-    rest, taken, count = *data.waiting.get(name, [()]), [], T * size
-    while count:
-        rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)
-        taken.append(rest[:count])
-        rest, count = rest[count:], count - len(taken[-1])
+EPOCHS = """def epochs(name, elements, batch):
+    # batches for T steps, without replacement within each pass over the elements; the rest of a pass
+    # waits for the next call
+    (rest,) = data.waiting.get(name, [()])
+    pieces = []
+    missing = T * batch
+    while missing:
+        if not len(rest):
+            rest = torch.randperm(elements, generator=rng, device=data.device)
+        pieces.append(rest[:missing])
+        rest = rest[missing:]
+        missing -= len(pieces[-1])
     data.waiting[name] = [rest]
-    return torch.cat(taken).view(T, size)
+    return torch.cat(pieces).view(T, batch)
 """
 
-COUNTED = """def counted(name, n, size):
-    # the same with nothing kept of a pass but a key and how far it is: the k-th element of one is computed
-    (key, place), taken, count = data.waiting.get(name, [0, n]), [], T * size
-    while count:
-        if place == n:
-            key, place = int(torch.randint(1 << 62, (), generator=rng, device=data.device)), 0
-        end = min(n, place + count)
-        taken.append(shuffled(torch.arange(place, end, device=data.device), n, key))
-        place, count = end, count - (end - place)
+COUNTED = """def counted(name, elements, batch):
+    # the same, but the k-th element of a pass is computed from a key: only the key and the place wait
+    key, place = data.waiting.get(name, [0, elements])
+    pieces = []
+    missing = T * batch
+    while missing:
+        if place == elements:
+            key = int(torch.randint(1 << 62, (), generator=rng, device=data.device))
+            place = 0
+        end = min(elements, place + missing)
+        pieces.append(shuffled(torch.arange(place, end, device=data.device), elements, key))
+        missing -= end - place
+        place = end
     data.waiting[name] = [key, place]
-    return torch.cat(taken).view(T, size)
+    return torch.cat(pieces).view(T, batch)
 """
 #: elements from which on passes are counted: a permutation of so many takes 128 MB
 MANY = 1 << 24
@@ -209,7 +217,9 @@ def drawn(val: Val) -> tuple[str, str]:
     axis = val.attrs["axis"]
     shape = ", ".join(map(str, ["T", *(int(a.size) for a in val.axes), *val.event]))
     if val.op is draw and val.attrs["how"] == "epochs":
-        return axis.name, f"{way(val.attrs['n'])}({literal(axis.name)}, {val.attrs['n']}, {int(axis.size)})"
+        elements, batch = val.attrs["n"], int(axis.size)
+        call = f"{way(elements)}({literal(axis.name)}, elements={elements}, batch={batch})"
+        return axis.name, call
     if val.op is draw_strata:
         return axis.name, strata(axis.name, val)
     if val.op is draw:
@@ -227,5 +237,5 @@ def strata(name: str, val: Val) -> str:
     each = [(sum(sizes[:k]), n, count) for k, (n, count) in enumerate(zip(sizes, counts, strict=True))]
     one = "torch.randint(n, (T, count), generator=rng, device=data.device)"
     if val.attrs["how"] == "epochs":
-        one = f"{way(max(sizes))}(({literal(name)}, start), n, count)"
+        one = f"{way(max(sizes))}(({literal(name)}, start), elements=n, batch=count)"
     return f"torch.cat([start + {one} for start, n, count in {each}], 1)"

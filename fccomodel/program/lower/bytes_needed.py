@@ -37,7 +37,7 @@ HEAP = 1.25
 #: Numbers in a slice of a full pass.
 SLICE = 1 << 18
 #: Random numbers that are drawn at once, for several steps.
-DRAWN_AT_ONCE = 1 << 25
+DRAWN_AT_ONCE = 1 << 21
 #: Number of copies of the data's arrays: for full passes and for steps.
 COPIES = 2
 #: Number of copies of the estimates and centres of blocks: now, before, and at the best point.

@@ -67,11 +67,9 @@ def _first_points(bound: Bound, seed: int) -> list[Point]:
 
 def _in_sets(bound: Bound, point: Point) -> dict[str, torch.Tensor]:
     """The point, projected on the variables' sets one after the other."""
-    inside = dict(point)
-    for name, variable in bound.problem.variables.items():
-        for simple, args in (Evaluator(bound, {}).simple_set(declared) for declared in variable.sets):
-            inside[name] = simple.project(inside[name], *simple.prepare(*args))
-    return inside
+    evaluator = Evaluator(bound, {})
+    variables = bound.problem.variables
+    return {name: evaluator.into_sets(variables[name].sets, value) for name, value in point.items()}
 
 
 def _moved_in(bound: Bound, point: Point, meter: Meter, seed: int, most: int) -> Feasible | None:

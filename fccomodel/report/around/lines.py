@@ -53,10 +53,10 @@ def elsewhere(system: System, gain: float, meter: Meter) -> Better | None:
     best: Better | None = None
     for direction, where in _lines(system):
         line = _Line(system, direction, meter)
-        for valleys, step in line.valleys():
-            if valleys >= gain and (best is None or valleys > best.gain):
-                point = arrays(moved(system, step * direction))
-                best = Better(gain=valleys, where=f"elsewhere, {where}", point=point)
+        for gain_of_valley, length in line.valleys():
+            if gain_of_valley >= gain and (best is None or gain_of_valley > best.gain):
+                point = arrays(moved(system, length * direction))
+                best = Better(gain=gain_of_valley, where=f"elsewhere, {where}", point=point)
     return best
 
 
@@ -90,17 +90,18 @@ class _Line:
         for step in self._steps():
             self._gain(step)
         steps = sorted(self.gains)
-        values = [self.gains[step] for step in steps]
-        tops = [
-            k
-            for k in range(len(steps))
-            if math.isfinite(values[k])
-            and values[k] >= max(values[max(k - 1, 0)], values[min(k + 1, len(steps) - 1)])
-            and steps[k] != 0
-        ]
-        for k in sorted(tops, key=lambda k: -values[k])[:VALLEYS]:
-            low, high = steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)]
-            yield golden_sections.largest(self._gain, low, high, (values[k], steps[k]), SECTIONS)
+        gains = [self.gains[step] for step in steps]
+        before = [0, *range(len(steps) - 1)]
+        after = [*range(1, len(steps)), len(steps) - 1]
+        bottoms = []
+        for k, (gain, step) in enumerate(zip(gains, steps, strict=True)):
+            beside = max(gains[before[k]], gains[after[k]])
+            if math.isfinite(gain) and gain >= beside and step != 0:
+                bottoms.append(k)
+        best_first = sorted(bottoms, key=lambda k: -gains[k])
+        for k in best_first[:VALLEYS]:
+            low, high = steps[before[k]], steps[after[k]]
+            yield golden_sections.largest(self._gain, low, high, (gains[k], steps[k]), SECTIONS)
 
     def _steps(self) -> list[float]:
         """The steps at which a line is sampled, both ways: evenly up to bounds, and at distances that

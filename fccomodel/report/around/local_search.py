@@ -169,10 +169,7 @@ def moved(system: System, step: Array) -> dict[str, torch.Tensor]:
     """The point after a step, in the variables' sets."""
     point = {}
     for name, part in system.split(step).items():
-        end = system.point[name] + part
-        for simple, args in system.sets_of(name):
-            end = simple.project(end, *simple.prepare(*args))
-        point[name] = end
+        point[name] = system.into_sets(name, system.point[name] + part)
     return point
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from fccomodel.evaluation.sets.axes import STEEPEST
+from fccomodel.numerics.singular_blocks import row_space
 from fccomodel.report.kkt.active import HELD, conditions_of_sets
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.system import AT_BOUND, System
@@ -43,8 +44,7 @@ class Tangent:
                 normals.append(row[None])
         self.normals = np.vstack(normals)
         if len(self.normals):
-            _, singular, across = np.linalg.svd(self.normals, full_matrices=False)
-            self.normals = across[singular > DEPENDENT * singular.max(initial=1e-300)]
+            self.normals = row_space(self.normals, DEPENDENT)
         self.dimension = int(self.free.sum()) - len(self.normals)
 
     @property
@@ -109,7 +109,7 @@ def steps_to_bounds(system: System) -> tuple[Array, Array]:
         ends = [torch.full_like(value, -FAR), torch.full_like(value, FAR)]
         for simple, args in system.sets_of(name):
             if simple.entrywise:
-                ends = [simple.project(end, *simple.prepare(*args)) for end in ends]
+                ends = [simple.nearest(end, *args) for end in ends]
         least, most = ends
         room_below = torch.where(least <= -FAR, -math.inf, least - value)
         room_above = torch.where(most >= FAR, math.inf, most - value)

@@ -66,6 +66,8 @@ TOLD_ROUNDING_SHARE = 0.1
 NEGLIGIBLE = 1e-8
 #: Least size of an objective to which gaps are relative.
 LEAST_SIZE = 1e-2
+#: Share of the objective from which on a gap proves little.
+LARGE_SHARE = 0.1
 IN_EXACT_ARITHMETIC = "; in exact arithmetic, since a bound of the rounding takes too long"
 BEYOND = "numbers at this point are beyond those of double precision"
 
@@ -124,6 +126,14 @@ class Gap:
         if self.rounding > TOLD_ROUNDING_SHARE * self.value > 0:
             cancels = f"; {_up(self.rounding)} of it for rounding"
         return f"gap <= {_up(self.value)}, proved ({self.how}{cancels})"
+
+
+def remark(value: float | None, objective: float) -> str:
+    """A clause on a gap that is a large part of the objective, and so proves little; else an empty text."""
+    size = max(abs(objective), LEAST_SIZE)
+    if value is None or value < LARGE_SHARE * size:
+        return ""
+    return f"; that is {value / size:.0%} of the objective, so it proves little: look at ε"
 
 
 def _up(value: float) -> str:

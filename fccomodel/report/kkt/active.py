@@ -10,7 +10,7 @@ simplex, count as constraints.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ import torch
 
 from fccomodel.core.work import Meter
 from fccomodel.numerics import min_norm
+from fccomodel.numerics.singular_blocks import SingularBlock, singular_blocks
 from fccomodel.report.kkt.lagrangian import gradient, roots
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.system import AT_BOUND, STEP, System
@@ -114,14 +115,11 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
     )
     labels = tuple(system.labels[k] for k in system.kept[at])
     names = [*labels, *(name for name, _, _ in conditions)]
-    left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    if len(singular) == len(unit):
-        least = float(singular[-1])
-    else:
-        least = 0.0
+    blocks = singular_blocks(unit)
+    least = min(_least(block) for block in blocks)
     dependent: tuple[str, ...] = ()
     if least < DEPENDENT:
-        in_null_space = 1 - (left[:, singular >= DEPENDENT] ** 2).sum(axis=1)
+        in_null_space = _in_null_space(blocks, len(unit))
         dependent = tuple(names[k] for k in np.flatnonzero(in_null_space > IN_NULL_SPACE))
     elif len(at) == len(system.kept) < len(system.values):
         return None
@@ -130,6 +128,22 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
     return Qualification(
         active=labels, least=least, dependent=dependent, direction=direction, nonsmooth=nonsmooth
     )
+
+
+def _least(block: SingularBlock) -> float:
+    """The least singular value of a block's rows: 0 if they are more than its columns."""
+    if len(block.values) < len(block.rows):
+        return 0.0
+    return float(block.values[-1])
+
+
+def _in_null_space(blocks: Sequence[SingularBlock], count: int) -> Array:
+    """For each of so many rows, the part of its unit vector that combines the rows to 0."""
+    part = np.zeros(count)
+    for block in blocks:
+        independent = block.left[:, block.values >= DEPENDENT]
+        part[block.rows] = 1 - (independent**2).sum(axis=1)
+    return part
 
 
 def _enters(rows: Array, equal: Array) -> bool:

@@ -9,7 +9,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fccomodel.numerics.min_norm import Matrix
 from fccomodel.report.kkt.groups import Array, Group, Simple
+
+#: Entries from which on a matrix with many zeros is held as a sparse one.
+SPARSE_FROM = 100_000
+#: Share of entries other than 0 below which a large matrix is held as a sparse one.
+SPARSE_SHARE = 0.05
 
 
 class Linear(Protocol):
@@ -74,17 +80,34 @@ class Squares:
         slope, missed, products = np.split(rest, [first, second])
         return self.matrix.T @ slope + self.rate * missed[self.owner] + self.diagonal * products
 
-    def stacked(self) -> tuple[Array, Array]:
-        """(M, b) with the same squares |M z + b|^2, and at most one row more than M has columns."""
+    def stacked(self) -> tuple[Matrix, Array]:
+        """(M, b) with the same squares |M z + b|^2: M sparse if most of its entries are 0, else with at
+        most one row more than columns."""
+        nonzero = np.flatnonzero(self.diagonal)
+        owned = np.bincount(self.owner, self.rate != 0, len(self.constant))
+        used = np.flatnonzero((owned > 0) | (self.constant != 0))
+        offset = np.concatenate([self.offset, self.constant[used], np.zeros(len(nonzero))])
+        matrix = np.asarray(self.matrix)
+        if matrix.size > SPARSE_FROM and np.count_nonzero(matrix) < SPARSE_SHARE * matrix.size:
+            return self._sparse(matrix, used, nonzero), offset
         missed = np.zeros((len(self.constant), self.size))
         missed[self.owner, np.arange(self.size)] = self.rate
-        nonzero = np.flatnonzero(self.diagonal)
         products = np.zeros((len(nonzero), self.size))
         products[np.arange(len(nonzero)), nonzero] = self.diagonal[nonzero]
-        used = np.flatnonzero(missed.any(1) | (self.constant != 0))
-        matrix = np.concatenate([np.asarray(self.matrix), missed[used], products])
-        offset = np.concatenate([self.offset, self.constant[used], np.zeros(len(nonzero))])
-        return _compressed(matrix, offset)
+        return _compressed(np.concatenate([matrix, missed[used], products]), offset)
+
+    def _sparse(self, matrix: Array, used: Array, nonzero: Array) -> Matrix:
+        """The rows of all squares as a sparse matrix: those of the matrix, of the errors of some functions'
+        subgradients, and of the products that are not 0."""
+        from scipy import sparse
+
+        missed = sparse.csr_array(
+            (self.rate, (self.owner, np.arange(self.size))), shape=(len(self.constant), self.size)
+        )
+        products = sparse.diags_array(self.diagonal, format="csr")
+        parts = [sparse.csr_array(matrix), missed[used], products[nonzero]]
+        stacked: Matrix = sparse.vstack(parts, format="csr")
+        return stacked
 
     def compressed(self) -> Squares:
         """An equivalent problem with at most one dense row more than unknowns."""

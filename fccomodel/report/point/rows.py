@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import torch
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.work import Meter
@@ -117,19 +116,10 @@ def _wanted(system: System) -> list[Array]:
 
 
 def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:
-    """The gradients of the constraints kept and of the wanted terms, a backward pass for each."""
-
-    def rows(part: torch.Tensor, numbers: Array) -> Array:
-        """The gradients of some rows, one after another."""
-        gradients = np.empty((len(numbers), system.d))
-        for row, k in zip(gradients, numbers, strict=True):
-            unit = np.zeros(part.numel())
-            unit[k] = 1.0
-            row[:] = system.pull([(part, unit.reshape(tuple(part.shape)))])
-        return gradients
-
-    c = rows(system.c, system.kept)
-    return c, [rows(record.terms, k) for record, k in zip(system.records, wanted, strict=False)]
+    """The gradients of the constraints kept and of the wanted terms, by backward passes."""
+    c = system.rows(system.c, system.kept)
+    terms = zip(system.records, wanted, strict=False)
+    return c, [system.rows(record.terms, numbers) for record, numbers in terms]
 
 
 def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:

@@ -108,12 +108,8 @@ def _unit(size: Array) -> Array:
 def _at_origin(system: System) -> tuple[float, Array]:
     """The minimised objective and the constraints at the origin, moved into the variables' sets; NaN if
     they are not defined there."""
-    point = {}
-    for name, value in system.point.items():
-        moved = torch.zeros_like(value)
-        for simple, args in system.sets_of(name):
-            moved = simple.project(moved, *simple.prepare(*args))
-        point[name] = moved
+    zeros = {name: torch.zeros_like(value) for name, value in system.point.items()}
+    point = {name: system.into_sets(name, zero) for name, zero in zeros.items()}
     try:
         with torch.no_grad():
             f, c = system.evaluate(point, Recorder({}))[:2]

@@ -246,6 +246,35 @@ class System:
             return gradient
         return self._held(gradient)
 
+    def rows(self, part: torch.Tensor, numbers: Array) -> Array:
+        """The gradients of some entries of c or of a record's terms, by row, with kinks held fixed; many
+        at once if their operations allow it."""
+        gradients = np.empty((len(numbers), self.d))
+        first = 0
+        size = min(len(numbers), max(1, TOGETHER // max(part.numel() + self.d, 1)))
+        if self.roots or not part.requires_grad:
+            size = 1
+        while first < len(numbers) and size > 1:
+            some = numbers[first : first + size]
+            try:
+                products = vector_products([part], self.leaves, [_units(part, some)])
+            except RuntimeError:  # an operation that is not done for many at once
+                break
+            gradients[first : first + len(some)] = self._flat_rows(products, len(some))
+            first += len(some)
+        unread = np.flatnonzero(~np.isfinite(gradients[:first]).all(1))
+        for k in [*unread, *range(first, len(numbers))]:
+            gradients[k] = self.pull([(part, _units(part, numbers[k : k + 1])[0].numpy())])
+        return gradients
+
+    def _flat_rows(self, products: Sequence[torch.Tensor | None], count: int) -> Array:
+        """Derivatives by variable as rows over all entries of the variables; None stands for 0."""
+        parts = [
+            leaf.new_zeros(count, leaf.numel()) if product is None else product.reshape(count, -1)
+            for product, leaf in zip(products, self.leaves, strict=True)
+        ]
+        return torch.cat(parts, 1).numpy()
+
     def _held(self, gradient: Array) -> Array:
         """The gradient with 0 for infinite entries that a bound of the variable holds, as in sqrt(x) at
         0. Raises F0701 if others are not finite."""
@@ -389,7 +418,7 @@ class System:
         worst = 0.0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
-                nearest = simple.project(value, *simple.prepare(*args))
+                nearest = simple.nearest(value, *args)
                 worst = max(worst, float((value - nearest).norm()))
         return worst
 
@@ -404,6 +433,12 @@ class System:
         if variable is None:
             return []
         return [self.evaluator.simple_set(declared) for declared in variable.sets]
+
+    def into_sets(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """A variable's value, projected on each of its simple sets in turn."""
+        for simple, arguments in self.sets_of(name):
+            value = simple.nearest(value, *arguments)
+        return value
 
     def generators(self, most: int) -> tuple[Array, Array] | None:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column,
@@ -467,6 +502,13 @@ class System:
                 rest = s - sum((n for j, n in enumerate(normals) if j != k), torch.zeros_like(s))
                 normals[k] = rest - simple.tangent(rest, w, *args, tolerance=_at_bound(simple, args))
         return normals
+
+
+def _units(part: torch.Tensor, numbers: Array) -> torch.Tensor:
+    """Unit vectors at some entries of a part, in its shape: (numbers, *shape)."""
+    units = part.new_zeros(len(numbers), part.numel())
+    units[torch.arange(len(numbers)), torch.from_numpy(numbers)] = 1.0
+    return units.reshape(len(numbers), *part.shape)
 
 
 def _at_bound(simple: sets.SimpleSet, args: tuple) -> float:

@@ -13,6 +13,7 @@ from fccomodel.core.work import Meter
 from fccomodel.report import advice as advising
 from fccomodel.report.advice import Ending
 from fccomodel.report.around.local_search import Better
+from fccomodel.report.certificates import gap
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.new_rows.sampling import Noise
 from fccomodel.report.point.system import System
@@ -130,7 +131,10 @@ def _reservations(found: Findings) -> Iterator[str]:
         if judged.missing:
             yield f"; the optimum may be up to {judged.missing:.1e} better"
         elif judged.loose and judged.better is None:
-            yield f"; proved is only that the optimum is at most {judged.loose:.1e} better"
+            if gap.remark(judged.loose, found.system.objective):
+                yield "; the proved bound of the optimum is too weak to say how far it is"
+            else:
+                yield f"; proved is only that the optimum is at most {judged.loose:.1e} better"
         if judged.better is not None:
             yield _beaten(found.system, judged.better)
         elif judged.first_order:

@@ -34,6 +34,7 @@ MAX_MEMBERS = 64  # members of a family, each of which is minimised by itself
 STEPS = 200  # steps of the projected gradient method
 ROUNDING = 1e-4  # share of f(v): a smaller least value may be rounding alone
 FLAT = 1e-10  # share of the largest curvature below which a direction counts as flat
+LARGEST_FLAT_SLOPE = 1e-8  # share of the whole slope along flat directions that may be rounding
 
 
 class Least(NamedTuple):
@@ -179,19 +180,25 @@ class _Function:
         A = torch.stack([self(unit)[1] - b for unit in units])
         if not bool(torch.isfinite(A).all()):
             return Least(-inf)
-        absent = (A == 0).all(0) & (b == 0)  # entries that f does not depend on
+        present = (A != 0).any(0) | (b != 0)  # entries that f depends on
         symmetric = (A + A.T) / 2
-        A, b = symmetric[~absent][:, ~absent], b[~absent]
+        A = symmetric[present][:, present]
+        b = b[present]
         unit = A.diagonal().clamp(min=0).sqrt()
         unit = unit.where(unit > 0, 1.0)
-        curvature, axes = torch.linalg.eigh(A / torch.outer(unit, unit))
+        scaled = A / torch.outer(unit, unit)
+        curvature, axes = torch.linalg.eigh(scaled)
         slope = axes.T @ (b / unit)
-        flat = curvature <= FLAT * curvature[-1:].clamp(min=0)
-        if float(slope[flat].norm()) > 1e-8 * float(slope.norm()):
+        largest = curvature[-1:].clamp(min=0)
+        flat = curvature <= FLAT * largest
+        along_flat = float(slope[flat].norm())
+        if along_flat > LARGEST_FLAT_SLOPE * float(slope.norm()):
             return Least(-inf)
-        decreases = slope[~flat] ** 2 / curvature[~flat]
+        curved = ~flat
+        decreases = slope[curved] ** 2 / curvature[curved]
         value = float(c - decreases.sum() / 2)
-        if value <= ROUNDING * float(c.abs()):
+        rounding = ROUNDING * float(c.abs())
+        if value <= rounding:
             return Least(-inf)
         standing = Standing.ESTIMATED if bool(flat.any()) else Standing.BOUNDED
         return Least(value / 2, standing)
@@ -205,21 +212,24 @@ class _Function:
 
         def project(w: torch.Tensor) -> torch.Tensor:
             """The projection of w onto the product of the sets."""
-            parts = zip(self.split(w).values(), simple, strict=True)
-            inside = [s.project(v, *s.prepare(*args)) for v, (s, args) in parts]
-            return torch.cat([v.reshape(-1) for v in inside])
+            inside = []
+            for part, (one, args) in zip(self.split(w).values(), simple, strict=True):
+                inside.append(one.nearest(part, *args).reshape(-1))
+            return torch.cat(inside)
 
         def negated(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             """The value and the gradient of -f."""
             value, gradient = self(w)
             return -value, -gradient
 
-        start = project(torch.zeros(self.size, dtype=torch.float64))
-        v = concave_maxima.ascent(negated, project, start, steps=STEPS)
+        origin = torch.zeros(self.size, dtype=torch.float64)
+        v = concave_maxima.ascent(negated, project, project(origin), steps=STEPS)
         f, gradient = self(v)
-        parts = zip(self.split(gradient).values(), simple, strict=True)
-        furthest = sum(float(s.support(-g, *args)) for g, (s, args) in parts)
+        furthest = 0.0
+        for part, (one, args) in zip(self.split(gradient).values(), simple, strict=True):
+            furthest += float(one.support(-part, *args))
         value = float(f - gradient @ v) - furthest
-        if value > ROUNDING * float(f.abs()):
+        rounding = ROUNDING * float(f.abs())
+        if value > rounding:
             return value / 2
         return -inf

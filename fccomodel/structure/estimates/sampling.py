@@ -105,7 +105,8 @@ class Probe:
             elif isinstance(domain, ir.VectorSet):
                 shape = elements.shape(self.bound, domain.shape)
                 normals = torch.from_numpy(rng.normal(size=(BLOCKS, *shape)))
-                values = torch.stack([self._inside(domain, v) for v in normals])
+                evaluator = Pointwise(self.bound)
+                values = torch.stack([evaluator.into_sets([domain], v) for v in normals])
             else:
                 values = torch.from_numpy(rng.choice(elements.ids(self.bound, domain), BLOCKS))
             blocks[binder] = Named(values, (axis,))
@@ -143,29 +144,27 @@ class Probe:
         points = []
         for centre in centres:
             start = {name: torch.as_tensor(centre[name], dtype=torch.float64) for name in self.names}
-            total = sum(value.numel() for value in start.values())
+            entries = sum(value.numel() for value in start.values())
             for k in range(POINTS):
-                deviation = radius * k / max(1, POINTS - 1) / sqrt(max(1, total))
-                steps = {
-                    n: deviation * torch.randn(v.shape, generator=rng, dtype=torch.float64)
-                    for n, v in start.items()
-                }
+                deviation = radius * k / max(1, POINTS - 1) / sqrt(max(1, entries))
+                steps = {}
+                for name, value in start.items():
+                    normal = torch.randn(value.shape, generator=rng, dtype=torch.float64)
+                    steps[name] = deviation * normal
                 squares = [float(step.square().sum()) for step in steps.values()]
                 length = sqrt(sum(squares))
-                share = min(1.0, radius / length) if length > 0 else 1.0
-                moved = {name: value + share * steps[name] for name, value in start.items()}
-                points.append({name: self.projected(name, value) for name, value in moved.items()})
+                share = 1.0
+                if length > radius:
+                    share = radius / length
+                point = {}
+                for name, value in start.items():
+                    point[name] = self.projected(name, value + share * steps[name])
+                points.append(point)
         return points
 
     def projected(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """The value of a variable projected onto each of its simple sets in turn."""
-        for domain in self.problem.variables[name].sets:
-            value = self._inside(domain, value)
-        return value
-
-    def _inside(self, domain: ir.VectorSet, value: torch.Tensor) -> torch.Tensor:
-        simple, args = Pointwise(self.bound).simple_set(domain)
-        return simple.project(value, *simple.prepare(*args))
+        return Pointwise(self.bound).into_sets(self.problem.variables[name].sets, value)
 
     def _plain(self, expr: ir.Expr) -> Named:
         return Pointwise(self.bound).value(expr, {})
@@ -179,10 +178,15 @@ class Probe:
         batch = Minibatch(self.bound, point, batch=self.samples, seed=self.seed)
         block = next((at.axes[0] for at in self.blocks.values()), None)
         value, draw = self._drawn(batch)
-        axes = ((block, BLOCKS), (draw, self.samples))
-        lengths = {axis: length for axis, length in axes if axis is not None}
-        data = spread(value, tuple(lengths)).expand((*lengths.values(), *value.event))
-        return data.reshape(1 if block is None else BLOCKS, 1 if draw is None else self.samples, -1)
+        lengths = {}
+        blocks = draws = 1
+        if block is not None:
+            blocks = lengths[block] = BLOCKS
+        if draw is not None:
+            draws = lengths[draw] = self.samples
+        along_axes = spread(value, tuple(lengths))
+        data = along_axes.expand((*lengths.values(), *value.event))
+        return data.reshape(blocks, draws, -1)
 
     def _drawn(self, batch: Minibatch) -> tuple[Named, int | None]:
         """The value of each draw and the draws' axis, or the value and None if nothing is drawn."""
@@ -203,7 +207,8 @@ class Probe:
     def at(self, points: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, Any]:
         """The largest of each constant over the points, and the range of the values; empty if none exists."""
         rng = torch.Generator().manual_seed(self.seed + 1)
-        low, high = np.inf, -np.inf
+        low = np.inf
+        high = -np.inf
         top = {"lipschitz": 0.0, "gradient": 0.0, "value noise": 0.0, "gradient noise": 0.0}
         steepest: list[tuple[float, Mapping[str, torch.Tensor], int, int]] = []
         for point in points:
@@ -215,10 +220,11 @@ class Probe:
             if not bool(usable.any()):
                 continue
             mean = detached[usable].mean(1)
-            low, high = min(low, float(mean.min())), max(high, float(mean.max()))
+            low = min(low, float(mean.min()))
+            high = max(high, float(mean.max()))
             if values.shape[1] > 1:
-                noise = float(detached[usable].var(1).sum(1).max())
-                top["value noise"] = max(top["value noise"], noise)
+                variances = detached[usable].var(1).sum(1)
+                top["value noise"] = max(top["value noise"], float(variances.max()))
             for block in usable.nonzero()[:, 0].tolist():
                 slope, noise, entry = self._block(values[block], weights, rng)
                 top["lipschitz"] = max(top["lipschitz"], slope)

@@ -16,6 +16,7 @@ RULES: dict[str, str] = {
     "interval arithmetic": "The value lies in the range of the function over where its arguments lie.",
     "least value": "A convex function is nowhere below its least value, and the bound data give a lower "
     "bound of that.",
+    "inside the domain": "The value is assumed to stay inside the domain of a function, away from its ends.",
     "bounded value": "A value within finite ends has a bounded norm.",
     "compact domain": "A continuous function on a bounded closed set is bounded, and so are its "
     "continuous derivatives.",

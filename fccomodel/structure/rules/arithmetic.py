@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, sqrt
@@ -29,31 +29,46 @@ def spread_to(entries: float) -> Amount:
 def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries: float) -> Facts:
     """The facts of ``+- a +- b ..``; every argument has the shape of the whole (see ``spread``)."""
     draft = Draft(expr=expr, args=args, entries=entries)
-    ranges = [a.interval.value for a in args]
-    signed = zip(ranges, signs, strict=True)
-    ends = [u if sign > 0 else _negated(u) for u, sign in signed]
-    total = Interval(
-        sum(u.lo for u in ends),
-        sum(u.hi for u in ends),
-        any(u.lo_open for u in ends),
-        any(u.hi_open for u in ends),
-    )
+    total = _interval_of_sum([a.interval.value for a in args], signs)
     known = [a.interval for a in args if a.interval.holds]
     draft.propose("interval", opened(total), "interval arithmetic", "", known)
-    if all(a.size.value.finite for a in args):
-        sizes = [a.size for a in args]
-        draft.propose("size", plus(*(size.value for size in sizes)), "sum", "", sizes)
+    sizes = [a.size for a in args]
+    if all(size.value.finite for size in sizes):
+        _propose_sum(draft, "size", sizes)
     varying = [(a, s) for a, s in zip(args, signs, strict=True) if not a.constant]
     if not varying:
         return draft.finish()
+    terms = tuple(a for a, _ in varying)
     draft.leaves = merged([(a.leaves, s) for a, s in varying])
-    draft.parts = {n: plus(*(a.parts[n] for a, _ in varying if n in a.parts)) for n in draft.leaves}
+    parts = {}
+    for name in draft.leaves:
+        of_terms = [a.parts[name] for a in terms if name in a.parts]
+        parts[name] = plus(*of_terms)
+    draft.parts = parts
     for kind in ("below", "above"):
         _add_curvature(draft, kind, varying)
-    uses = [a.lipschitz for a, _ in varying]
-    draft.propose("lipschitz", plus(*(u.value for u in uses)), "sum", "", uses)
-    together(draft, tuple(a for a, _ in varying), "sum", plus)
+    _propose_sum(draft, "lipschitz", [a.lipschitz for a in terms])
+    together(draft, terms, "sum", plus)
     return draft.finish()
+
+
+def _interval_of_sum(ranges: Sequence[Interval], signs: Sequence[int]) -> Interval:
+    """The interval of a sum whose terms are in these intervals, and are added or subtracted."""
+    terms = []
+    for interval, sign in zip(ranges, signs, strict=True):
+        terms.append(interval if sign > 0 else _negated(interval))
+    return Interval(
+        sum(term.lo for term in terms),
+        sum(term.hi for term in terms),
+        any(term.lo_open for term in terms),
+        any(term.hi_open for term in terms),
+    )
+
+
+def _propose_sum(draft: Draft, kind: str, terms: Sequence[Fact]) -> None:
+    """Propose that a constant of a sum is at most the sum of the terms' constants."""
+    total = plus(*(term.value for term in terms))
+    draft.propose(kind, total, "sum", "", terms)
 
 
 def _add_curvature(draft: Draft, kind: str, terms: list[tuple[Facts, int]]) -> None:
@@ -301,10 +316,12 @@ def product(
         draft.propose("size", size, "product", "", [a.size, b.size])
     sign_a, sign_b = sign_of(a.interval.value), sign_of(b.interval.value)
     draft.leaves = merged([(a.leaves, sign_b), (b.leaves, sign_a)])
-    draft.parts = {
-        n: plus(times(size_b, a.parts.get(n, ZERO)), times(size_a, b.parts.get(n, ZERO)))
-        for n in draft.leaves
-    }
+    parts = {}
+    for name in draft.leaves:
+        through_a = times(size_b, a.parts.get(name, ZERO))
+        through_b = times(size_a, b.parts.get(name, ZERO))
+        parts[name] = plus(through_a, through_b)
+    draft.parts = parts
     steep = plus(times(size_b, a.lipschitz.value), times(size_a, b.lipschitz.value))
     draft.propose(
         "lipschitz",
@@ -324,11 +341,9 @@ def product(
             "(square(a) + square(b)) / 2."
         )
     for kind in ("below", "above"):
-        value = plus(
-            times(spread, size_a, _side(b, kind, sign_a)),
-            times(spread, size_b, _side(a, kind, sign_b)),
-            cross,
-        )
+        from_b = times(spread, size_a, _side(b, kind, sign_a))
+        from_a = times(spread, size_b, _side(a, kind, sign_b))
+        value = plus(from_b, from_a, cross)
         uses = [a.lipschitz, b.lipschitz, a.below, a.above, b.below, b.above, a.size, b.size]
         if value.finite:
             draft.propose(kind, value, "product", "", uses, lacks=lacks, fix=fix)
@@ -336,7 +351,9 @@ def product(
             reason = lacks + "; nor has each factor bounds for its value and slope"
             draft.propose(kind, value, "no rule", reason, uses, lacks=lacks, fix=fix)
     if a.smooth and b.smooth:
-        bent = plus(times(size_a, b.gradient.value), times(size_b, a.gradient.value), cross)
+        from_b = times(size_a, b.gradient.value)
+        from_a = times(size_b, a.gradient.value)
+        bent = plus(from_b, from_a, cross)
         both = [a.differentiable, b.differentiable]
         draft.propose("differentiable", True, "smooth of smooth", "both factors are", both)
         uses = [a.gradient, b.gradient, a.lipschitz, b.lipschitz, a.size, b.size]

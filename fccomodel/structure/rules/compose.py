@@ -54,8 +54,8 @@ class Composition(Placed):
             lies = opened(arg.interval.value)
             needs = ""
             if i in self.atom.regular and not arg.constant and not self.is_regular(i):
-                kind = self.atom.regular[i]
-                text = f"{self.called} needs {kind} matrix, and this one is not proved to be one"
+                needed = self.atom.regular[i].needs
+                text = f"{self.called} needs {needed}, and this one is not proved to be one"
                 conditions.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
             if domain is not None and not lies.inside(domain):
                 needs = f"in {opened(domain)}"

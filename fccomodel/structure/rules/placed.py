@@ -11,7 +11,7 @@ from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.library.atoms import ArrayAtom, Atom, Interval
 from fccomodel.structure.declarations import REALS, interval, opened
-from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, Standing
+from fccomodel.structure.facts import DECREASING, INCREASING, INSIDE_DOMAIN, NEITHER, Fact, Facts
 
 SIGNS = {"increasing": INCREASING, "decreasing": DECREASING, "none": NEITHER}
 UNKNOWN_END = 30.0  # stands for an unknown finite end when only finiteness of a constant is asked
@@ -100,9 +100,11 @@ class Placed:
         return tuple(self._slope(i) for i in range(len(self.args)))
 
     def is_regular(self, i: int) -> bool:
-        """Whether argument i is assumed to be a matrix away from singular ones."""
-        lies = self.args[i].interval
-        return lies.standing == Standing.ASSUMED and lies.value.lo > 0
+        """Whether argument i itself is assumed to be a matrix away from singular ones.
+
+        Positive entries say nothing of that, whatever they follow from.
+        """
+        return self.args[i].interval.rule == INSIDE_DOMAIN
 
     @cached_property
     def tame_inverse(self) -> bool:

@@ -87,11 +87,14 @@ def _inside(a: ir.Reduce, b: ir.Reduce) -> list[tuple[ir.Expr, ir.Expr]] | None:
     if a.options.keys() != b.options.keys():
         return None
     pairs = [(a.body, b.body)]
-    pairs += [(a.options[name], b.options[name]) for name in a.options]
+    for name, option in a.options.items():
+        pairs.append((option, b.options[name]))
     if a.condition is not None and b.condition is not None:
         pairs.append((a.condition, b.condition))
-    ours = {y: ir.Element(binder=x) for x, y in zip(a.binders, b.binders, strict=True)}
-    return [(x, substitute(y, ours)) for x, y in pairs]
+    binders_of_a = {}
+    for of_a, of_b in zip(a.binders, b.binders, strict=True):
+        binders_of_a[of_b] = ir.Element(binder=of_a)
+    return [(x, substitute(y, binders_of_a)) for x, y in pairs]
 
 
 # ----------------------------------------------------------------------------------------- products
@@ -157,9 +160,10 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
     It is jointly convex if g is convex and every x_k is affine, or convex with g non-decreasing in
     it, or concave with g non-increasing in it.
     """
-    if not y.affine or y.interval.value.lo < 0 or facts.convex and facts.concave:
+    if not y.affine or y.interval.value.lo < 0:
         return facts
-    if "div" not in ir.contents(g.expr):
+    is_affine = facts.convex and facts.concave
+    if is_affine or "div" not in ir.contents(g.expr):
         return facts
     quotients: dict[int, tuple[ir.Hole, Facts]] = {}
     divisor, _ = _multiple(y.expr, see)
@@ -170,7 +174,8 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
             return None
         numerator, denominator = part.args
         own_divisor, _ = _multiple(denominator, see)
-        if key(own_divisor) != key(divisor) or see(denominator).interval.value.lo < 0:
+        lowest = see(denominator).interval.value.lo
+        if key(own_divisor) != key(divisor) or lowest < 0:
             return None
         fresh = ir.Hole(name=f"quotient {key(part)}", shape=part.shape, span=part.span)
         hole, _ = quotients.setdefault(key(part), (fresh, see(numerator)))
@@ -185,7 +190,8 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
         if not f.convex:
             continue
         if all(_stays_convex(x, f.leaves.get(name, 0)) for name, x in numerators.items()):
-            uses = [getattr(outer, kind), y.interval, *(x.below for x in numerators.values())]
+            curvatures = [x.below for x in numerators.values()]
+            uses = [getattr(outer, kind), y.interval, *curvatures]
             reason = f"{word} in what is divided by the positive factor"
             draft.propose(kind, ZERO, "perspective", reason, uses)
     if draft.facts:
@@ -293,12 +299,13 @@ def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterat
     def add(part: ir.Expr, p: float) -> None:
         """Add p to the exponent of a part that waits."""
         part = opened(part)
-        _, power_so_far = waiting.get(id(part), (part, 0.0))
-        waiting[id(part)] = part, p + power_so_far
+        _, so_far = waiting.get(id(part), (part, 0.0))
+        waiting[id(part)] = (part, p + so_far)
 
     add(node, 1.0)
     while waiting:
-        part, p = waiting.pop(next(iter(waiting)))
+        first = next(iter(waiting))
+        part, p = waiting.pop(first)
         args = part.children
         match part:
             case ir.Apply(op="mul"):
@@ -307,7 +314,8 @@ def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterat
             case ir.Apply(op="div") if see(args[1]).constant and see(args[1]).interval.value.positive:
                 add(args[0], p)
             case ir.Reduce() if reductions.of(part).through_log is SUM:
-                add(part.body, p * prod(count(binder.domain) for binder in part.binders))
+                factors = prod(count(binder.domain) for binder in part.binders)
+                add(part.body, p * factors)
             case ir.Apply() if atoms.of(part) and (q := exponent(part, tuple(map(see, args)))):
                 add(args[0], p * q)
             case _:

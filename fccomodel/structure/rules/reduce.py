@@ -231,7 +231,8 @@ def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: lis
         _carry(draft, body, kind.rule, slope, kinds=(kept, "lipschitz"))
         uses = [body.lipschitz, *options]
         curved = times(slope, lost_end.value)
-        draft.propose(lost, plus(curved, bent), kind.rule, words.get("bent", ""), [lost_end, *uses])
+        reason = words.get("bent", "")
+        draft.propose(lost, plus(curved, bent), kind.rule, reason, [lost_end, *uses])
     else:
         draft.leaves = {name: NEITHER for name in body.leaves}
         draft.parts = {name: times(slope, value) for name, value in body.parts.items()}
@@ -240,15 +241,18 @@ def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: lis
         curved = times(slope, most(kept_end.value, lost_end.value))
         _of_any_sign(draft, kind, body, kept, curved, ends)
         draft.propose(lost, plus(curved, bent), kind.rule, "", [*ends, *uses])
-        draft.propose("lipschitz", times(slope, body.lipschitz.value), kind.rule, "", uses)
+        steep = times(slope, body.lipschitz.value)
+        draft.propose("lipschitz", steep, kind.rule, "", uses)
     rule = kind.rule
     reason = words.get("differentiable", "as its members are")
     if not body.smooth:
         rule = "kink"
         reason = words.get("kink", reason)
     draft.propose("differentiable", body.smooth, rule, reason, [body.differentiable])
-    gradient = plus(times(slope, body.gradient.value), bent)
-    draft.propose("gradient", gradient, kind.rule, words.get("gradient", ""), [body.gradient, *uses])
+    of_members = times(slope, body.gradient.value)
+    gradient = plus(of_members, bent)
+    reason = words.get("gradient", "")
+    draft.propose("gradient", gradient, kind.rule, reason, [body.gradient, *uses])
 
 
 def _of_any_sign(

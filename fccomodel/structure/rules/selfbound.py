@@ -38,23 +38,28 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
         return
     lies = opened(wide.interval.value)
     for anchor, sign in ((lies.lo, 1.0), (lies.hi, -1.0)):
-        if abs(anchor) == inf or _room(f, i, anchor, sign) < 0:  # f is not defined over the range of g
+        if abs(anchor) == inf:
+            continue
+        if _room(f, i, anchor, sign) < 0:  # f is not defined over the range of g
             continue
         slope, bent = _tails(f, i, anchor, sign)
         uses = (wide.gradient, wide.interval)
         side = "above" if sign > 0 else "below"
         reason = f"its argument is smooth and stays {side} {anchor:g}, so it is flat where {f.called} bends"
         quad = times(TWO, curved, bent)
-        lipschitz = times(root(times(TWO, curved)), slope)
+        growth = root(times(TWO, curved))
+        lipschitz = times(growth, slope)
         draft.propose("lipschitz", lipschitz, RULE, reason, uses)
-        gradient = plus(times(f.slopes[i], inner.gradient.value), quad)
+        of_inner = times(f.slopes[i], inner.gradient.value)
+        gradient = plus(of_inner, quad)
         draft.propose("gradient", gradient, RULE, reason, (*uses, inner.gradient))
         for kind in ("below", "above"):
             bend = f.weak if kind == "below" else f.weak_above
             value, facts = f.side(i, kind)
             total = plus(value, ZERO if bend.zero else quad)
             fix = advice(f.atom, f.args, kind)
-            draft.propose(kind, total, RULE, reason, (*facts, *uses), lacks=lacks(f, kind), fix=fix)
+            lacking = lacks(f, kind)
+            draft.propose(kind, total, RULE, reason, (*facts, *uses), lacks=lacking, fix=fix)
 
 
 def _room(f: Placed, i: int, anchor: float, sign: float) -> float:

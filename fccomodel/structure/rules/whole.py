@@ -456,24 +456,27 @@ def radial(expr: ir.Expr, atom: atoms.Atom, args: tuple[Facts, ...], facts: Fact
     It has no kink at 0. If f' is Lipschitz with constant L, so is the gradient of f(|u|) in u: its
     curvatures are f''(r) and f'(r) / r <= L.
     """
-    if args:
-        inner = args[0].inner
-    else:
-        inner = None
-    if facts.smooth or inner is None or not inner.smooth or any(not a.constant for a in args[1:]):
+    if not args or facts.smooth:
+        return facts
+    first, *others = args
+    inner = first.inner
+    if inner is None or not inner.smooth:
+        return facts
+    if not all(other.constant for other in others):
         return facts
     where = tuple(a.interval.value for a in args)
-    varying = (True, *(False for _ in args[1:]))
+    varying = (True, *(False for _ in others))
     bend = atom.gradient_lipschitz(*where, varying=varying)
     if bend is None or not _flat_at_0(atom, expr, args, varying):
         return facts
     draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     reason = f"{atom.name} is smooth, and its slope at 0 is 0"
-    draft.propose("differentiable", True, "radial", reason, [inner.differentiable, args[0].interval])
+    draft.propose("differentiable", True, "radial", reason, [inner.differentiable, first.interval])
     slope = amount(atom.lipschitz(*where, argument=0))
     from_f = times(amount(bend), inner.lipschitz.value, inner.lipschitz.value)
-    curved = plus(from_f, times(slope, inner.gradient.value))
-    draft.propose("gradient", curved, "radial", reason, [inner.lipschitz, inner.gradient, args[0].interval])
+    from_inner = times(slope, inner.gradient.value)
+    uses = [inner.lipschitz, inner.gradient, first.interval]
+    draft.propose("gradient", plus(from_f, from_inner), "radial", reason, uses)
     return combine(facts, draft.finish())
 
 

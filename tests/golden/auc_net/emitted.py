@@ -435,19 +435,23 @@ def centres(device, dtype):
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
-    def epochs(name, n, size):
-        # without replacement within each pass over the n elements; what is left of a pass waits for
-        # the next call
-        rest, taken, count = *data.waiting.get(name, [()]), [], T * size
-        while count:
-            rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)
-            taken.append(rest[:count])
-            rest, count = rest[count:], count - len(taken[-1])
+    def epochs(name, elements, batch):
+        # batches for T steps, without replacement within each pass over the elements; the rest of a pass
+        # waits for the next call
+        (rest,) = data.waiting.get(name, [()])
+        pieces = []
+        missing = T * batch
+        while missing:
+            if not len(rest):
+                rest = torch.randperm(elements, generator=rng, device=data.device)
+            pieces.append(rest[:missing])
+            rest = rest[missing:]
+            missing -= len(pieces[-1])
         data.waiting[name] = [rest]
-        return torch.cat(taken).view(T, size)
+        return torch.cat(pieces).view(T, batch)
 
-    n = epochs('n', 1623, 128)
-    z = epochs('z', 1797, 128)
+    n = epochs('n', elements=1623, batch=128)
+    z = epochs('z', elements=1797, batch=128)
     N_n = data.N[n]
     return [z, N_n]
 
@@ -647,8 +651,8 @@ def evaluate(data, w):
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
-    scores_2 = net_in_parts(net_s, w, data.D_x)
-    g1 = scores_2.mean()
+    scores = net_in_parts(net_s, w, data.D_x)
+    g1 = scores.mean()
     return {'y1': ((), g1, slope_y1, 1)}
 
 

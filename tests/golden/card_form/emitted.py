@@ -195,7 +195,6 @@ def prepare_full(data):
     data.t3 = 0.05 * data.K_values
     data.y_z_2 = data.D_y.index_select(0, data.D)
     data.all_k_2 = torch.arange(2, device=data.device)
-    data.all_k = torch.arange(2, device=data.device)
     return data
 
 
@@ -397,10 +396,10 @@ def evaluate(data, w):
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
-    scores_2 = data.D_x @ w
-    s_z_2 = scores_2[data.D]
-    t5 = (1 - (data.y_z_2 * s_z_2)).relu().square().mean() - data.t3
-    return {'y1': ((data.all_k_2,), t5, slope_y1, 1)}
+    scores = data.D_x @ w
+    s_z_2 = scores[data.D]
+    t1 = (1 - (data.y_z_2 * s_z_2)).relu().square().mean() - data.t3
+    return {'y1': ((data.all_k_2,), t1, slope_y1, 1)}
 
 
 # ---- the smoothed problem on all rows, for the finish
@@ -411,7 +410,7 @@ def whole(data, w, c, h):
     s_i = scores[data.P]  # line 12: dot(w, i.x)
     s_j = scores[data.N]  # line 12: dot(w, j.x)
     t1 = mean_of_pieces(-s_i, (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
-    c_y1 = c.y1[data.all_k]
+    c_y1 = c.y1[data.all_k_2]
     # line 18: missed: E[h_k(w)] <= 0
     t2 = envelope_y1((1 - (data.D_y * scores)).relu().square().mean() - data.t3, c_y1, h)
     t4 = (1 + t1).log().mean() + (2 * t2.mean())

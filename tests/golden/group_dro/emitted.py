@@ -195,7 +195,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 10 arrays, from DATA_FILE
+# ---- data: 6 arrays, from DATA_FILE
 INITIAL = {}
 # the model's parameters; kinks of envelopes and factors of proximal maps may contain them too
 PARAMETERS = {'alpha': 0.3, 'mu': 0.01}
@@ -228,11 +228,8 @@ def prepare_full(data):
     """Compute once what full passes need from the data alone."""
     data.y_z = data.D_y.index_select(0, data.z_by_rows)
     data.t1 = -data.y_z
-    data.y_z_2 = data.D_y.index_select(0, data.z_by_2_rows)
-    data.t2 = -data.y_z_2
     data.all_k_2 = torch.arange(10, device=data.device)
-    data.all_k = torch.arange(10, device=data.device)
-    data.t4 = 1 / data.alpha
+    data.t3 = 1 / data.alpha
     return data
 
 
@@ -430,11 +427,11 @@ def evaluate(data, w):
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
-    scores_2 = data.D_x @ w[0:65]
-    s_z_2 = scores_2[data.z_by_2_rows]
-    g2 = by_segment(torch.nn.functional.softplus((data.t2 * s_z_2), threshold=40), 0, data.z_by_2_cell, data.z_by_2_size, (10,), 'mean')
-    t3 = g2 - w[65]
-    return {'y1': ((data.all_k_2,), t3, slope_y1, 0)}
+    scores = data.D_x @ w[0:65]
+    s_z_2 = scores[data.z_by_rows]
+    g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z_2), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
+    t2 = g1 - w[65]
+    return {'y1': ((data.all_k_2,), t2, slope_y1, 0)}
 
 
 # ---- the smoothed problem on all rows, for the finish
@@ -446,11 +443,11 @@ def whole(data, w, c, h):
     s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
     g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
-    c_y1 = c.y1[data.all_k]
+    c_y1 = c.y1[data.all_k_2]
     # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
-    t3 = envelope_y1(g1 - cvar_1, c_y1, h)
-    t5 = cvar_1 + (data.t4 * t3.mean())
-    return torch.as_tensor(t5)
+    t2 = envelope_y1(g1 - cvar_1, c_y1, h)
+    t4 = cvar_1 + (data.t3 * t2.mean())
+    return torch.as_tensor(t4)
 
 
 def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:

@@ -351,10 +351,10 @@ def evaluate(data, w):
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
-    scores_2 = data.D_x @ w
-    s_z_2_2 = scores_2[data.D_z_2]
-    t3 = torch.nn.functional.softplus(-s_z_2_2, threshold=40).mean() - data.tau
-    return {'y1': ((), t3, slope_y1, 1)}
+    scores = data.D_x @ w
+    s_z_2 = scores[data.D_z_2]
+    t1 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
+    return {'y1': ((), t1, slope_y1, 1)}
 
 
 # ---- the smoothed problem on all rows, for the finish

@@ -275,18 +275,22 @@ def centres(device, dtype):
 # ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """The samples of T steps, with a leading dim of T: positions in the data, and uniform numbers."""
-    def epochs(name, n, size):
-        # without replacement within each pass over the n elements; what is left of a pass waits for
-        # the next call
-        rest, taken, count = *data.waiting.get(name, [()]), [], T * size
-        while count:
-            rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)
-            taken.append(rest[:count])
-            rest, count = rest[count:], count - len(taken[-1])
+    def epochs(name, elements, batch):
+        # batches for T steps, without replacement within each pass over the elements; the rest of a pass
+        # waits for the next call
+        (rest,) = data.waiting.get(name, [()])
+        pieces = []
+        missing = T * batch
+        while missing:
+            if not len(rest):
+                rest = torch.randperm(elements, generator=rng, device=data.device)
+            pieces.append(rest[:missing])
+            rest = rest[missing:]
+            missing -= len(pieces[-1])
         data.waiting[name] = [rest]
-        return torch.cat(taken).view(T, size)
+        return torch.cat(pieces).view(T, batch)
 
-    n = epochs('n', 1623, 512)
+    n = epochs('n', elements=1623, batch=512)
     N_n = data.N[n]
     return [N_n]
 
@@ -472,12 +476,12 @@ def evaluate(data, w):
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
-    scores_2 = data.D_x @ w[0:64]
-    s_p_2 = scores_2[data.P]
-    s_n_2 = scores_2[data.N]
-    t4 = mean_of_pieces(-s_p_2, (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
-    t5 = t4 - w[64]
-    return {'y1': ((data.P,), t5, slope_y1, 0)}
+    scores = data.D_x @ w[0:64]
+    s_p_2 = scores[data.P]
+    s_n_2 = scores[data.N]
+    t1 = mean_of_pieces(-s_p_2, (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t2 = t1 - w[64]
+    return {'y1': ((data.P,), t2, slope_y1, 0)}
 
 
 # ---- the smoothed problem on all rows, for the finish

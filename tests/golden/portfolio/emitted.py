@@ -341,9 +341,9 @@ def evaluate(data, w):
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
-    scores_2 = data.R_r @ w
-    t2 = data.target - scores_2.mean()
-    return {'y1': ((), t2, slope_y1, 1)}
+    scores = data.R_r @ w
+    t1 = data.target - scores.mean()
+    return {'y1': ((), t1, slope_y1, 1)}
 
 
 # ---- the smoothed problem on all rows, for the finish

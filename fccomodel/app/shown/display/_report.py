@@ -27,6 +27,7 @@ from fccomodel.app.shown.display._variables import variable_lines
 from fccomodel.core import ir
 from fccomodel.core.options import AUTOMATIC
 from fccomodel.pipeline import params
+from fccomodel.report.certificates import gap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -181,7 +182,7 @@ def report(
     parts.append(section("verdict", verdict))
     parts.append(section("caution", [Text(str(caution), style="yellow") for caution in cautions]))
     if kkt.gap is not None:
-        parts.append(section("optimum", [str(kkt.gap)]))
+        parts.append(section("optimum", [f"{kkt.gap}{gap.remark(kkt.gap.value, kkt.objective)}"]))
     if kkt.qualification is not None and (verbose or kkt.qualification.dependent):
         parts.append(section("points", [str(kkt.qualification)]))
     if kkt.sensitivity is not None:

@@ -226,10 +226,11 @@ def _lacking(rejected: Mapping[str, Sequence[str]]) -> str:
 
 
 # ------------------------------------------------------------------------------------------ results
-def result(outcome: Outcome, whole: str) -> str:
+def result(outcome: Outcome, in_words: str, whole: str) -> str:
     """A result: objective, verdict, constraints, residuals and variables.
 
-    whole   the report of a terminal as HTML, to which the last line unfolds
+    in_words   one sentence on the answer
+    whole      the report of a terminal as HTML, to which the last line unfolds
     """
     report, problem, solution = outcome.report, outcome.problem, outcome.solution
     goal, kinds = problem.objective, display.kinds(outcome.problem)
@@ -238,6 +239,7 @@ def result(outcome: Outcome, whole: str) -> str:
         f"<b>{text(problem.name)}</b> <span class=soft>{text(' · '.join(facts))}</span><br>",
         f"{goal.sense} {text(goal.label or 'objective')} = <b>{display.number(report.objective)}</b>",
         f'<div class="verdict {"good" if report.solved else "bad"}">{text(report.verdict)}</div>',
+        f"<p>{text(in_words)}</p>",
     ]
     violations = {
         label: display.violation(label, row.value, kinds) for label, row in report.constraints.items()

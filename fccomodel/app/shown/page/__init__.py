@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING, Any
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.generated import citing
-from fccomodel.app.shown import display
+from fccomodel.app.scoring import linear
+from fccomodel.app.shown import display, labelled
 from fccomodel.app.shown import explain as explaining
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.quoting import visible
 from fccomodel.language import statements
+from fccomodel.report.certificates import gap
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from fccomodel.app.stored.results import Stored
 
 TEMPLATE = "page.html.j2"
@@ -32,6 +36,10 @@ TEMPLATE = "page.html.j2"
 PACKAGES = ("jinja2", "latex2mathml", "matplotlib")
 #: Largest number of constraints with a row of their own.
 SHOWN_CONSTRAINTS = 60
+#: Largest number of entries of a variable that are shown.
+SHOWN_ENTRIES = 8
+#: Largest number of coefficients of a score that are shown.
+SHOWN_COEFFICIENTS = 30
 #: The grey of pictures that would not be seen on a dark page.
 DARK = "#404040"
 
@@ -77,9 +85,13 @@ def _context(stored: Stored) -> dict[str, Any]:
         "hidden": len(order) - min(len(order), SHOWN_CONSTRAINTS),
         "pictures": {name: svg(figure) for name, figure in pictures.items()},
         "structure": visible(explaining.to_text(explained.analysis, None), "\n"),
+        "in_words": stored.in_words,
+        "gap_remark": gap.remark((record.get("gap") or {}).get("value"), record["objective"]),
         "variables": {
-            name: (value.shape, float((value**2).sum()) ** 0.5) for name, value in stored.variables.items()
+            name: (value.shape, _largest(value, record["axes"]["variables"][name]))
+            for name, value in stored.variables.items()
         },
+        "coefficients": _coefficients(stored),
         "text": visible(record["source"]["text"], "\n\t"),
         "command": record.get("again", ""),
         "params": _params(record),
@@ -87,6 +99,29 @@ def _context(stored: Stored) -> dict[str, Any]:
         "heldout": _held_out(record.get("holdout")),
         "given": [(k, o["value"], o["origin"]) for k, o in record["options"].items()],
     }
+
+
+def _largest(value: np.ndarray, axes: Any) -> str:
+    """The entries of a variable that are largest in size, with the names that its axes give them."""
+    array = labelled.variables({"": value}, {"": axes})[""]
+    entries = sorted(labelled.entries(array), key=lambda entry: -abs(entry[1]))
+    numbers = (f"{name} {display.number(entry, 4)}".strip() for name, entry in entries[:SHOWN_ENTRIES])
+    shown = ", ".join(numbers)
+    if len(entries) > SHOWN_ENTRIES:
+        return f"largest: {shown}"
+    return shown
+
+
+def _coefficients(stored: Stored) -> list[tuple[str, float]]:
+    """The coefficients of a linear score in the units of the data, largest first; none of other scores."""
+    try:
+        found = linear.coefficients(stored.fitted())
+    except FccoError:
+        return []
+    if found.coefficients.ndim > 1:
+        return []
+    pairs = sorted(zip(found.names, found.coefficients.tolist(), strict=True), key=lambda pair: -abs(pair[1]))
+    return [*pairs[:SHOWN_COEFFICIENTS], ("constant", float(found.constant))]
 
 
 def _held_out(holdout: Any) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from fccomodel import pipeline
+from fccomodel.app import habits
 from fccomodel.app.scoring import scoring
-from fccomodel.app.shown import display, labelled, page, plots
+from fccomodel.app.shown import display, labelled, page, plots, texts
 from fccomodel.app.shown.history import History
 from fccomodel.app.stored import errors, store
 from fccomodel.app.stored.results.record import ARRAYS, FORMAT, RESULT, STATISTICS, VARIABLES, to_json
@@ -21,6 +23,54 @@ from fccomodel.core import arrays, ir
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.schema import misfits
 from fccomodel.core.source import Source
+
+#: The entries of a record that its report has, beside constraints and residuals.
+REPORTED = (
+    "objective",
+    "epsilon",
+    "relative",
+    "verdict",
+    "advice",
+    "solved",
+    "failure",
+    "gap",
+    "qualification",
+    "sensitivity",
+    "matrices",
+    "exact",
+    "error",
+)
+
+
+class StoredReport:
+    """The report of a stored answer. Its attributes have the names of those of a solve's report.
+
+    constraints   by label a record with ``value``, ``multiplier``, ``left``, ``right``, ...
+    gap           a record with ``value`` and ``how``, or None
+    """
+
+    def __init__(self, record: Mapping[str, Any]):
+        self._record = record
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name == "constraints":
+            return {label: SimpleNamespace(**row) for label, row in (self._record[name] or {}).items()}
+        if name in self._record["kkt"]:
+            return self._record["kkt"][name]
+        if name not in REPORTED or name not in self._record:
+            habits.no_attribute("The report of a stored answer", name, {}, REPORTED)
+        value = self._record[name]
+        if name == "gap" and value is not None:
+            return SimpleNamespace(**value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({"constraints", *self._record["kkt"], *REPORTED})
+
+    def __repr__(self) -> str:
+        return f"<report: objective {self._record['objective']:.6g}, {self._record['verdict']}>"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -53,12 +103,17 @@ class Stored(Recorded):
         ``plot.multipliers()``, ``plot.groups()``. ``plot.roc(rows)`` needs the rows of a solve in memory."""
         return plots.Plots(self.record, display.kinds(self.compiled.problem))
 
-    def html(self) -> str:
+    def html(self) -> texts.Page:
         """The result as a page for a browser, which needs no network.
 
         F0529 without jinja2, latex2mathml or matplotlib.
         """
-        return page.html(self)
+        return texts.Page(page.html(self))
+
+    @property
+    def report(self) -> StoredReport:
+        """Objective, constraints and KKT residuals, as the report of the solve stated them."""
+        return StoredReport(self.record)
 
     @property
     def multipliers(self) -> dict[str, Any]:

@@ -8,18 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from fccomodel.app import habits
 from fccomodel.app.generated import citing
 from fccomodel.app.scoring.answers import Answer
-from fccomodel.app.shown import frames, labelled
+from fccomodel.app.shown import frames, labelled, texts
 
 
-class Recorded(Answer):
+class Recorded(habits.Answering, Answer):
     """An answer with the record of its solve.
 
     variables   the decision variables by name, in float64
     """
 
     variables: Mapping[str, np.ndarray]
+    _called = "An answer"
+
+    def _instead(self) -> dict[str, str]:
+        return {**habits.RESULT, **{name: f'result.variables["{name}"]' for name in self.variables}}
 
     @property
     def json(self) -> dict[str, Any]:
@@ -67,8 +72,16 @@ class Recorded(Answer):
         record = self._record
         return statuses.word(record["verdict"], record["status"], _violation(record))
 
-    def summary(self) -> str:
-        """Three lines: what was solved, how good the answer is, and whether the constraints hold."""
+    @property
+    def in_words(self) -> str:
+        """One sentence on how good the answer is, for a reader who is no optimiser."""
+        from fccomodel.report import statuses
+
+        return statuses.sentence(self._record["verdict"], self.status)
+
+    def summary(self) -> texts.Printed:
+        """Four lines: what was solved, how good the answer is in plain words and in the report's, and
+        whether the constraints hold."""
         from fccomodel.report import statuses
 
         record = self._record
@@ -79,9 +92,8 @@ class Recorded(Answer):
             held = f"constraints: {count}, all hold"
         else:
             held = f"constraints: {count}, largest violation {record['kkt']['feasibility']:.2g}"
-        return (
-            f"{record['model']}: objective {self.objective:.6g} ({self.status})\n{record['verdict']}\n{held}"
-        )
+        first = f"{record['model']}: objective {self.objective:.6g} ({self.status})"
+        return texts.Printed("\n".join([first, self.in_words, record["verdict"], held]))
 
     def to_frame(self) -> Any:
         """The variables as a pandas table with the columns variable, entry and value, a row for each number.

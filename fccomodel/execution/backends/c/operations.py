@@ -97,11 +97,14 @@ def multiplied(loops: Loops, node: Node) -> None:
     number = kind(like.dtype)
     left, a_by = (1, *a.shape), (0, *a.strides)
     if len(a.shape) > 1:
-        left, a_by = a.shape[-2:], a.strides[-2:]
+        left = a.shape[-2:]
+        a_by = a.strides[-2:]
     right, b_by = (*b.shape, 1), (*b.strides, 0)
     if len(b.shape) > 1:
-        right, b_by = b.shape[-2:], b.strides[-2:]
-    (m, k), n = left, right[1]
+        right = b.shape[-2:]
+        b_by = b.strides[-2:]
+    m, k = left
+    n = right[1]
     loops.products += batch * m * n * k
     pack = loops.own((k * 128,), torch.bool)
     for z in range(batch):

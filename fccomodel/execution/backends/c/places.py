@@ -75,14 +75,20 @@ def scattered(x: View, index: list[tuple[View, int, int]], shape: tuple[int, ...
     """An entry by indices for the first dims, within loops over the indices' shape and the other dims."""
     tail = x.shape[len(index) :]
     whole = (*shape, *tail)
-    rest = replace(x, shape=whole, strides=(*[0] * len(shape), *x.strides[len(index) :]))
-    spread = [(replace(f, shape=whole, strides=(*f.strides, *[0] * len(tail))), n, s) for f, n, s in index]
+    not_along_indices = [0] * len(shape)
+    not_along_tail = [0] * len(tail)
+    rest = replace(x, shape=whole, strides=(*not_along_indices, *x.strides[len(index) :]))
+    spread = []
+    for indices, length, stride in index:
+        along_all = replace(indices, shape=whole, strides=(*indices.strides, *not_along_tail))
+        spread.append((along_all, length, stride))
 
     def text(at: Callable[[View], str]) -> str:
         """The entry in C."""
-        return f"(&{at(rest)})[{' + '.join(f'{s} * placed({at(f)}, {n})' for f, n, s in spread)}]"
+        steps = [f"{stride} * placed({at(indices)}, {length})" for indices, length, stride in spread]
+        return f"(&{at(rest)})[{' + '.join(steps)}]"
 
-    return Scattered([rest, *(f for f, _, _ in spread)], text)
+    return Scattered([rest, *(indices for indices, _, _ in spread)], text)
 
 
 def put(loops: Loops, node: Node) -> None:

@@ -43,30 +43,44 @@ class Leap:
             return
         if self.fixed[0] is not data:
             self.fixed = data, self.several.fixed(data)
-        arrays = self.rows(run, solver, h, now, iterations, count), self.weights(run, solver, count)
+        rows = self.rows(run, solver, h, now, iterations, count)
+        weights = self.weights(run, solver, count)
         samples = list(chain.from_iterable(run.ahead[:count]))
         moving = self.several.moving(run.state, run.average)
-        kept = self.several.kept(run.u, run.c)
+        estimates_and_centres = self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
-        (*moved, run.average), kept, after = self.call(
-            counts(run.state), self.fixed[1], moving, kept, *arrays, samples, pooled
+        (*state, run.average), estimates_and_centres, after = self.call(
+            counts(run.state), self.fixed[1], moving, estimates_and_centres, rows, weights, samples, pooled
         )
-        by_name = dict(zip(tensors(run.state), moved, strict=True))
-        vars(run.state).update(vars(holding(run.state, by_name)))
-        vars(run.state).update(after)
-        inner = tensors(run.u)
-        vars(run.u).update(zip(inner, kept, strict=False))
-        vars(run.c).update(zip(tensors(run.c), kept[len(inner) :], strict=True))
+        self.put_back(run, state, estimates_and_centres, after)
         if self.several.pooled:
             run.state.met = (run.state.met + count) % now.together
-        run.done, run.count = run.done + count, run.count + count
+        run.done += count
+        run.count += count
         del run.ahead[:count]
+
+    @staticmethod
+    def put_back(
+        run: Any,
+        state: Sequence[torch.Tensor],
+        estimates_and_centres: Sequence[torch.Tensor],
+        after: Mapping[str, Any],
+    ) -> None:
+        """Give a run the tensors after some steps, and the numbers ``after`` of its state."""
+        by_name = dict(zip(tensors(run.state), state, strict=True))
+        vars(run.state).update(vars(holding(run.state, by_name)))
+        vars(run.state).update(after)
+        estimates = tensors(run.u)
+        centres = estimates_and_centres[len(estimates) :]
+        vars(run.u).update(zip(estimates, estimates_and_centres, strict=False))
+        vars(run.c).update(zip(tensors(run.c), centres, strict=True))
 
     def rows(
         self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, count: int
     ) -> torch.Tensor:
         """The settings of each step, one row per step; a schedule changes only the step size."""
-        sizes, together = [], now.together
+        sizes = []
+        together = now.together
         for k in range(run.count, run.count + count):
             solver.schedule.move(h, h.peak, k / iterations if iterations else 0.0)
             sizes.append(now.eta)
@@ -76,12 +90,15 @@ class Leap:
 
         def made() -> list[tuple[float, ...]]:
             """The rows: settings, and whether a step begins or ends a group of batches."""
-            places = ((met + k) % together for k in range(count))
-            flags = ((float(at == 0), float(at + 1 == together), float(together)) for at in places)
-            return [
-                (*settings[:place], eta, *settings[place + 1 :], *each)
-                for eta, each in zip(sizes, flags, strict=True)
-            ]
+            before_eta = settings[:place]
+            after_eta = settings[place + 1 :]
+            rows = []
+            for k, eta in enumerate(sizes):
+                at = (met + k) % together
+                begins = float(at == 0)
+                ends = float(at + 1 == together)
+                rows.append((*before_eta, eta, *after_eta, begins, ends, float(together)))
+            return rows
 
         return self.array((settings, tuple(sizes), met, together), made)
 

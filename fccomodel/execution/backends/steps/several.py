@@ -222,11 +222,14 @@ class Several:
 
     def example(self) -> list[torch.Tensor]:
         """The arguments at the beginning of a run."""
-        rows = torch.ones(len(self.batches), self.numbers, device=self.device, dtype=self.dtype)
-        weights = torch.zeros(len(self.batches), device=self.device, dtype=self.dtype)
+        steps = len(self.batches)
+        rows = torch.ones(steps, self.numbers, device=self.device, dtype=self.dtype)
+        weights = torch.zeros(steps, device=self.device, dtype=self.dtype)
         samples = [part for batch in self.batches for part in batch]
+        fixed = self.fixed(self.data)
         moving = self.moving(self.state, self.state.w.clone())
-        return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *samples]
+        estimates_and_centres = self.kept(self.u, self.c)
+        return [*fixed, *moving, *estimates_and_centres, rows, weights, *samples]
 
     def beginning(self, before: Mapping[str, Any]) -> Several:
         """The steps with other initial numbers beside the arrays; ``after`` will have the final numbers."""
@@ -266,15 +269,21 @@ class Several:
 
         def space(of: SimpleNamespace) -> SimpleNamespace:
             """A namespace with the same names for the next arguments."""
-            return holding(of, dict(zip(tensors(of), taken(tensors(of)), strict=True)))
+            names = tensors(of)
+            return holding(of, dict(zip(names, taken(names), strict=True)))
 
-        data, buffers = space(self.data), taken(self.nets)
+        data = space(self.data)
+        buffers = taken(self.nets)
         sets = dict(zip(self.sets, taken(self.sets), strict=True))
         state = space(self.state)
-        state = holding(state, {name: x.clone() for name, x in tensors(state).items()})
-        (average,), kept = taken(["average"]), list(left)
-        u, c = space(self.u), space(self.c)
-        (rows,), (weights,) = taken(["rows"]), taken(["weights"])
+        copies = {name: x.clone() for name, x in tensors(state).items()}
+        state = holding(state, copies)
+        (average,) = taken(["average"])
+        kept = list(left)
+        u = space(self.u)
+        c = space(self.c)
+        (rows,) = taken(["rows"])
+        (weights,) = taken(["weights"])
         with torch.no_grad(), in_numbers(self, buffers, sets):
             for row, weight in zip(rows.unbind(), weights.unbind(), strict=True):
                 batch = taken(self.batches[0])
@@ -428,12 +437,13 @@ class Numbers(TorchFunctionMode):
         given = dict(kwargs or {})
         for name in ("alpha", "value"):
             if number(given.get(name)) and len(args) > 1:
-                args = (args[0], args[1] * given.pop(name), *args[2:])
-        if getattr(func, "__name__", "").startswith("clamp") and any(
-            map(number, (*args[1:], *given.values()))
-        ):
-            args = (args[0], *(bound(x, args[0]) for x in args[1:]))
-            given = {name: bound(x, args[0]) for name, x in given.items()}
+                scaled = args[1] * given.pop(name)
+                args = (args[0], scaled, *args[2:])
+        clamps = getattr(func, "__name__", "").startswith("clamp")
+        if clamps and any(map(number, (*args[1:], *given.values()))):
+            clamped, *bounds = args
+            args = (clamped, *(bound(x, clamped) for x in bounds))
+            given = {name: bound(x, clamped) for name, x in given.items()}
         return func(*args, **given)
 
 

@@ -107,7 +107,7 @@ class Segments:
         if available is not None:
             state.refuse(too_many_to_list(binder, float(size.sum()), needed, available, binder.span))
         rows, cell, members = self.rows_of(sel, start, size)
-        stem = state.unique(f"{binder.name}_by")
+        stem = f"{binder.name}_by"
         axis = g.axis(state.unique(binder.name), len(cell), "chunk" if chunk else "all")
         pos = g.make(slices if chunk else arange, axis=axis)
 
