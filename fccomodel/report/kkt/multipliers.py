@@ -165,12 +165,9 @@ def _price(squares: Squares, z: Array) -> float:
 
 
 def _calls_of_projection(groups: Sequence[Group]) -> int:
-    """Calls of NumPy that one projection on the sets of all groups takes."""
-    calls = 0
-    for group in groups:
-        times = PROJECTIONS_OF_CONE if isinstance(group, Cone) else 1
-        calls += times * CALLS_OF_PART * sum(1 for _ in parts_of([group]))
-    return calls
+    """Calls of NumPy that one projection on the cones among the groups takes."""
+    kinks = sum(1 for group in groups if isinstance(group, Cone) for _ in parts_of([group]))
+    return PROJECTIONS_OF_CONE * CALLS_OF_PART * kinks
 
 
 def _lipschitz(squares: Squares, rounds: int = 30) -> float:
