@@ -181,7 +181,7 @@ def report(
     parts.append(section("verdict", verdict))
     parts.append(section("caution", [Text(str(caution), style="yellow") for caution in cautions]))
     if kkt.gap is not None:
-        from fccomodel.report.certificates import gap  # which loads torch
+        from fccomodel.report.certificates import gap
 
         parts.append(section("optimum", [f"{kkt.gap}{gap.remark(kkt.gap.value, kkt.objective)}"]))
     if kkt.qualification is not None and (verbose or kkt.qualification.dependent):

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.generated import citing
-from fccomodel.app.scoring import linear
 from fccomodel.app.shown import display, labelled
 from fccomodel.app.shown import explain as explaining
 from fccomodel.core import ir
@@ -114,6 +113,8 @@ def _largest(value: np.ndarray, axes: Any) -> str:
 
 def _coefficients(stored: Stored) -> list[tuple[str, float]]:
     """The coefficients of a linear score in the units of the data, largest first; none of other scores."""
+    from fccomodel.app.scoring import linear
+
     try:
         found = linear.coefficients(stored.fitted())
     except FccoError:

@@ -63,10 +63,13 @@ class Segments:
         most    largest mean number of rows per cell; None for no limit
         chunk   whether a pass goes through the rows in slices
 
-        None if an outer binder lies along several axes, or if there are more than ``most`` rows per cell.
+        None if an outer binder lies along several axes, or, with a limit, if there are more than ``most``
+        rows per cell or more rows than a pass holds at once.
         """
         cells = self.cells_of(sel, env, way)
-        if cells is None or most is not None and cells.size.sum() > cells.size.size * most:
+        if cells is None:
+            return None
+        if most is not None and (cells.crowded or cells.size.sum() > cells.size.size * most):
             return None
         return self.laid_out(cells, chunk)
 
