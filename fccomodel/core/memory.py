@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 #: Linux: the machine's memory.
@@ -24,8 +27,17 @@ KEPT_OF_FILES = ("inactive_file", "total_inactive_file")
 NO_LIMIT = 1 << 60
 #: Bytes that are allocated without asking what is available.
 SMALL = 1 << 26
+#: The share of the available memory that may be taken inside ``limited``.
+SHARE = 0.95
 #: A kibibyte, the unit of ``MEMORY_OF_MACHINE``, in bytes.
 KIB = 1024
+
+#: Held while the two variables below and the process's limit change.
+_COUNTING = threading.Lock()
+#: How many threads are inside ``limited``.
+_inside = 0
+#: The limit of this process before the first of them came.
+_before: tuple[int, int] | None = None
 
 
 def available() -> int:
@@ -52,6 +64,60 @@ def in_words(size: float) -> str:
         if size >= unit:
             return f"{size / unit:.3g} {name}"
     return f"{size:.0f} bytes"
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Let this process take no more memory inside than is available now.
+
+    An allocation beyond it fails (``ran_out``), where the system would otherwise end the process. The
+    limit is the system's own (``RLIMIT_DATA``, setrlimit(2)), and is taken back afterwards. It counts
+    what is reserved, so there is none where a GPU is in use, whose driver reserves much; nor where the
+    system has no such limit.
+    """
+    global _inside, _before
+    with _COUNTING:
+        if not _inside:
+            _before = _lower_limit()
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _COUNTING:
+            _inside -= 1
+            if not _inside and _before is not None:
+                import resource
+
+                resource.setrlimit(resource.RLIMIT_DATA, _before)
+
+
+def ran_out(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, on this machine or its GPU."""
+    torch = sys.modules.get("torch")  # what is not loaded cannot run out
+    of_gpu = torch is not None and isinstance(error, torch.OutOfMemoryError)
+    return of_gpu or isinstance(error, MemoryError) or "allocate memory" in str(error)
+
+
+def _lower_limit() -> tuple[int, int] | None:
+    """Lower the limit of this process's data to what is available; the limit before, None if it stays."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return None
+    try:
+        import resource
+
+        pages = int(MEMORY_OF_PROCESS.read_text(encoding="ascii").split()[5])
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+    left = available()
+    if left >= NO_LIMIT:
+        return None
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    allowed = pages * resource.getpagesize() + int(SHARE * left)
+    if before[0] != resource.RLIM_INFINITY and before[0] <= allowed:
+        return None
+    resource.setrlimit(resource.RLIMIT_DATA, (allowed, before[1]))
+    return before
 
 
 def _of_machine() -> Iterator[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,13 +23,16 @@ def averaged(problem: ir.Problem) -> list[str]:
     )
 
 
-def strata(bound: Bound, table: BoundTable) -> np.ndarray:
+def strata(bound: Bound, table: BoundTable, of: Collection[str] | None = None) -> np.ndarray:
     """For each row, the number of its stratum.
 
     The rows of a stratum agree in all labels and listed values: classes, groups, family members.
+
+    of   the columns that count, by name; None for all columns
     """
     kinds = bound.problem.tables[table.name].columns
-    keys = [table.columns[name] for name, kind in kinds.items() if kind.domain is not None and not kind.shape]
+    listed = [name for name, kind in kinds.items() if kind.domain is not None and not kind.shape]
+    keys = [table.columns[name] for name in listed if of is None or name in of]
     if ir.FAMILY in table.columns:
         keys.append(table.columns[ir.FAMILY])
     if keys:
@@ -66,9 +69,20 @@ def sampled(bound: Bound) -> list[str]:
     return tables
 
 
-def kinds(bound: Bound) -> dict[str, np.ndarray]:
-    """The strata of the rows, for each table that the problem averages over."""
-    return {name: strata(bound, bound.tables[name]) for name in sampled(bound)}
+def kinds(bound: Bound, of: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """The strata of the rows, for each table that the problem averages over (``of``: see ``strata``)."""
+    return {name: strata(bound, bound.tables[name], of) for name in sampled(bound)}
+
+
+def mentioned(problem: ir.Problem) -> set[str]:
+    """The names of the columns in a problem's expressions and in the conditions of its sets."""
+    binders = [binder for reduction in problem.expressions(ir.Reduce) for binder in reduction.binders]
+    binders += [binder for constraint in problem.constraints for binder in constraint.binders]
+    domains = [*problem.sets.values(), *(binder.domain for binder in binders)]
+    conditions = [constraint.condition for constraint in problem.constraints]
+    conditions += [domain.where for domain in domains if isinstance(domain, ir.RowSet)]
+    roots = [*problem.roots, *(condition for condition in conditions if condition is not None)]
+    return {node.name for node in ir.walk(*roots) if isinstance(node, ir.Column) and node.name is not None}
 
 
 def held(
@@ -205,7 +219,7 @@ class Parts:
     """The random parts of the rows of a problem: the same share of each table and of every stratum.
 
     seed   of the draws: the same seed gives the same rows
-    least  rows that every stratum keeps, so that no class or group is lost
+    least  rows that every stratum keeps, so that no class or group that the problem mentions is lost
     """
 
     bound: Bound
@@ -219,8 +233,8 @@ class Parts:
 
     @cached_property
     def strata(self) -> dict[str, np.ndarray]:
-        """The strata of the rows of each of these tables."""
-        return kinds(self.bound)
+        """The strata of the rows of each of these tables, by the columns that the problem mentions."""
+        return kinds(self.bound, mentioned(self.bound.problem))
 
     @cached_property
     def obstacle(self) -> str:

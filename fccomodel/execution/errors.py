@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.errors import ARGUMENT, OUTPUT
+from fccomodel.core.memory import in_words
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.program.errors import NOT_SHARED
 
@@ -73,9 +75,17 @@ def memory(error: Exception) -> Diagnostic:
     """The arrays of a run exceed the memory."""
     return TOO_LARGE.error(
         "the arrays of this run exceed the memory",
-        reason=str(error).splitlines()[0] if str(error) else "",
+        reason=_array_without_room(error),
         fix="Use fewer variables or rows, or smaller batches (--option outer_batch=32).",
     )
+
+
+def _array_without_room(error: Exception) -> str:
+    """The array that found no room, in words, or what the error says."""
+    said = re.search(r"tried to allocate (\d+) bytes", str(error))
+    if said:
+        return f"There is no room for an array of {in_words(float(said[1]))} beside those that are there."
+    return next(iter(str(error).splitlines()), "")
 
 
 def diverged(step: int, eta: float) -> Diagnostic:

@@ -73,6 +73,8 @@ def least_squares(
                 best, record = new, size
             if since >= PATIENCE or meter.over:
                 break
+        elif meter.late:
+            break
         if (ahead - new) @ (new - z) > 0:  # the momentum points uphill: restart
             ahead, momentum = z, 1.0
             continue

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 SPENT = ("the budget is used up", "the time limit was reached")
 
 
+#: How to give larger batches to the steps of an optimizer of torch.
+BATCHES_OF_AN_OPTIMIZER = "`batch=` in Python"
+
+
 def ending(planned: Planned, solution: Solution) -> Ending:
     """The way in which a run ended, by its own words and by its last method."""
     from fccomodel.report.advice import Ending
@@ -25,6 +29,9 @@ def ending(planned: Planned, solution: Solution) -> Ending:
     passes = ""
     if way == "steps" and rows_seen.finishable:
         passes = _passes(planned)
+    words: dict[str, str] = {}
+    if planned.plan.optimizer:
+        words = {"batches": BATCHES_OF_AN_OPTIMIZER}
     return Ending(
         how=how,
         way=way,
@@ -32,6 +39,7 @@ def ending(planned: Planned, solution: Solution) -> Ending:
         sampled=rows_seen.sampled,
         biased=rows_seen.biased,
         passes=passes,
+        **words,
     )
 
 

@@ -271,6 +271,8 @@ class Outcome:
         if not self.solution.timed:
             return words
         calls, counted = self.solution.oracles, ""
-        if calls >= REPEATABLE_ORACLE_CALLS:
+        if self.planned.plan.optimizer:
+            counted = f", or one in steps (--budget {self.solution.iterations}it),"
+        elif calls >= REPEATABLE_ORACLE_CALLS:
             counted = f", or one in oracle calls (--budget {calls:.0e}oracles),"
         return f"{words}; {CLOCK.format(counted=counted)}"

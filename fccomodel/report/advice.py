@@ -43,6 +43,7 @@ class Ending:
     sampled  whether steps saw only some of the rows
     biased   whether steps estimated expectations under nonlinear functions by one minibatch each; more
              steps do not remove that bias
+    batches  how to give larger batches
     passes   how to add passes over all rows after the steps; '' if there were some or cannot be
     """
 
@@ -51,6 +52,7 @@ class Ending:
     tol: float = 0.0
     sampled: bool = False
     biased: bool = False
+    batches: str = "--option inner_batch, outer_batch"
     passes: str = ""
 
     @property
@@ -70,7 +72,7 @@ class Ending:
             )
         batches = []
         if self.way == "steps" and self.sampled:
-            batches = ["larger batches (--option inner_batch, outer_batch)"]
+            batches = [f"larger batches ({self.batches})"]
         match self.how:
             case "budget" | "interrupted":
                 return "run longer (--budget)" + "".join(f", with {text}" for text in batches)

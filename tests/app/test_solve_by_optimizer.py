@@ -100,6 +100,13 @@ def test_chunks_go_on_where_one_run_would_be(how: dict[str, Any]) -> None:
     assert chunk.history[-1]["iteration"] == whole.history[-1]["iteration"] == 120
 
 
+def test_advice_on_a_run_is_about_keywords_that_it_takes() -> None:
+    result = model().solve(optimizer=adam(), budget="0.2s")
+    said = str(result)
+    assert "oracles" not in said and "inner_batch" not in said
+    assert f"--budget {result.outcome.solution.iterations}it" in " ".join(said.split())
+
+
 def test_a_later_run_is_never_worse_than_its_start() -> None:
     first = model().solve(optimizer=adam(), budget="200it")
     ruined = model().solve(optimizer=adam(30.0), budget="20it", start=first)

@@ -56,3 +56,28 @@ def test_a_limit_of_the_process() -> None:
 )
 def test_words(size: float, words: str) -> None:
     assert memory.in_words(size) == words
+
+
+def test_a_stage_takes_no_more_than_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array beyond what is available is an error with a code, and the limit is taken back."""
+    resource = pytest.importorskip("resource")
+    torch = pytest.importorskip("torch")
+    from fccomodel import pipeline
+    from fccomodel.core.diagnostics import FccoError
+    from fccomodel.core.source import Source
+    from fccomodel.pipeline.boundary import quoted
+
+    problem = pipeline.compile_model(Source(text="var x in box(0, 1);\nminimize x;\n")).problem
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    monkeypatch.setattr(memory, "available", lambda: GB // 4)
+
+    @quoted
+    def stage(problem: object, size: int) -> int:
+        """Take memory in a stage within another."""
+        return quoted(lambda problem, size: len(torch.empty(size, dtype=torch.uint8)))(problem, size)
+
+    assert stage(problem, GB // 16) == GB // 16
+    with pytest.raises(FccoError, match=r"F0704[\s\S]*an array of 1 GB"):
+        stage(problem, GB)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert len(torch.empty(GB, dtype=torch.uint8)) == GB

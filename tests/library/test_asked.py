@@ -26,6 +26,8 @@ CONCEPTS = {
     **{f"distribution {name}": (drawn, drawn.parameters) for name, drawn in distributions.all().items()},
 }
 LIMITED = {name: entry for name, entry in CONCEPTS.items() if entry[0].limited}
+OF_MATRICES = [name for name, entry in LIMITED.items() if getattr(entry[0], "regular", None)]
+OF_NUMBERS = [name for name in LIMITED if name not in OF_MATRICES]
 
 
 def cases(*values):
@@ -89,7 +91,23 @@ def test_intervals(asks, where, refuted, doubted):
     assert (asks.refuted(where, UV) is not None) == refuted and bool(list(asks.doubts(where, UV))) == doubted
 
 
-@pytest.mark.parametrize("name", LIMITED)
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_functions_of_matrices_tell_singular_ones(name):
+    """Bounds of the entries leave it open whether a matrix is regular; its numbers do not."""
+    asks, names = LIMITED[name]
+    regular, singular = np.array([[2.0, 1.0], [1.0, 2.0]]), np.ones((2, 2))
+    (position,) = asks.regular
+    values = [np.ones((2, 2)) for _ in names]
+    values[position] = np.stack([regular, singular])
+    wrong = asks.broken(values, names)
+    assert (wrong.argument, wrong.case, abs(wrong.value) < 1e-12) == (position, 1, True)
+    values[position] = np.stack([regular, regular])
+    assert asks.broken(values, names) is None
+    anywhere = [Interval(-3.0, 3.0)] * len(names)
+    assert list(asks.doubts(anywhere, names)) and asks.refuted(anywhere, names) is None
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
 def test_every_concept_tells_inside_from_outside(name):
     """At random points, values as asked are in no interval that is refuted; values that are not are in
     none without doubt."""

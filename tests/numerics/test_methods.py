@@ -96,3 +96,20 @@ def test_cone_programs_are_solved(made: ConeProgram, best: float):
 def test_limits_end_a_cone_program_early():
     made = program("second_order", np.vstack([np.zeros(2), -np.eye(2)]), np.array([1.0, 0.0, 0.0]))
     assert str(solved(made, accuracy=1e-9, iterations=1).status) == "MaxIterations"
+
+
+def test_least_squares_end_once_the_clock_has_ended_them():
+    """They end between two iterations, not at the next look at the residual."""
+    meter, projected = Meter(), []
+
+    def project(z):
+        projected.append(z)
+        meter.until = 0.0
+        return np.clip(z, -0.1, 0.1)
+
+    lipschitz = 1.1 * np.linalg.eigvalsh(A.T @ A).max()
+    fista.least_squares(
+        lambda z: A @ z - B, lambda rest: A.T @ rest, project, np.zeros(5),
+        lipschitz=lipschitz, price=0.0, meter=meter, iterations=1000,
+    )  # fmt: skip
+    assert len(projected) <= 3 and meter.timed

@@ -193,7 +193,7 @@ REFUSED = {
     "filtered_draw": "minimize E[e ~ normal(0, 1) | e > 0] (e * w[1])^2;",
     "product_of_rows": "minimize prod[z in D] (1 + dot(w, z.x)^2);",
     "minimum_of_rows": "minimize min[z in D] dot(w, z.x)^2;",
-    "inner_problem": "minimize max[q in ball(1)] (sum[k in K] q[k] * w[1]);",
+    "inner_problem": "minimize max[q in ball(1)] (sum[k in K] q[k]^2 * w[1]);",
 }
 
 

@@ -302,4 +302,5 @@ class FCCORegressor(RegressorMixin, _Estimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The model's score of each row."""
-        return self.result_.decision_function(self._rows(X))
+        rows = self._rows(X)  # raises NotFittedError before fit
+        return self.result_.decision_function(rows)

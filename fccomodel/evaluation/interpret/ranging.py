@@ -127,6 +127,7 @@ def listing(
             last_axis=last_axis,
             runs=runs,
             tests=part.masks,
+            parents=tuple(sorted({axis for b in part.parents for axis in inner[b].axes})),
         )
         if number < len(parts) - 1:
             _demand_room_to_list(evaluator, node, space)

@@ -234,6 +234,7 @@ class Listing:
     last_axis  axis of the last binder, whose positions come from ``runs``
     runs       the last binder's run for each combination of the earlier binders
     tests      conditions to evaluate for each combination, in ``env``
+    parents    the merged axes that the last binder's run and the tests depend on
     flat       the axis that replaces the merged axes, which are the axes of all binders of the condition
     """
 
@@ -248,6 +249,7 @@ class Listing:
     last_axis: int
     runs: Runs
     tests: tuple[ir.Expr, ...] = ()
+    parents: tuple[int, ...] = ()
     flat: int = field(default_factory=new_axis)
 
     @property
@@ -388,6 +390,8 @@ class Listing:
 
     def counts(self, size: int) -> torch.Tensor:
         """The number of elements that go into each cell."""
+        if self.tests and set(self.parents) < set(self.prefix):
+            return self._counts_by_join(size)
         if self.tests:
             total = torch.zeros(self.entries, dtype=torch.float64)
             for block in self.blocks(size):
@@ -401,6 +405,33 @@ class Listing:
         if set(self.prefix) != set(self.cells):
             number = torch.bincount(self._cells(self.prefix), weights=number, minlength=self.entries)
         return times * number
+
+    def _counts_by_join(self, size: int) -> torch.Tensor:
+        """``counts`` if the last binder's elements depend on some of the earlier binders alone.
+
+        They are counted once for each combination of these, and not for each combination of all.
+        """
+        code = np.zeros(len(self.runs.size), dtype=np.int64)
+        for axis in self.parents:
+            code = code * self.lengths[axis] + self.prefix[axis]
+        _, first, number = np.unique(code, return_index=True, return_inverse=True)
+        runs, skip, cell = self.runs, self.runs.skip, new_axis()
+        once = replace(
+            self,
+            cells=(cell,),
+            lengths={**self.lengths, cell: len(first)},
+            prefix={cell: np.arange(len(first)), **{a: self.prefix[a][first] for a in self.parents}},
+            runs=Runs(
+                start=runs.start[first],
+                size=runs.size[first],
+                skip=None if skip is None else skip[first],
+                order=runs.order,
+            ),
+            parents=(cell, *self.parents),
+            flat=new_axis(),
+        )
+        weights = once.counts(size)[torch.from_numpy(number.reshape(-1))]
+        return torch.bincount(self._cells(self.prefix), weights=weights, minlength=self.entries)
 
     def _cells(self, places: Mapping[int, np.ndarray]) -> torch.Tensor:
         """The cell of each combination of the earlier binders, from its positions along the merged axes."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import process
+from fccomodel.core import memory, process
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
 from fccomodel.data.drawn import drawn
@@ -54,7 +54,7 @@ def solved(
                 raise ranks.lost(error) from None
             if "without overflow" in str(error):  # a number of the model beyond those of the precision
                 raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
-            if _of_memory(error):
+            if memory.ran_out(error):
                 raise FccoError([errors.memory(error)], bound.problem.source) from None
             raise _of_state(error, keeper) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -64,11 +64,6 @@ def solved(
             for value in program.data.values():
                 if drawn(value):
                     value.source.fetching.close()
-
-
-def _of_memory(error: Exception) -> bool:
-    """Whether an error says that memory ran out."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "allocate memory" in str(error)
 
 
 def _of_state(error: Exception, keeper: Keeper | None) -> Exception:

@@ -6,6 +6,7 @@ which the code runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -19,13 +20,40 @@ WATCHED_OF_A_ROW = 0.9
 WATCHING = SimpleNamespace(gamma=WATCHED)
 WATCHING_ROWS = SimpleNamespace(gamma=WATCHED_OF_A_ROW)
 
+Index = tuple[torch.Tensor, ...]
+
+
+class Here:
+    """The blocks that a batch has, for all estimates of the same blocks.
+
+    shape      of the blocks that a step asks for, and ``count`` their number
+    positions  of those that the batch has, among all
+    whole      whether the batch has all of them
+    """
+
+    def __init__(self, present: torch.Tensor):
+        self.shape, self.count = present.shape, present.numel()
+        self.positions = present.reshape(-1).nonzero().squeeze(1)
+        self.some = len(self.positions)
+        self.whole = self.some == self.count
+        self._places: dict[tuple[int, ...], tuple[Index, Index]] = {}
+
+    def places(self, index: Index) -> tuple[Index, Index]:
+        """Where the blocks stand among all estimates: those that a step asks for, and those of the batch."""
+        key = tuple(map(id, index))
+        if key not in self._places:
+            asked = tuple(part.expand(self.shape).reshape(-1) for part in index)
+            found = asked if self.whole else tuple(part[self.positions] for part in asked)
+            self._places[key] = asked, found
+        return self._places[key]
+
 
 def tracked(
     track: Callable[..., torch.Tensor],
     u: torch.Tensor,
-    index: tuple[torch.Tensor, ...],
+    index: Index,
     g: torch.Tensor,
-    present: torch.Tensor,
+    here: Here,
     h: Any,
     *extra: torch.Tensor,
 ) -> torch.Tensor:
@@ -35,68 +63,56 @@ def tracked(
     those that the batch has stands for it, or 1 if it has none: its gradient is 0, and the loss stays
     finite.
     """
-    shape = present.shape
-    count, event = present.numel(), g.shape[present.dim() :]
-    values = g.reshape(count, *event)
-    others = [part.reshape(count, *event) for part in extra]
-    here = (present.reshape(-1) > 0).nonzero().squeeze(1)
-    all_here = len(here) == count
-    places = tuple(part.expand(shape).reshape(-1) for part in index)
-    if places:
-        old = u[places]
+    event = g.shape[len(here.shape) :]
+    values = g.reshape(here.count, *event)
+    if index:
+        asked, found = here.places(index)
+        blocks = u
     else:
-        old = u.expand(count, *event)
-    if all_here:
-        local = old.clone()
+        asked = found = (torch.zeros(here.some, dtype=torch.int64, device=u.device),)
+        blocks = u.reshape(1, *event)
+    if here.whole:
+        others = [part.reshape(values.shape) for part in extra]
+        return track(blocks, found, values, *others, h).reshape(g.shape)
+    if not index:
+        return torch.where(u.isnan(), torch.ones_like(u), u).expand(g.shape)
+    old = u[asked]
+    batch = values[here.positions]
+    others = [batch if part is g else part.reshape(values.shape)[here.positions] for part in extra]
+    moved = track(blocks, found, batch, *others, h)
+    if here.some:
+        unseen = moved.mean(0)
     else:
-        local, values, others = old[here], values[here], [part[here] for part in others]
-        places = tuple(part[here] for part in places)
-    estimates = track(local, (torch.arange(len(here), device=u.device),), values, *others, h)
-    if places:
-        u[places] = local
-    elif len(here):
-        u.copy_(local.reshape(u.shape))
-    if all_here:
-        return estimates.reshape(g.shape)
-    if len(here):
-        unseen = estimates.mean(0)
-    else:
-        unseen = estimates.new_ones(event)
+        unseen = moved.new_ones(event)
     kept = torch.where(old.isnan(), unseen, old)
-    kept[here] = estimates
+    kept[here.positions] = moved
     return kept.reshape(g.shape)
 
 
-def keep(
-    kept: torch.Tensor, index: tuple[torch.Tensor, ...], value: torch.Tensor, present: torch.Tensor
-) -> None:
+def keep(kept: torch.Tensor, index: Index, value: torch.Tensor, here: Here) -> None:
     """Keeps a value for the blocks that a batch has."""
     value = torch.as_tensor(value, dtype=kept.dtype, device=kept.device)
-    present = torch.as_tensor(present, dtype=kept.dtype, device=kept.device)
     if not index:
-        wide = present.reshape(present.shape + (1,) * (kept.dim() - present.dim())) > 0
-        kept.copy_(torch.where(wide, value, kept))
+        if here.some:
+            kept.copy_(value)
         return
-    shape = index[0].shape
-    if len(index) > 1:
-        shape = torch.broadcast_shapes(*(part.shape for part in index))
     event = kept.shape[len(index) :]
-    here = present.expand(shape).reshape(-1) > 0
-    places = tuple(part.expand(shape).reshape(-1)[here] for part in index)
-    kept[places] = value.expand(*shape, *event).reshape(-1, *event)[here]
+    values = value.expand(*here.shape, *event).reshape(-1, *event)
+    if not here.whole:
+        values = values[here.positions]
+    kept[here.places(index)[1]] = values
 
 
-def mean(u: torch.Tensor, index: tuple[torch.Tensor, ...], g: torch.Tensor, h: Any) -> torch.Tensor:
+def mean(u: torch.Tensor, index: Index, g: torch.Tensor, h: Any) -> torch.Tensor:
     """u <- (1 - gamma) u + gamma g, used as soon as it has moved; g at the first visit."""
     old = u[index]
     u[index] = new = torch.where(old.isnan(), g, old + h.gamma * (g - old))
     return new
 
 
-def mean_log(u: torch.Tensor, index: tuple[torch.Tensor, ...], g: torch.Tensor, h: Any) -> torch.Tensor:
+def mean_log(u: torch.Tensor, index: Index, g: torch.Tensor, h: Any) -> torch.Tensor:
     """``mean`` of numbers that are known by their logarithms."""
     old = u[index]
-    rest = torch.log1p(torch.tensor(-h.gamma, dtype=g.dtype))
-    part = torch.log(torch.tensor(h.gamma, dtype=g.dtype))
-    u[index] = new = torch.where(old.isnan(), g, torch.logaddexp(old + rest, g + part))
+    mixed = torch.logaddexp(old + math.log1p(-h.gamma), g + math.log(h.gamma))
+    u[index] = new = torch.where(old.isnan(), g, mixed)
     return new

@@ -25,8 +25,11 @@ from fccomodel.execution.training.recipe import VIOLATION, Validation, Watch
 LEAST_ROWS = 512
 #: share of the rows from which on a look takes all of them: a sample would save little
 NEARLY_ALL = 0.5
-#: rows on which a look is priced
-PRICED_ROWS = 2000
+#: rows on which a look is priced first
+PRICED_ROWS = 512
+#: a look takes at most this many times the rows on which it was priced; else it is priced on so many
+#: times more of them, since work on pairs grows faster than the number of rows
+PRICED_TIMES = 2
 
 Modules = Mapping[str, torch.nn.Module]
 
@@ -84,13 +87,20 @@ class Looks:
         fewer than ``LEAST_ROWS`` of a table."""
         most = max((table.n for table in self.bound.tables.values()), default=0)
         few = min(1.0, PRICED_ROWS / max(most, 1))
-        self.cost = priced(partial(self.on, self._part(few), modules, variables))[1] / few
+        self.cost = self._priced(few, modules, variables)
+        while few < 1.0 and PRICED_TIMES * few * self.cost < seconds < math.inf:
+            few = min(1.0, PRICED_TIMES * few)
+            self.cost = self._priced(few, modules, variables)
         wanted = seconds / max(self.cost, 1e-12)
         self.share = max(wanted, LEAST_ROWS / max(most, 1))
         if self.share >= NEARLY_ALL:
             self.share = 1.0
         self.bound = self._part(self.share)
         self.cost *= self.share
+
+    def _priced(self, share: float, modules: Modules, variables: Mapping[str, torch.Tensor]) -> float:
+        """Counted seconds of a look at all rows, from one at a share of them."""
+        return priced(partial(self.on, self._part(share), modules, variables))[1] / share
 
     def _part(self, share: float) -> Bound:
         """The problem on a random share of each stratum of its rows; on all if they cannot be thinned."""

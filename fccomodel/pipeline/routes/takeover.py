@@ -181,7 +181,7 @@ def _without_optimum(steps: _Steps, solution: Solution, form: conic.Conic, outco
 
     proof: Failure | None = None
     if outcome == "infeasible":
-        proof = conic.conflict(form)
+        proof = conic.conflict(form, steps.request.deadlines.seconds_for(patience.SHORTEST))
     elif outcome == "unbounded":
         way = conic.endless(form)
         if way is not None:
@@ -198,7 +198,7 @@ def _without_optimum(steps: _Steps, solution: Solution, form: conic.Conic, outco
     if solution.failure is None:
         planned, program, solution = ran(steps.request, planned, part="again")
     if solution.status in ("stopped", "infeasible"):
-        proof = conic.conflict(form)
+        proof = conic.conflict(form, steps.request.deadlines.seconds_for(patience.SHORTEST))
         known = solution.failure
         if proof is not None and (known is None or known.radius < proof.radius):
             solution = replace(solution, failure=proof)

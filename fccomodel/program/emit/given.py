@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import torch
 
@@ -22,6 +22,7 @@ from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
 from fccomodel.program.lower.given import GivenSteps
 from fccomodel.program.operations import Val
+from fccomodel.program.operations.base import Axes
 from fccomodel.program.operations.given import given
 
 STEP_ARGUMENTS = "data, w, w_prev, u, c, y, v, batch, h, given"
@@ -35,6 +36,11 @@ class GivenGradient(Gradient):
     """
 
     lowered: GivenSteps
+
+    @cached_property
+    def blocks(self) -> dict[str, str]:
+        """The names of the blocks that a batch has, by the text that says whether it has them."""
+        return {}
 
     @property
     def present(self) -> Mapping[int, Val]:
@@ -93,13 +99,27 @@ class GivenGradient(Gradient):
         if not val.attrs["name"]:
             return super().estimate(val)
         value, *positions = val.args
-        return _tracked(self.lowered, self.printer, val, value, positions, self.steps.before.get(val.id))
+        return self.moved(val)
+
+    def moved(self, val: Val) -> str:
+        """The call of ``tracked``: an estimator for the present blocks alone."""
+        printer, (value, *positions) = self.printer, val.args
+        text = printer.expanded(value, val.axes, val.event)
+        estimator = self.lowered.plan.algorithm_record.estimator
+        extra = ""
+        if estimator is not None and estimator.needs_previous:
+            before = self.steps.before.get(val.id, value)
+            extra = f", {printer.expanded(before, val.axes, val.event)}"
+        index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
+        here = self.here(val, val.axes)
+        way = "track_log" if val.attrs["log"] else "track"
+        return f"tracked({way}, u.{val.attrs['name']}, ({index}), {text}, {here}, h{extra})"
 
     def running(self, val: Val) -> str:
         """The call that moves a running mean."""
         printer, (value, *positions) = self.printer, val.args
         index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
-        present = printer.expanded(self.present[val.id], val.axes)
+        here = self.here(val, val.axes)
         text = printer.expanded(value, val.axes, val.event)
         if any(position.op is given for position in positions):
             weight = "WATCHING_ROWS"
@@ -109,32 +129,24 @@ class GivenGradient(Gradient):
             way = "mean_log"
         else:
             way = "mean"
-        return f"tracked({way}, v.{val.attrs['name']}, ({index}), {text}, {present}, {weight})"
+        return f"tracked({way}, v.{val.attrs['name']}, ({index}), {text}, {here}, {weight})"
+
+    def here(self, val: Val, axes: Axes) -> str:
+        """The name of the blocks of a value that the batch has. Values of the same blocks share it."""
+        text = self.printer.expanded(self.present[val.id], axes)
+        if text not in self.blocks:
+            self.blocks[text] = self.printer.names.fresh("here")
+            self.printer.put(f"{self.blocks[text]} = Here({text})")
+        return self.blocks[text]
 
     def keep(self, where: str, slope: Val, val: Val) -> str:
         """The statement that keeps a value of the blocks that the batch has."""
-        centre, present = slope.args[1], self.lowered.present[slope.id]
+        centre = slope.args[1]
         index = self.index(centre.args, centre)
         event = len(slope.event)
-        return (
-            f"keep({where}.{centre.attrs['name']}, ({index}{',' if index else ''}), "
-            f"{self.printer.ref(val, centre.axes, event)}, {self.printer.ref(present, centre.axes, 0)})"
-        )
-
-
-def _tracked(
-    lowered: GivenSteps, printer: Any, val: Val, value: Val, positions: list[Val], before: Val | None
-) -> str:
-    """The call of ``tracked``: an estimator for the present blocks alone."""
-    estimator = lowered.plan.algorithm_record.estimator
-    text = printer.expanded(value, val.axes, val.event)
-    extra = ""
-    if estimator is not None and estimator.needs_previous:
-        extra = f", {printer.expanded(before, val.axes, val.event) if before is not None else text}"
-    index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
-    present = printer.expanded(lowered.present[val.id], val.axes)
-    way = "track_log" if val.attrs["log"] else "track"
-    return f"tracked({way}, u.{val.attrs['name']}, ({index}), {text}, {present}, h{extra})"
+        text = self.printer.ref(val, centre.axes, event)
+        here = self.here(slope, centre.axes)
+        return f"keep({where}.{centre.attrs['name']}, ({index}{',' if index else ''}), {text}, {here})"
 
 
 @dataclass(frozen=True, kw_only=True)

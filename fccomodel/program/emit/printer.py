@@ -33,15 +33,20 @@ LONGEST = 64
 DEEPEST = 16
 #: numbers in a slice of a full pass
 SLICE = 1 << 18
+#: numbers from which a value that only prepared values need is deleted after its last use
+LARGE = 1 << 18
 
 
 @dataclass(eq=False)
 class Prepared:
     """Values of the data alone: computed once, stored as attributes of ``data``, and used by all
     functions.
+
+    large   names of those with more than ``LARGE`` numbers
     """
 
     lines: list[str] = field(default_factory=list)
+    large: set[str] = field(default_factory=set)
 
     @property
     def taken(self) -> list[str]:
@@ -52,6 +57,23 @@ class Prepared:
         """A new attribute, that holds the value of a text."""
         self.lines.append(f"data.{name} = {text}")
         return f"data.{name}"
+
+    def statements(self, elsewhere: str) -> list[str]:
+        """The lines; a large value that only they name, and no text ``elsewhere``, is deleted after its last
+        use.
+        """
+        last: dict[int, list[str]] = {}
+        for name in self.taken:
+            named = re.compile(rf"\bdata\.{name}\b")
+            if name in self.large and not named.search(elsewhere):
+                place = max(k for k, line in enumerate(self.lines) if named.search(line))
+                last.setdefault(place, []).append(f"data.{name}")
+        statements = []
+        for k, line in enumerate(self.lines):
+            statements.append(line)
+            if k in last:
+                statements.append(f"del {', '.join(last[k])}")
+        return statements
 
     def holding(self, text: str) -> str:
         """The attribute that holds the value of a text already, if one does."""
@@ -340,7 +362,13 @@ class Printer:
         self.preparing = True
         text = bare(val.op.text(self, val))
         self.preparing = False
-        return self.prepared.holding(text) or self.prepared.keep(self.name(val), text)
+        held = self.prepared.holding(text)
+        if held:
+            return held
+        name = self.name(val)
+        if math.prod([*(axis.size for axis in val.axes), *val.event]) > LARGE:
+            self.prepared.large.add(name)
+        return self.prepared.keep(name, text)
 
     # ------------------------------------------------------------------------------------ gradients
     def contributions(self, pulls: Iterable[Pull]) -> list[tuple[str, str]]:

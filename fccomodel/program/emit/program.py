@@ -23,7 +23,6 @@ from fccomodel.program.emit.carried import Carried, carried, read, source
 from fccomodel.program.emit.evaluation import Evaluation
 from fccomodel.program.emit.gradient import Gradient
 from fccomodel.program.emit.page import function, taken
-from fccomodel.program.emit.printer import Prepared
 from fccomodel.program.emit.projection import Projection
 from fccomodel.program.emit.record import Record
 from fccomodel.program.emit.sampling import LookedUp, Samples
@@ -117,6 +116,7 @@ def emit(lowered: Lowered) -> Program:
     classes, loop = record.classes(), record.loop()
     keeper = FileKeeper if lowered.shares is None else ranks.KeeperOfAll
     keeping = carried([keeper, kept], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
+    of_model = [samples.text, smoothing.text, oracle.text, evaluation.text, record.text()]
     parts = [
         sections.constants(lowered, kinds),
         "# ---- settings: what steps go by, and how it changes from stage to stage",
@@ -124,9 +124,15 @@ def emit(lowered: Lowered) -> Program:
         sections.settings(lowered, record.form.settings),
         sections.nets(lowered, texts, kinds),
         sections.data(lowered),
-        preparing("prepare", "Compute once what depends on the data alone.", oracle.prepared),
         preparing(
-            "prepare_full", "Compute once what full passes need from the data alone.", evaluation.prepared
+            "prepare",
+            "Compute once what depends on the data alone.",
+            oracle.prepared.statements("\n".join([*of_model, *evaluation.prepared.lines])),
+        ),
+        preparing(
+            "prepare_full",
+            "Compute once what full passes need from the data alone.",
+            evaluation.prepared.statements("\n".join([*of_model, *oracle.prepared.lines])),
         ),
         sections.variables(lowered),
         samples.text,
@@ -171,9 +177,9 @@ def _asked(lowered: Lowered, name: str, default: str) -> str:
     return str(value)
 
 
-def preparing(name: str, about: str, prepared: Prepared) -> str:
+def preparing(name: str, about: str, statements: list[str]) -> str:
     """The function that computes what others need of the data alone."""
-    return function(name, about, [*prepared.lines, "return data"], "data")
+    return function(name, about, [*statements, "return data"], "data")
 
 
 def helpers(parts: Iterable[str]) -> list[Carried]:

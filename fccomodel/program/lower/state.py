@@ -36,14 +36,6 @@ class Lower(Protocol):
     def __call__(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val: ...
 
 
-def identifier(text: str) -> str:
-    """A Python name from any text."""
-    name = "".join(c if c.isalnum() else "_" for c in text).strip("_")
-    if name.isidentifier():
-        return name
-    return f"v{name}"
-
-
 @dataclass(eq=False, kw_only=True)
 class State:
     """The lowering of one problem into one graph.
@@ -116,7 +108,7 @@ class State:
     # -------------------------------------------------------------------------------- names, arrays
     def unique(self, stem: str) -> str:
         """A fresh Python name, free with ``r_`` before it too (a draw's uniform numbers)."""
-        stem = identifier(stem)
+        stem = _identifier(stem)
         while True:
             count = self.names.get(stem, 0) + 1
             self.names[stem] = count
@@ -133,7 +125,7 @@ class State:
 
         An equal array has a single key. No param that is a number has this key.
         """
-        key = quoting.attribute(key)
+        key = quoting.attribute(key if key.isidentifier() else _identifier(key))
         for count in itertools.count(1):
             name = key if count == 1 else f"{key}_{count}"
             if name in self.numbers:
@@ -205,3 +197,11 @@ class State:
                 if binder not in node.let.binders:
                     free[binder] = None
         return tuple(binder for binder in free if binder not in own)
+
+
+def _identifier(text: str) -> str:
+    """A Python name made of a text: an index may be called ``i + 1``."""
+    name = "".join(c if c.isalnum() else "_" for c in text).strip("_")
+    if name.isidentifier():
+        return name
+    return f"v{name}"

@@ -57,11 +57,11 @@ class Segment(Op):
         return text + permuted(order, val.axes, len(val.event))
 
     def alike(self, writer: Writer, val: Val) -> str:
-        """All rows of a cell are alike."""
+        """All rows of a cell are alike. A sum is of floating-point numbers, which have a mean."""
         text = writer.ref(val.args[0])
         if val.attrs["how"] == "mean":
             return text
-        return f"{text} * data.{val.attrs['sizes']}"
+        return f"{text} * data.{val.attrs['sizes']}.to(data.dtype)"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Rows get the adjoint of their segment."""

@@ -29,6 +29,10 @@ COSTLY_MULTIPLICATIONS = 1e8
 LITTLE_TIME_S = 1.0
 #: Residual that counts as 0, relative to the residual at the start.
 NEGLIGIBLE = 1e-12
+#: Calls of NumPy in one projection on the weights of a kink.
+CALLS_OF_PART = 12
+#: Projections on its kinks' weights that one projection on a cone takes, in a typical search for its root.
+PROJECTIONS_OF_CONE = 15
 
 
 def solve(squares: Squares, start: Array, meter: Meter) -> Array:
@@ -143,7 +147,7 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
         project,
         begin,
         lipschitz=lipschitz,
-        price=_price(reduced, begin),
+        price=_price(reduced, begin) + multiplied(0, calls=_calls_of_projection(squares.groups)),
         meter=meter,
         iterations=iterations,
     )
@@ -158,6 +162,12 @@ def _price(squares: Squares, z: Array) -> float:
         entries = 0
     passes = priced(lambda: squares.pulled(squares.residual(z)))[1]
     return passes + multiplied(2 * entries + 20 * len(z), calls=20)
+
+
+def _calls_of_projection(groups: Sequence[Group]) -> int:
+    """Calls of NumPy that one projection on the cones among the groups takes."""
+    kinks = sum(1 for group in groups if isinstance(group, Cone) for _ in parts_of([group]))
+    return PROJECTIONS_OF_CONE * CALLS_OF_PART * kinks
 
 
 def _lipschitz(squares: Squares, rounds: int = 30) -> float:

@@ -77,13 +77,19 @@ def run_places(places, size):
     equal distances.
     """
     at = torch.arange(places.numel(), device=places.device).view(places.shape)
-    return torch.where(size > at.numel(), at * size // at.numel(), at)
+    longer = size > at.numel()
+    if not longer.any():
+        return at.expand(torch.broadcast_shapes(at.shape, size.shape))
+    return torch.where(longer, at * size // at.numel(), at)
 
 
 def run_weights(places, size, dtype):
     """How many rows each of the ``run_places`` represents: 0 behind the end of a run."""
     at = torch.arange(places.numel(), device=places.device).view(places.shape)
-    return torch.where(size > at.numel(), size.to(dtype) / at.numel(), (at < size).to(dtype))
+    longer, weights = size > at.numel(), (at < size).to(dtype)
+    if not longer.any():
+        return weights
+    return torch.where(longer, size.to(dtype) / at.numel(), weights)
 
 
 def mixed(x):

@@ -41,7 +41,7 @@ from fccomodel.algorithms.runtime.loops.settings import RunOptions, VectorSettin
 from fccomodel.algorithms.runtime.loops.solver import VectorSolver
 from fccomodel.algorithms.runtime.loops.vector_oracle import VectorOracle
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced, to_the_end
+from fccomodel.core.work import Left, priced, to_the_end
 
 #: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step
 #: size is found look: steps of an epoch between exact evaluations           pass_limit: samples
@@ -212,6 +212,23 @@ def take_steps(run, solver: VectorSolver, F, asked: RunOptions, ended, reason=""
     return reason
 
 
+def steps_of_a_look(run, solver: VectorSolver, F, asked: RunOptions, ended, reason, fresh):
+    """``take_steps``, after the beginning of an epoch if none is open; ``fresh``: from a look on.
+
+    Returns None if a full pass in these was left, since the time is over.
+    """
+    try:
+        if fresh and not run.left:
+            open_epoch(run, solver, F)
+        if fresh:
+            run.pause = max(run.left - run.h.look, 0)
+        return take_steps(run, solver, F, asked, ended, reason)
+    except Left:
+        if not F.over():
+            raise
+        return None
+
+
 def keep_the_better(run, solver: VectorSolver, data):
     """Make the better of the last iterate and the epoch's average the best point so far, if its merit is
     smaller; always the last iterate, if the schedule says so.
@@ -336,7 +353,8 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
     h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
     state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
     run = VectorRun(state=state, c=c, h=h, rng=rng, waiting=data.waiting, ahead=[], work=work, length=h.stage)
-    F = VectorOracle(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
+    over, reason = passes_over(began, asked.stop, asked.seconds), ""
+    F = VectorOracle(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "", over)
     run.ahead = F.ahead
     few = []
     if solver.rows > h.probe:
@@ -348,7 +366,6 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
         fresh = torch.Generator(device=device).manual_seed(asked.seed + 1 + run.count)
         return gradients(solver, data, x, y, held, fresh)
 
-    over, reason = passes_over(began, asked.stop, asked.seconds), ""
     if to_the_end(lambda: prepare_steps(run, solver, quick, asked, few, F, G), over):
         work.call = call_price(solver, data, state.w, c, h)
         run.watch = watching(asked.tol, work.look, work.call * solver.samples)
@@ -366,12 +383,9 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
     while not reason:
         if inside:
             reason = ended(run.count, state.oracles)
-        elif not run.left:
-            open_epoch(run, solver, F)
-        if not inside:
-            run.pause = max(run.left - h.look, 0)
-        inside, reason = False, take_steps(run, solver, F, asked, ended, reason)
-        if not to_the_end(look, over, work.look > dear):
+        reason = steps_of_a_look(run, solver, F, asked, ended, reason, not inside)
+        inside, was_left = False, reason is None
+        if was_left or not to_the_end(look, over, work.look > dear):
             reason = left_early(run, solver, asked, began)
         if not reason and schedule.adapts:
             reason = reached(run.watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from fccomodel.algorithms.runtime.loops.settings import VectorSettings
 from fccomodel.algorithms.runtime.loops.solver import VectorSolver
 from fccomodel.core.lazy import torch
+from fccomodel.core.work import Left, to_the_end
 
 
 def linearised(f, w):
@@ -62,12 +63,16 @@ class VectorOracle:
     share      share of all samples in a minibatch
     partial    whether phi is computed by samples
     late       late() says whether the budget is used up
+    over       over() says whether the time is over: full passes over more than ``pass_limit`` samples are
+               left then, by ``Left``
     ahead      minibatches that are drawn but not yet used
     """
 
-    def __init__(self, solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
+    def __init__(
+        self, solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False, over=None
+    ):
         self.solver, self.data, self.rng = solver, data, rng
-        self.c, self.state, self.h, self.late = c, state, h, late
+        self.c, self.state, self.h, self.late, self.over = c, state, h, late, over
         self.ahead: list = []
         self.partial, self.smoothing = solver.outer_part is not None, solver.centred
         self.keep = solver.components <= 128 and solver.components * len(state.w) <= h.matrix
@@ -103,7 +108,22 @@ class VectorOracle:
     def whole(self, w):
         """F(w) by a full pass, linearised."""
         self.state.oracles += self.solver.rows
-        return linearised(lambda x: self.solver.inner_full(self.data, x, self.h), w)
+        at = self.in_time(lambda: linearised(lambda x: self.solver.inner_full(self.data, x, self.h), w))
+        pull, push, matrix = at.pull, at.push, at.matrix
+        at.pull = lambda s: self.in_time(lambda: pull(s))
+        at.push = lambda d: self.in_time(lambda: push(d))
+        at.matrix = lambda: self.in_time(matrix)
+        return at
+
+    def in_time(self, work):
+        """The result of a part of a full pass. Raises ``Left`` if the time is over before its end."""
+        if self.over is None:
+            return work()
+        found: list = []
+        dear = self.solver.rows > self.h.pass_limit
+        if not to_the_end(lambda: found.append(work()), self.over, dear):
+            raise Left
+        return found[0]
 
     def many(self, w):
         """F(w) by a full pass or, if rows are too many, by 100 minibatches, linearised."""
@@ -115,7 +135,7 @@ class VectorOracle:
     def value(self, w):
         """F(w) by a full pass, without derivatives."""
         self.state.oracles += self.solver.rows
-        return self.solver.inner_full(self.data, w, self.h)
+        return self.in_time(lambda: self.solver.inner_full(self.data, w, self.h))
 
     def slope(self, w, u, gamma=1.0, chosen=None):
         """The derivatives of phi in u and in w, with its smoothing parameters times gamma. ``chosen``: by

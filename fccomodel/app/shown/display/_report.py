@@ -27,7 +27,6 @@ from fccomodel.app.shown.display._variables import variable_lines
 from fccomodel.core import ir
 from fccomodel.core.options import AUTOMATIC
 from fccomodel.pipeline import params
-from fccomodel.report.certificates import gap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,6 +181,8 @@ def report(
     parts.append(section("verdict", verdict))
     parts.append(section("caution", [Text(str(caution), style="yellow") for caution in cautions]))
     if kkt.gap is not None:
+        from fccomodel.report.certificates import gap
+
         parts.append(section("optimum", [f"{kkt.gap}{gap.remark(kkt.gap.value, kkt.objective)}"]))
     if kkt.qualification is not None and (verbose or kkt.qualification.dependent):
         parts.append(section("points", [str(kkt.qualification)]))

@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Any
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.generated import citing
-from fccomodel.app.scoring import linear
 from fccomodel.app.shown import display, labelled
 from fccomodel.app.shown import explain as explaining
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.quoting import visible
 from fccomodel.language import statements
-from fccomodel.report.certificates import gap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +61,7 @@ def html(stored: Stored) -> str:
 def _context(stored: Stored) -> dict[str, Any]:
     """The values that the template refers to."""
     from fccomodel.app.shown.plots import Plots
+    from fccomodel.report.certificates import gap
 
     record, problem = stored.record, stored.compiled.problem
     rows = record["constraints"] or {}
@@ -114,6 +113,8 @@ def _largest(value: np.ndarray, axes: Any) -> str:
 
 def _coefficients(stored: Stored) -> list[tuple[str, float]]:
     """The coefficients of a linear score in the units of the data, largest first; none of other scores."""
+    from fccomodel.app.scoring import linear
+
     try:
         found = linear.coefficients(stored.fitted())
     except FccoError:

@@ -18,7 +18,7 @@ from fccomodel.program.lower.binders.runs import AT_ONCE, Runs
 from fccomodel.program.lower.leaves.cells import Cells
 from fccomodel.program.lower.leaves.slots import Slots
 from fccomodel.program.lower.records import Part, Segment, Slot, Way
-from fccomodel.program.lower.state import Env, State, identifier
+from fccomodel.program.lower.state import Env, State
 from fccomodel.program.operations import Axis, Val
 from fccomodel.program.operations.sources import arange
 from fccomodel.program.operations.sources import chunk as slices
@@ -63,10 +63,13 @@ class Segments:
         most    largest mean number of rows per cell; None for no limit
         chunk   whether a pass goes through the rows in slices
 
-        None if an outer binder lies along several axes, or if there are more than ``most`` rows per cell.
+        None if an outer binder lies along several axes, or, with a limit, if there are more than ``most``
+        rows per cell or more rows than a pass holds at once.
         """
         cells = self.cells_of(sel, env, way)
-        if cells is None or most is not None and cells.size.sum() > cells.size.size * most:
+        if cells is None:
+            return None
+        if most is not None and (cells.crowded or cells.size.sum() > cells.size.size * most):
             return None
         return self.laid_out(cells, chunk)
 
@@ -104,7 +107,7 @@ class Segments:
         if available is not None:
             state.refuse(too_many_to_list(binder, float(size.sum()), needed, available, binder.span))
         rows, cell, members = self.rows_of(sel, start, size)
-        stem = f"{identifier(binder.name)}_by"
+        stem = f"{binder.name}_by"
         axis = g.axis(state.unique(binder.name), len(cell), "chunk" if chunk else "all")
         pos = g.make(slices if chunk else arange, axis=axis)
 
