@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The least share of a budget in seconds that a run gets, however long the stages before it took.
 LEAST_RUN_SHARE = 0.6
+#: That share for a run that goes on from an answer.
+LEAST_SHARE_TO_GO_ON = 0.1
 #: The largest share of a budget in seconds that a run leaves for the report.
 LARGEST_REPORT_SHARE = 0.05
 #: The share of a budget in seconds by which the report's search may exceed the budget.
@@ -103,12 +105,20 @@ def run_room(planned: Planned) -> float | None:
     return seconds * (1.0 - LEFT_BY_EXPENSIVE_NETS)
 
 
-def run_seconds(planned: Planned, until: float) -> float | None:
-    """Seconds of the clock for a run that ends at ``until``; None if the budget is not in seconds."""
+def run_seconds(planned: Planned, until: float, *, goes_on: bool = False) -> float | None:
+    """Seconds of the clock for a run that ends at ``until``; None if the budget is not in seconds.
+
+    A run that ``goes_on`` from an answer gets what is left, and a small share in any case. Any other gets
+    a larger share, without which there would be no answer.
+    """
     seconds = run_room(planned)
     if seconds is None:
         return None
-    return max(min(seconds, until - time.perf_counter()), LEAST_RUN_SHARE * seconds)
+    if goes_on:
+        share = LEAST_SHARE_TO_GO_ON
+    else:
+        share = LEAST_RUN_SHARE
+    return max(min(seconds, until - time.perf_counter()), share * seconds)
 
 
 def search_meter(solution: Solution, until: float, stop: Callable[[], bool]) -> Meter:

@@ -257,6 +257,7 @@ def run(
     watched: bool = False,
     microscope: Microscope | None = None,
     part: str = "run",
+    goes_on: bool = False,
 ) -> tuple[Planned, Program, Solution]:
     """Emit and run. The plan comes back with the device and the backend that were picked.
 
@@ -265,6 +266,7 @@ def run(
     watched     steps alone estimate the KKT residual as well
     microscope  looks at the steps; nothing comes after them
     part        which run of a solve it is, by the name of its checkpoints
+    goes_on     whether it goes on from an answer: it then gets only the time that is left
     """
     from fccomodel.execution import run as running
 
@@ -276,7 +278,7 @@ def run(
         device=device,
         precision=planned.options["precision"][0],
         backend=planned.options["backend"],
-        seconds=budget.run_seconds(planned, until),
+        seconds=budget.run_seconds(planned, until, goes_on=goes_on),
         iterations=planned.budget.iterations,
         oracles=planned.budget.oracles,
         room=budget.run_room(planned),

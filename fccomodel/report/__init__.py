@@ -68,6 +68,8 @@ BUDGET_S = 60.0
 BESIDE_SHARE = 0.25
 #: Counted seconds that such a search may take in any case.
 BESIDE_S = 0.05
+#: Gains of less are rounding: the squares of numbers of this size are 0 in double precision.
+UNDERFLOW = 1e-150
 #: Constraints that ``print`` shows.
 PRINTED_CONSTRAINTS = 20
 AT_BOUNDS = (
@@ -474,7 +476,7 @@ class _Search:
     ):
         self.system, self.optimal, self.gap, self.scale = system, optimal, gap, scale
         self.meter, self.convex = meter, convex
-        self.least_gain = 0.0
+        self.least_gain = UNDERFLOW
         if drawn is not None:
             self.least_gain = max(GOOD * scale.objective, ERRORS * drawn.objective)
 

@@ -298,7 +298,7 @@ def test_a_state_is_put_back_as_it_was() -> None:
     inner = SimpleNamespace(x=shared, y=None)
     run = SimpleNamespace(
         w=shared, inner=inner, again=inner, rng=rng, numbers=(1, math.inf, -0.0, float("nan")), h=BlockSettings(eta=0.1),
-        waiting={"D": [torch.tensor([4, 5])]}, ahead=[(torch.tensor([[True]]),)], said="x", flag=True,
+        waiting={"D": [torch.tensor([4, 5])], ("D_rows", 0): [torch.tensor([6])]}, counts={1: 2.5}, ahead=[(torch.tensor([[True]]),)], said="x", flag=True,
     )  # fmt: skip
     tensors: dict[str, torch.Tensor] = {}
     text = json.loads(json.dumps(packed(run, "run", tensors)))
@@ -307,6 +307,7 @@ def test_a_state_is_put_back_as_it_was() -> None:
     other = torch.Generator()
     back = put_back(text, tensors, "cpu", BlockSettings, SimpleNamespace(rng=other, waiting=waiting, gone=1))
     assert torch.equal(torch.rand(2, generator=other), expected) and waiting["D"][0].tolist() == [4, 5]
+    assert waiting[("D_rows", 0)][0].tolist() == [6] and back.counts == {1: 2.5}  # keys that JSON does not have
     assert back.again is back.inner and back.inner.x is back.w and not hasattr(back, "gone")
     assert repr(back.numbers) == repr(run.numbers) and back.h == run.h and back.flag is True
     shared.zero_()

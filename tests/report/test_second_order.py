@@ -180,8 +180,17 @@ def test_columns_that_nearly_cancel_hide_no_better_point(far: float) -> None:
 
 
 def test_columns_that_cancel_are_no_alarm() -> None:
-    text = "data D : table(x: real, y: real); var a; var b; minimize mean[z in D] (a * z.x + b * z.x - z.y)^2;"
+    text = (
+        "data D : table(x: real, y: real); var a; var b; minimize mean[z in D] (a * z.x + b * z.x - z.y)^2;"
+    )
     x = np.arange(20.0) + 1
     y = x + np.sin(7 * x)
     found = judged(text, {"a": y @ x / (x @ x), "b": 0.0}, D={"x": x, "y": y})
     assert found.verdict.startswith("Solved to high accuracy")
+
+
+@pytest.mark.parametrize("slope", ["0.5", "1"])
+def test_a_gain_by_underflow_is_none(slope: str) -> None:
+    """The norm of a vector of entries of 1e-200 is 0 in double precision, and a slope is not."""
+    result = fccomodel.compile(f"var x[2]; minimize norm2(x) - {slope} * x[1];").bind().solve(seed=0)
+    assert result.report.solved and result.objective == 0

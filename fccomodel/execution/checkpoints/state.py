@@ -27,8 +27,10 @@ RANDOM = "random"
 SPACE = "space"
 #: A record of settings.
 SETTINGS = "settings"
-#: A dictionary.
+#: A dictionary whose keys are texts.
 DICT = "dict"
+#: A dictionary with other keys, such as numbers or tuples: its pairs of key and value.
+PAIRS = "pairs"
 #: A list.
 LIST = "list"
 #: A tuple.
@@ -63,7 +65,10 @@ class _Packing:
             entries = [self.packed(x, f"{name}.{k}") for k, x in enumerate(value)]
             return {LIST if isinstance(value, list) else TUPLE: entries}
         if isinstance(value, dict):
-            return {DICT: self.entries(value, name)}
+            if all(isinstance(key, str) for key in value):
+                return {DICT: self.entries(value, name)}
+            pairs = enumerate(value.items())
+            return {PAIRS: [[self.packed(key, ""), self.packed(x, f"{name}.{k}")] for k, (key, x) in pairs]}
         if id(value) in self.seen:
             return {SAME: self.seen[id(value)]}
         self.seen[id(value)] = name
@@ -136,9 +141,11 @@ class _Unpacking:
                 into = []
             into[:] = values
             return into
+        if kind == PAIRS:
+            kind, content = DICT, {self.value(key): held for key, held in content}
         return self.record(kind, content, text.get("name", ""), into)
 
-    def record(self, kind: str, content: Mapping[str, Any], name: str, into: Any) -> Any:
+    def record(self, kind: str, content: Mapping[Any, Any], name: str, into: Any) -> Any:
         """A dictionary, a namespace or settings, with their entries put back."""
         if into is None or isinstance(into, dict) != (kind == DICT):
             if kind == DICT:

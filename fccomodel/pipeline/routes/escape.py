@@ -7,7 +7,7 @@ from dataclasses import replace
 from fccomodel.pipeline.endings import SPENT
 from fccomodel.pipeline.routes.judging import better, judged
 from fccomodel.pipeline.routes.records import Answer, Request
-from fccomodel.pipeline.routes.steps import ran
+from fccomodel.pipeline.routes.steps import went_on
 from fccomodel.pipeline.starts import begun
 from fccomodel.plan.starts import Start
 
@@ -42,7 +42,7 @@ def from_better_points(request: Request, answer: Answer) -> Answer:
                 return answer_there
             return replace(answer, solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=point, multipliers=solution.multipliers, found=True))
-        again = judged(request, *ran(request, planned, part=f"escape {k + 1}"))
+        again = judged(request, *went_on(request, planned, f"escape {k + 1}"))
         if again.report.failure in WITHOUT_OPTIMUM:
             return again
         if not better(again, answer, convex=False):

@@ -13,7 +13,7 @@ from fccomodel.pipeline.budget import REPORT_SECONDS
 from fccomodel.pipeline.records import Planned
 from fccomodel.pipeline.routes.judging import judged
 from fccomodel.pipeline.routes.records import Answer, Request
-from fccomodel.pipeline.routes.steps import ran
+from fccomodel.pipeline.routes.steps import went_on
 from fccomodel.pipeline.starts import begun
 from fccomodel.plan.starts import Start
 
@@ -47,7 +47,7 @@ def from_a_feasible_point(request: Request, answer: Answer) -> Answer:
         start = Start(values=best.point, found=True)
         stronger = begun(_with_penalty(planned, factor), start)
         try:
-            again = judged(request, *ran(request, stronger, part=f"feasible {k + 1}"))
+            again = judged(request, *went_on(request, stronger, f"feasible {k + 1}"))
         except FccoError:  # nothing finite from there
             continue
         if again.report.relative["feasibility"] <= report.FEASIBLE:

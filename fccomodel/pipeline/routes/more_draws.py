@@ -11,7 +11,7 @@ from dataclasses import replace
 from fccomodel.evaluation.sets import draws
 from fccomodel.pipeline.routes.judging import SMALLEST_OBJECTIVE, judged
 from fccomodel.pipeline.routes.records import Answer, Request
-from fccomodel.pipeline.routes.steps import ran
+from fccomodel.pipeline.routes.steps import went_on
 from fccomodel.pipeline.rows import on
 from fccomodel.pipeline.starts import begun
 from fccomodel.plan.starts import Start
@@ -39,7 +39,7 @@ def with_more_draws(request: Request, answer: Answer) -> Answer:
         start = Start(values=solution.variables, multipliers=solution.multipliers, found=True)
         larger = replace(planned.bound, draws=GROWTH * planned.bound.draws)
         planned = begun(on(planned, larger), start)
-        again = judged(request, *ran(request, planned, part=f"draws {k + 1}"))
+        again = judged(request, *went_on(request, planned, f"draws {k + 1}"))
         if again.report.failure or again.solution.interrupted:
             break
         answer = again

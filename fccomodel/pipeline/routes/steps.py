@@ -33,3 +33,8 @@ def ran(
 ) -> tuple[Planned, Program, Solution]:
     """A run of a plan until the request's deadline (see ``stages.run``)."""
     return run(planned, request.progress, until=request.deadlines.run, patience=patience, part=part)
+
+
+def went_on(request: Request, planned: Planned, part: str) -> tuple[Planned, Program, Solution]:
+    """A run that goes on from an answer, in the time that is left until the request's deadline."""
+    return run(planned, request.progress, until=request.deadlines.run, part=part, goes_on=True)
