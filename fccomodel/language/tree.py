@@ -358,7 +358,11 @@ def _indexing(c: list, at: Span) -> syntax.Indexing:
 # --------------------------------------------------------------------------- what statements share
 @_rule("option")
 def _option(c: list, at: Span) -> syntax.Keyword:
-    return syntax.Keyword(name="".join(str(token) for token in c[:-1]), value=c[-1], span=at)
+    """An option; its value may be the name of a reduction, as in ``surrogate = cvar``."""
+    value = c[-1]
+    if isinstance(value, Token):
+        value = syntax.Name(id=str(value), span=Span(start=at.end - len(value), end=at.end))
+    return syntax.Keyword(name="".join(str(token) for token in c[:-1]), value=value, span=at)
 
 
 def bounds_of(name: str, bounds: tuple[syntax.Bound, ...] | None) -> tuple[syntax.Bound, ...]:

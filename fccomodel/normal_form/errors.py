@@ -87,7 +87,8 @@ def step_function(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
         f"`{problem.text(node)}` is a step function of the decision variables",
         span=node.span,
         reason="Its derivative is zero wherever it exists, so no step of any algorithm here would see it.",
-        fix="Replace it by a surrogate, sigmoid(t * u), hinge(1 - u) or log1pexp(-u); judge by the step.",
+        fix="Replace it by a surrogate, sigmoid(t * u), hinge(1 - u) or log1pexp(-u); judge by the step. "
+        "In a constraint, bound one probability by a number: `prob[z ~ D] (u > 0) <= 0.05`.",
     )
 
 

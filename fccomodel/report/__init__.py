@@ -48,7 +48,7 @@ from fccomodel.report.errors import NOT_FINITE
 from fccomodel.report.kkt.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.kkt.matrices import matrix_multipliers
 from fccomodel.report.kkt.optimality import Optimum, optimum
-from fccomodel.report.new_rows import subsample
+from fccomodel.report.new_rows import chances, subsample
 from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
 from fccomodel.report.point.rows import Gradients, constraint_rows, gradients
 from fccomodel.report.point.scales import Scales, scales
@@ -425,6 +425,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
         exact=noise_of_draws is None,
         error=0.0 if noise_of_draws is None else noise_of_draws.objective,
         notes=(
+            *chances.sentences(system),
             *at_bound(asked.multipliers or {}, asked.limits),
             *notes_of(system, optimal, noise_of_draws),
             *cancelling(system, lost),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, overload
 
-from fccomodel.core.ir._expressions import Binder, Distribution, Expr, Let, Set, Shape, VectorSet
+from fccomodel.core.ir._expressions import Binder, Distribution, Expr, Let, Reduce, Set, Shape, VectorSet
 from fccomodel.core.ir._walking import walk
 from fccomodel.core.source import NOWHERE, Source, Span
 
@@ -126,13 +126,28 @@ class Objective:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Chance:
+    """What a constraint on a probability says: the event happens in at most a share of the draws.
+
+    event      ``prob[z ~ D] (condition)``
+    level      the share
+    surrogate  the name of the function that stands for the probability in the constraint's body
+    """
+
+    event: Reduce
+    level: Expr
+    surrogate: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Constraint:
     """``label[binders | condition]: body <= 0`` (``kind`` is ``le``) or ``body == 0`` (``eq``).
 
     The body is the left minus the right side. A two-sided ``lo <= e <= hi`` becomes two constraints,
     labelled ``label.lower`` and ``label.upper``. ``written`` is the relation in the text: left side,
     ``<=``, ``>=`` or ``==``, right side. A matrix inequality, ``<<`` or ``>>``, has the largest eigenvalue
-    of the difference as its body.
+    of the difference as its body. A constraint on a probability has a surrogate as its body, and what it
+    stands for as ``chance``.
     """
 
     label: str
@@ -142,6 +157,7 @@ class Constraint:
     binders: tuple[Binder, ...] = ()
     condition: Expr | None = None
     options: Mapping[str, Expr] = field(default_factory=dict)
+    chance: Chance | None = None
     span: Span = NOWHERE
 
     @property

@@ -1,8 +1,11 @@
-"""F0403, F0406, F0408, F0414, F0425, F0434, F0437: the ranges, the options and the body of a reduction."""
+"""The ranges, the options and the body of a reduction.
+
+F0403, F0406, F0408, F0414, F0425, F0426, F0434, F0437, F0439.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.source import Span
@@ -13,8 +16,10 @@ IN_OR_DRAW = Code("F0406", "in or ~")
 OPTION = Code("F0408", "option of a reduction")
 DEPENDS_ON_DECISION = Code("F0414", "depends on the decision")
 NO_CLOSED_FORM = Code("F0425", "no closed form")
+CHANCE = Code("F0426", "chance constraint")
 QUOTIENT = Code("F0434", "expectation of a quotient")
 NO_DRAW_IN_BODY = Code("F0437", "no draw in the body")
+BY_SURROGATE = Code("F0439", "surrogate of a probability")
 
 
 # ----------------------------------------------------------------------------------------- in and ~
@@ -201,7 +206,61 @@ def condition_on_vectors(condition: Quote) -> Diagnostic:
     )
 
 
+def event_without_excess(event: Quote) -> Diagnostic:
+    """The event of a chance constraint compares a number that depends on the variables with another."""
+    return CHANCE.error(
+        f"{event} says not by how much it holds",
+        span=event.span,
+        reason="The surrogate of a probability is a function of the excess of one side over the other, so "
+        "each part of the event is a `<`, `<=`, `>` or `>=` that depends on the variables.",
+        fix="Write a condition on the data behind the draw: `prob[z ~ D | z.g == k] (...)`.",
+    )
+
+
+def no_chance(bound: Quote, *, never: bool) -> Diagnostic:
+    """The share of the draws that an event may have lies between 0 and 1."""
+    if never:
+        reason, fix = "No draw may have the event then.", "Write one constraint a row: `label[z in D]: ...`."
+    else:
+        reason, fix = "Every draw may have the event then.", "Leave the constraint out."
+    return CHANCE.error(f"{bound} leaves no chance to bound", span=bound.span, reason=reason, fix=fix)
+
+
+def no_surrogate(choice: Quote, known: Iterable[str]) -> Diagnostic:
+    """A surrogate of a probability is named."""
+    return CHANCE.error(
+        f"{choice} is no surrogate of a probability",
+        span=choice.span,
+        reason=f"Known are {listed(known)}.",
+        fix="Write `with surrogate = cvar`, which is conservative, or `with surrogate = sigmoid, width = "
+        "0.1`, a smoothed step.",
+    )
+
+
+def width_of_a_step(written: Quote) -> Diagnostic:
+    """A smoothed step has a width."""
+    return CHANCE.error(
+        "a smoothed step needs its width",
+        span=written.span,
+        reason="`sigmoid` replaces the event `e > 0` by sigmoid(e / width), width > 0.",
+        fix="Write `with surrogate = sigmoid, width = 0.1`.",
+    )
+
+
 # -------------------------------------------------------------------------------------------- notes
+def chance_by_cvar(relation: Quote, level: str) -> Diagnostic:
+    """A chance constraint without a named surrogate is kept by the conditional value at risk."""
+    return BY_SURROGATE.warning(
+        "this constraint is kept by a surrogate of the probability",
+        span=relation.span,
+        reason="A probability jumps or is flat in the variables. In its place stands the mean excess of the "
+        f"worst share of the draws (`cvar`), for the level {level}: where it is at most 0, the probability "
+        "is within its bound, often well within. The report says how often the event happens.",
+        fix="Say so: `with surrogate = cvar`; or choose `with surrogate = sigmoid, width = 0.1`, a "
+        "smoothed step, which is neither conservative nor convex.",
+    )
+
+
 def mean_of_a_quotient(word: str, head: str, top: str, bottom: str, span: Span) -> Diagnostic:
     """``E[..] a / b`` is E(a/b), where the ratio of expectations is the common intent."""
     return QUOTIENT.warning(

@@ -49,6 +49,7 @@ from fccomodel.language.statements.model import ModelDecl
 from fccomodel.language.statements.objective import Objective
 from fccomodel.language.statements.options import Options
 from fccomodel.language.statements.sets import SetDecl
+from fccomodel.library import reductions
 
 #: The names of the language.
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -497,7 +498,8 @@ def _option(value: Any, at: Span) -> syntax.Expr:
     """The value of an option; a text that reads as a name becomes a word."""
     if isinstance(value, bool):
         return syntax.Name(id=str(value).lower(), span=at)
-    if isinstance(value, str) and re.fullmatch(NAME, value) and value not in lexer.grammar().words:
+    taken = lexer.grammar().words.keys() - reductions.all().keys()
+    if isinstance(value, str) and re.fullmatch(NAME, value) and value not in taken:
         return syntax.Name(id=value, span=at)
     return node_of(value, at)
 

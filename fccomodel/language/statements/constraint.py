@@ -10,6 +10,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, latex, syntax
 from fccomodel.language.formulas import (
     arrays,
+    chances,
     expressions,
     families,
     literals,
@@ -121,18 +122,26 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     else:
         suffixes = [".lower", ".upper"]
     for suffix, (left, right) in zip(suffixes, pairs, strict=True):
-        body = _body(op, left, right, relation.span)
+        chance: ir.Chance | None = None
+        written = left, op, right
+        if chances.find(*written) is not None:
+            kept = chances.surrogate(ctx, written, options, relation.span)
+            if kept is None:
+                return []
+            written, chance = kept
+        body = _body(written[1], written[0], written[2], relation.span)
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
         constraint = ir.Constraint(
             label=label + suffix,
             body=body,
-            written=(left, op, right),
+            written=written,
             kind="eq" if op == "==" else "le",
             binders=(*free, *binders),
             condition=conjunction([*(ctx.pending[b] for b in free), condition]),
             options=options,
+            chance=chance,
             span=node.span,
         )
         if not _possible(ctx, constraint, relation):

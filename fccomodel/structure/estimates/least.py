@@ -77,12 +77,17 @@ def least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     return None
 
 
+def _unlisted(binder: ir.Binder) -> bool:
+    """Whether the elements that a binder ranges over have no list: draws, or vectors."""
+    return isinstance(binder.domain, ir.Distribution | ir.VectorSet)
+
+
 def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     """``least`` for the function as a whole, without looking at its parts."""
     assert declared.problem is not None and declared.bound is not None
     expr = facts.expr
     nodes = list(ir.walk(expr))
-    if any(_sampled(n) for n in nodes):
+    if any(_sampled(n) for n in nodes) or any(map(_unlisted, ir.free_binders(expr))):
         return None
     names = sorted(ir.variables_of(expr))
     domains, in_bounded_sets = [], False
