@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fccomodel.core import ir
-from fccomodel.evaluation.sets import elements
+from fccomodel.evaluation.sets import draws, elements
 from fccomodel.library import sets
 from fccomodel.report.quadratic_parts import sizes
 from fccomodel.structure.facts import Standing
@@ -58,23 +58,34 @@ def excluded(analysis: Analysis, gap: Gap | None, kind: str) -> str:
         return f"an optimum is proved to be near, by {gap.how}"
     if not fact.domain and math.isfinite(of_feasible(analysis)):
         return "the variables are bounded"
-    if kind == "unattained" and _linear_or_quadratic(analysis):
-        return "a convex quadratic function with linear constraints has a least value unless it is unbounded"
+    if kind == "unattained" and _of_polyhedral_pieces(analysis):
+        return (
+            "a convex function of linear and quadratic pieces with linear constraints has a least value "
+            "unless it is unbounded"
+        )
     return ""
 
 
-def _linear_or_quadratic(analysis: Analysis) -> bool:
-    """Whether the minimised function is convex of degree 2 at most, the constraints are affine, and the
-    sets of the variables are intervals for each entry.
+def _of_polyhedral_pieces(analysis: Analysis) -> bool:
+    """Whether the minimised function is convex and piecewise linear-quadratic over a polyhedron.
 
-    Such a function attains its infimum if that is finite (M. Frank and P. Wolfe, An algorithm for
-    quadratic programming, 1956).
+    The constraints are affine, or convex and piecewise linear; the sets of the variables are intervals for
+    each entry. Means over draws may be of polynomials alone: other functions have no finite number of
+    pieces then. Such a function attains its infimum if that is finite (M. Frank and P. Wolfe, An algorithm
+    for quadratic programming, 1956; R. T. Rockafellar and R. J.-B. Wets, Variational Analysis, Corollary
+    11.16).
     """
-    f, rows = analysis.minimised, list(analysis.constraints.values())
-    if not f.convex or f.degree is None or f.degree > 2 or not all(row.affine for row in rows):
+    f, problem = analysis.minimised, analysis.problem
+    listed = not draws.drawn(problem)
+    if not f.convex or not (f.degree in (0, 1, 2) or listed and f.pieces is not None):
         return False
-    curvatures = [fact for g in (f, *rows) for fact in (g.below, g.above)]
+    rows = [analysis.constraints[constraint.label] for constraint in problem.constraints]
+    for constraint, row in zip(problem.constraints, rows, strict=True):
+        piecewise_linear = listed and constraint.kind == "le" and row.convex and row.pieces in (0, 1)
+        if not row.affine and not piecewise_linear:
+            return False
+    curvatures = [fact for g in (f, *rows) for fact in (g.below, g.above) if fact.value.zero]
     if max(fact.standing for fact in curvatures) > Standing.BOUNDED:
         return False
-    domains = [domain for variable in analysis.problem.variables.values() for domain in variable.sets]
+    domains = [domain for variable in problem.variables.values() for domain in variable.sets]
     return all(sets.all()[domain.family].entrywise for domain in domains)
