@@ -47,7 +47,7 @@ from fccomodel.report.certificates.rounding import rounding
 from fccomodel.report.errors import NOT_FINITE
 from fccomodel.report.kkt.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.kkt.matrices import matrix_multipliers
-from fccomodel.report.kkt.optimality import Optimum, optimum
+from fccomodel.report.kkt.optimality import MOST_NORMALS, Optimum, optimum
 from fccomodel.report.new_rows import chances, subsample
 from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
 from fccomodel.report.point.rows import Gradients, constraint_rows, gradients
@@ -442,7 +442,8 @@ def _optima(system: System, shared: Gradients, asked: _Asked) -> tuple[Optimum, 
     solvers = None
     if system.labels and set(system.labels) <= multipliers.keys():
         solvers = optimum(system, shared, asked.meter, asked.multipliers)
-    if solvers is not None and shared.c is None:
+    descends = shared.c is None or system.normal_count > MOST_NORMALS
+    if solvers is not None and descends:
         start = solvers.unknowns
     else:
         start = None

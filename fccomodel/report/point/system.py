@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -440,18 +441,31 @@ class System:
             value = simple.nearest(value, *arguments)
         return value
 
+    @cached_property
+    def normal_count(self) -> float:
+        """The number of vectors that generate the normal cone of the variables' simple sets at the point;
+        infinite if a set does not list all of them."""
+        count = 0
+        for name, value in self.point.items():
+            for simple, args in self.sets_of(name):
+                normals = simple.normals(value, *args, tolerance=_at_bound(simple, args))
+                if not normals.whole:
+                    return math.inf
+                count += int((normals.low | normals.high).sum()) + len(normals.rows)
+        return count
+
     def generators(self, most: int) -> tuple[Array, Array] | None:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column,
         and which of them stand for their negatives too. None if they are more than ``most``, or if a
         set does not list all of them."""
+        if self.normal_count > most:
+            return None
         columns = [np.zeros((self.d, 0))]
         free = [np.zeros(0, dtype=bool)]
         place = 0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
                 normals = simple.normals(value, *args, tolerance=_at_bound(simple, args))
-                if not normals.whole:
-                    return None
                 low, high = (mask.reshape(-1).numpy() for mask in (normals.low, normals.high))
                 at_end = np.flatnonzero(low | high)
                 normal_columns = np.zeros((self.d, len(at_end) + len(normals.rows)))
@@ -460,8 +474,6 @@ class System:
                 columns.append(normal_columns)
                 equations = np.full(len(normals.rows), normals.equation)
                 free.append(np.concatenate([(low & high)[at_end], equations]))
-                if sum(part.shape[1] for part in columns) > most:
-                    return None
             place += value.numel()
         return np.concatenate(columns, 1), np.concatenate(free)
 
