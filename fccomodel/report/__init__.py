@@ -142,6 +142,7 @@ class KKTReport:
     sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
     error             the standard error of the objective, by draws of distributions; 0 where nothing is drawn
     better            a better point, where one was found beside this one; not written
+    surrogates        labels of the constraints in which a surrogate stands for a probability; not written
     """
 
     objective: float
@@ -164,6 +165,7 @@ class KKTReport:
     qualification: Qualification | None = None
     sensitivity: Sensitivity | None = None
     better: Mapping[str, np.ndarray] | None = field(default=None, repr=False)
+    surrogates: tuple[str, ...] = field(default=(), repr=False)
     exact: bool = True
     error: float = 0.0
     notes: tuple[str, ...] = ()
@@ -194,7 +196,7 @@ class KKTReport:
             "constraints": {label: row._asdict() for label, row in self.constraints.items()},
             "notes": list(self.notes),
         }
-        del written["better"]
+        del written["better"], written["surrogates"]
         return written
 
 
@@ -424,6 +426,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
         qualification=qualified,
         sensitivity=moves,
         better=better_point,
+        surrogates=chances.labels(system),
         exact=noise_of_draws is None,
         error=0.0 if noise_of_draws is None else noise_of_draws.objective,
         notes=(

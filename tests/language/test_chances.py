@@ -100,3 +100,16 @@ def test_python_and_latex() -> None:
     m.subject_to(serve=fc.prob(z.x > m.q for z in m.D) <= 0.05, using={"surrogate": "cvar"})
     assert "serve: prob[z ~ D] (z.x > q) <= 0.05 with surrogate = cvar;" in str(m)
     assert "CVaR" in fc.compile(str(m)).latex()
+
+
+def test_a_surrogate_that_cannot_hold_is_no_proof_that_the_probability_cannot() -> None:
+    """No portfolio keeps the mean of the worst tenth above a loss that few draws exceed."""
+    returns = np.random.default_rng(0).normal(size=(500, 3)) * [0.1, 0.2, 0.05] + [0.05, 0.1, 0.01]
+    text = (
+        "data D: table(r: real[3]); var x[3] in simplex(3); maximize E[z ~ D] dot(z.r, x); "
+        "subject to c: prob[z ~ D] (dot(z.r, x) < -0.05) <= 0.1 with surrogate = cvar;"
+    )
+    result = fc.compile(text).bind(D={"r": returns}).solve(seed=0)
+    assert np.mean(returns @ result.variables["x"] < -0.05) < 0.1
+    assert result.status == "infeasible_nearby" and "Infeasible" not in result.report.verdict
+    assert "surrogate of the probability in `c`" in result.report.verdict

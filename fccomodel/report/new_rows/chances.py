@@ -32,6 +32,12 @@ def interval(count: float, total: float) -> tuple[float, float]:
     return low, high
 
 
+def labels(system: System) -> tuple[str, ...]:
+    """The labels of the constraints in which a surrogate stands for a probability, of families each."""
+    chosen = [constraint for constraint in system.problem.constraints if constraint.chance is not None]
+    return tuple(label for one in chosen for label in members.of(system.bound, one).labels(one.label))
+
+
 def sentences(system: System) -> Iterator[str]:
     """A sentence for each chance constraint: the event's frequency beside the share that is allowed."""
     evaluator = Evaluator(system.bound, system.point, seed=system.seed)

@@ -122,6 +122,21 @@ def _met_here(case: _Case) -> KKTReport | None:
     return case.report
 
 
+def _with_a_surrogate(case: _Case) -> KKTReport | None:
+    """Constraints conflict, and one of them is the surrogate of a probability, which asks for more."""
+    replaced = [label for label in case.report.surrogates if label in case.failure.conflict]
+    if case.failure.kind != "infeasible" or not replaced:
+        return None
+    return case.without_solution(
+        "Not solved: no point was found that meets the surrogate of the probability in "
+        f"{first_of([f'`{label}`' for label in replaced], MOST_LABELS)} together with the other constraints "
+        f"(conflicting: {case.labels}; violations here reach {case.report.feasibility:.3g}). The probability "
+        "itself may keep its bound: the notes say how often its event happens here.",
+        "Take a smoothed step, `with surrogate = sigmoid, width = h`, or allow the event more often.",
+        "infeasible_nearby",
+    )
+
+
 def _conflicting(case: _Case) -> KKTReport | None:
     """Constraints conflict: everywhere, within a radius, or as far as a local search can tell."""
     report, failure = case.report, case.failure
@@ -200,6 +215,7 @@ RULES: tuple[Callable[[_Case], KKTReport | None], ...] = (
     _met_elsewhere,
     _violated_by_the_data,
     _met_here,
+    _with_a_surrogate,
     _conflicting,
     _falling_where_violated,
     _unbounded,
