@@ -57,7 +57,10 @@ def _of_family(evaluator: Evaluator, constraint: ir.Constraint, chance: ir.Chanc
     labels = list(family.labels(constraint.label))
     each = zip(labels, shares, totals, levels, strict=True)
     for label, share, total, level in list(each)[:MOST_MEMBERS]:
-        yield f"{_frequency(label, share, total)}, {level:.3g} allowed; its surrogate is `{chance.surrogate}`"
+        yield (
+            f"{_frequency(label, share, total)}, {level:.3g} allowed; verdict and gap are about the problem "
+            f"with its surrogate, `{chance.surrogate}`"
+        )
     if len(labels) > MOST_MEMBERS:
         yield f"`{constraint.label}`: {len(labels) - MOST_MEMBERS} more members, not listed"
 
