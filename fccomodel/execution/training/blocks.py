@@ -36,7 +36,8 @@ class Here:
         self.positions = present.reshape(-1).nonzero().squeeze(1)
         self.some = len(self.positions)
         self.whole = self.some == self.count
-        self._places: dict[tuple[int, ...], tuple[Index, Index]] = {}
+        # by the identities of an index's tensors, which are kept so that no others take their place
+        self._places: dict[tuple[int, ...], tuple[Index, tuple[Index, Index]]] = {}
 
     def places(self, index: Index) -> tuple[Index, Index]:
         """Where the blocks stand among all estimates: those that a step asks for, and those of the batch."""
@@ -44,8 +45,8 @@ class Here:
         if key not in self._places:
             asked = tuple(part.expand(self.shape).reshape(-1) for part in index)
             found = asked if self.whole else tuple(part[self.positions] for part in asked)
-            self._places[key] = asked, found
-        return self._places[key]
+            self._places[key] = index, (asked, found)
+        return self._places[key][1]
 
 
 def tracked(
