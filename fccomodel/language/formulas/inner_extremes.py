@@ -15,6 +15,7 @@ Weights in a simplex stay as they are: their maximum has a dual of its own, in t
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -208,6 +209,9 @@ class _Extreme:
         if atom is None or len(varying) != 1 or node.shape:
             raise _NotClosed(node)
         (place,) = varying
+        if node.args[place].shape:
+            # One u of a ball does not take every entry of an array to its extreme at once.
+            raise _NotClosed(node)
         where = [signs.interval(self.ctx, arg) for arg in node.args]
         direction = atom.monotone(*where, argument=place)
         if direction in ("increasing", "decreasing"):
@@ -239,7 +243,10 @@ class _Extreme:
         return self.domain.family != "box" or _half_width(self.domain) is not None
 
     def _support(self, factor: Factor) -> ir.Expr:
-        """The largest c.u over the set."""
+        """The largest c.u over the set, which is bounded."""
+        for number in self.domain.args:
+            if isinstance(number, ir.Const) and math.isinf(number.value):
+                raise _NotClosed(number)
         array = factor.array if factor.array is not None else const(1)
         radius = _half_width(self.domain) if self.domain.family == "box" else self.domain.args[0]
         if radius is None:
