@@ -178,12 +178,3 @@ minimize mean[i in D] (E[j ~ D, k ~ D | k.g == i.g] pos(w * (i.x - j.x) + k.x))^
     assert exact == pytest.approx(passes.values(rows, point)[0])
     assert passes.values_within(rows, point, 0, 1e-4, lambda: False) is None
     assert passes.values_within(rows, point, 0, np.inf, lambda: True) is None
-
-
-def test_all_rows_take_no_less_than_in_proportion(monkeypatch):
-    """Small parts cost mostly calls, so that their costs grow less than the elements do."""
-    monkeypatch.setattr(passes, "thinned", lambda parts, kept: kept)
-    monkeypatch.setattr(passes, "amount", float)
-    monkeypatch.setattr(passes, "seconds", lambda part, *others: 1e-4 * part**0.5)
-    once, power = subsample._price(Parts(bound=None), 3e7, {}, 10.0)
-    assert power == pytest.approx(0.5) and once == pytest.approx(100 * 1e-4 * 300_000**0.5)

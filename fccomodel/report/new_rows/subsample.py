@@ -168,8 +168,7 @@ def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: 
     growth_of_size = max(math.log(sizes[1] / sizes[0]), 0.1)
     growth = growth_of_price / growth_of_size
     power = min(max(growth, 0.3), MOST_POWER)
-    # calls, and not elements, are most of what a small part costs: all rows take no less than in proportion
-    return prices[1] * (whole / sizes[1]) ** max(power, 1.0), power
+    return prices[1] * (whole / sizes[1]) ** power, power
 
 
 def _bearable(parts: Parts, kept: float, point: Mapping[str, np.ndarray], afford: float) -> Bound:
