@@ -282,17 +282,12 @@ def _is_linear(expr: ir.Expr, row: ir.Binder) -> bool:
         case ir.Apply(op="add" | "sub" | "neg", args=args):
             return all(_is_linear(arg, row) for arg in args)
         case ir.Apply(op="mul" | "dot" | "matmul", args=(left, right)):
-            return (_is_linear(left, row) and not _reads(right, row)) or (
-                _is_linear(right, row) and not _reads(left, row)
+            return (_is_linear(left, row) and row not in ir.free_binders(right)) or (
+                _is_linear(right, row) and row not in ir.free_binders(left)
             )
         case ir.Apply(op="div", args=(above, below)):
-            return _is_linear(above, row) and not _reads(below, row)
+            return _is_linear(above, row) and row not in ir.free_binders(below)
     return False
-
-
-def _reads(expr: ir.Expr, row: ir.Binder) -> bool:
-    """Whether a formula depends on the row."""
-    return any(getattr(node, "binder", None) is row for node in ir.walk(expr))
 
 
 # ------------------------------------------------------------------------------------------ one row
