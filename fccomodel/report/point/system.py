@@ -430,16 +430,18 @@ class System:
 
     def sets_of(self, name: str) -> list[tuple[sets.SimpleSet, tuple]]:
         """A variable's simple sets with the values of their arguments."""
-        variable = self.problem.variables.get(name)
-        if variable is None:
-            return []
-        return [self.evaluator.simple_set(declared) for declared in variable.sets]
+        return [self.evaluator.simple_set(declared) for declared in self._declared_sets(name)]
 
     def into_sets(self, name: str, value: torch.Tensor) -> torch.Tensor:
         """A variable's value, projected on each of its simple sets in turn."""
-        for simple, arguments in self.sets_of(name):
-            value = simple.nearest(value, *arguments)
-        return value
+        return self.evaluator.into_sets(self._declared_sets(name), value)
+
+    def _declared_sets(self, name: str) -> tuple[ir.VectorSet, ...]:
+        """The sets that a variable's declaration names; none of another name."""
+        variable = self.problem.variables.get(name)
+        if variable is None:
+            return ()
+        return variable.sets
 
     @cached_property
     def normal_count(self) -> float:
