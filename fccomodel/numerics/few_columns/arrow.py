@@ -24,6 +24,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import torch
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from fccomodel.numerics.cone_programs import ConeProgram
 
@@ -333,16 +334,8 @@ def _components(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> 
     next_in_row = A.indices[same_row + 1]
     one = np.append(in_form.row, one_in_row)
     other = np.append(in_form.col, next_in_row)
-    root = np.arange(len(places))
-    while (apart := root[one] != root[other]).any():
-        one = one[apart]
-        other = other[apart]
-        larger = np.maximum(root[one], root[other])
-        smaller = np.minimum(root[one], root[other])
-        np.minimum.at(root, larger, smaller)
-        while (further := root[root] != root).any():
-            root[further] = root[root[further]]
-    _, number = np.unique(root, return_inverse=True)
+    connections = sparse.coo_matrix((np.ones(len(one)), (one, other)), shape=in_form.shape)
+    _, number = csgraph.connected_components(connections, directed=False)
     return number
 
 
