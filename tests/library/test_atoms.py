@@ -613,6 +613,10 @@ def test_known_properties(name, where, curvature, monotone, lipschitz, gradient)
     assert atom.gradient_lipschitz(*where) == gradient
 
 
+def test_lgamma_beyond_double_precision():
+    assert atoms.get("lgamma").range(Interval(1e306, 1e307)).hi == math.inf
+
+
 def test_known_weak_convexity():
     assert atoms.get("mcp").weak_convexity(Interval(), Interval.point(2.5), Interval.point(1)) == 0.4
     assert atoms.get("scad").weak_convexity(Interval(), Interval.point(3), Interval.point(1)) == 0.5

@@ -57,9 +57,12 @@ def _third(x: float) -> float:
 
 
 def _value(x: float) -> float:
-    if x <= 0 or x == inf:
+    if x <= 0:
         return inf
-    return lgamma(x)
+    try:
+        return lgamma(x)
+    except OverflowError:  # beyond the largest number of double precision
+        return inf
 
 
 def _monotone(u: Interval) -> str:
