@@ -68,7 +68,7 @@ def word(verdict: str, status: str, violation: float) -> str:
 
 
 def sentence(verdict: str, word: str) -> str:
-    """What a verdict and its word mean, in one sentence for a reader who is no optimiser."""
+    """The sentence that says a verdict and its word to a reader who is no optimiser."""
     if "locally" in verdict.partition(":")[0]:
         return LOCALLY.get(word, SENTENCES[word])
     return SENTENCES[word]

@@ -127,7 +127,7 @@ class Objective:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Chance:
-    """What a constraint on a probability says: the event happens in at most a share of the draws.
+    """A bound on a probability: the event happens in at most a share of the draws.
 
     event      ``prob[z ~ D] (condition)``
     level      the share

@@ -206,12 +206,11 @@ class _Extreme:
         """The extreme value of an atom of one argument that depends on the vector."""
         atom = atoms.of(node)
         varying = [k for k, arg in enumerate(node.args) if depends(arg, self.binder)]
-        if atom is None or len(varying) != 1 or node.shape:
+        # One u does not bring every entry of an array to its extreme.
+        of_array = any(node.args[k].shape for k in varying)
+        if atom is None or len(varying) != 1 or node.shape or of_array:
             raise _NotClosed(node)
         (place,) = varying
-        if node.args[place].shape:
-            # One u of a ball does not take every entry of an array to its extreme at once.
-            raise _NotClosed(node)
         where = [signs.interval(self.ctx, arg) for arg in node.args]
         direction = atom.monotone(*where, argument=place)
         if direction in ("increasing", "decreasing"):

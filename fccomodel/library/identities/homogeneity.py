@@ -128,10 +128,9 @@ def _reduction(node: ir.Expr, known: Known) -> ir.Expr | None:
         if not positive_factors:
             return None
         parts = terms(node.body)
-        sign, rest = (
-            1,
-            joined((replace(t, factors=without(t.factors, positive_factors)) for t in parts), node.body.span),
-        )
+        sign = 1
+        divided = (replace(t, factors=without(t.factors, positive_factors)) for t in parts)
+        rest = joined(divided, node.body.span)
     return Term(core=replace(node, body=rest), sign=sign, factors=positive_factors, place=node.span).expr
 
 
