@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from fccomodel.execution.run import loading
 from fccomodel.execution.run.loading import loaded
 
 HEAD = "import copy\nimport math\nfrom dataclasses import dataclass"
@@ -25,6 +26,13 @@ def test_classes_are_made_once():
     one, other = module(BASE, DERIVED, "TAU = 1"), module(BASE, DERIVED, "TAU = 2")
     assert one.Base is other.Base and one.Derived is other.Derived and (one.TAU, other.TAU) == (1, 2)
     assert one.Derived(size=2.0).again()[0].size == 2.0 and one.Derived.__module__ == "solver"
+
+
+def test_a_full_cache_gives_up_its_oldest_class(monkeypatch):
+    module(BASE.replace("copy: int = 0", "copy: int = 7"))
+    monkeypatch.setattr(loading, "LARGEST_CACHE", len(loading._classes) + 1)
+    one, other = module(BASE, DERIVED), module(BASE, DERIVED)
+    assert one.Base is other.Base and one.Derived is other.Derived
 
 
 def test_a_class_of_another_base_is_another():

@@ -90,7 +90,7 @@ def _of_class(part: str, line: int, scope: dict[str, Any]) -> type | None:
         space = {name: scope[name] for name in needed} | {"__name__": scope["__name__"]}
         exec(code, space)  # noqa: S102 - what we emitted
         if len(_classes) >= LARGEST_CACHE:
-            _classes.clear()
+            del _classes[next(iter(_classes))]  # the oldest
         _classes[key] = next(
             value for name, value in space.items() if name in code.co_names and name not in needed
         )
