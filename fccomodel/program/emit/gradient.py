@@ -89,7 +89,7 @@ class Gradient:
             for slope in slopes
             if slope.attrs["name"] in self.lowered.estimated
         ]
-        return [*self.printer.lines, *assignments, *self.assembled(contributions)]
+        return [*self.printer.body, *assignments, *self.assembled(contributions)]
 
     def assembled(self, contributions: list[tuple[str, str]]) -> list[str]:
         """The flat gradient from the contributions of each variable."""

@@ -6,9 +6,10 @@ every element, a minibatch of them, or a chunk of a full pass.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from fccomodel.library.formulas import Algebra
@@ -33,13 +34,41 @@ class Axis:
 Axes = tuple[Axis, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Arithmetic:
+    """How a constant comes about, as Python text: ``2 / n_z``.
+
+    sizes   the numbers of elements along axes that the text names
+    """
+
+    text: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unsigned(self) -> Arithmetic:
+        """The arithmetic without a minus sign in front."""
+        return replace(self, text=self.text.removeprefix("-"))
+
+    def with_names(self, name_of: Callable[[str], str]) -> str:
+        """The text with another name, or a number, for each size."""
+        return SIZE.sub(lambda size: name_of(size.group()), self.text)
+
+    def in_numbers(self) -> str:
+        """The text with its sizes as numbers."""
+        return self.with_names(lambda name: str(self.sizes[name]))
+
+
+#: the name of a number of elements
+SIZE = re.compile(r"\bn_\w+")
+
+
 @dataclass(eq=False, kw_only=True)
 class Val:
     """A value of a program: an operation on other values.
 
     varying  depends on a decision variable through differentiable operations
     static   depends on the bound data alone
-    formula  the arithmetic that gave a constant, ``2 / 512``; empty for a number of the model
+    formula  the arithmetic that gave a constant; None for a number of the model
     """
 
     id: int
@@ -50,7 +79,7 @@ class Val:
     event: Event = ()
     varying: bool = False
     static: bool = False
-    formula: str = ""
+    formula: Arithmetic | None = None
 
 
 def in_order(axes: Iterable[Axis]) -> Axes:
@@ -78,6 +107,10 @@ class Builder(Algebra[Val]):
     @abstractmethod
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
         """The value ``op(args; attrs)``."""
+
+    @abstractmethod
+    def size(self, axes: Axes) -> Val:
+        """The number of elements along some axes."""
 
 
 class Reverse(Protocol):
@@ -130,6 +163,9 @@ class Writer(Protocol):
 
     def filled(self, shape: str, number: str) -> str:
         """A tensor of one number, whose shape is given as a text."""
+
+    def arithmetic(self, formula: Arithmetic) -> str:
+        """The text of a constant's arithmetic."""
 
     def estimate(self, val: Val) -> str:
         """The text of the estimate that a minibatch value moves."""

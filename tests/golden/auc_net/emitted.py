@@ -621,6 +621,9 @@ def envelope_y1(t, c, h):
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of auc_net: update the estimates u, then apply the chain rule."""
     z, N_n = batch
+    n_z = 128
+    n_p = 174
+    n_n = 128
     x_n = data.D_x.index_select(0, N_n)
     x_z = data.D_x.index_select(0, z)
     # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
@@ -630,10 +633,10 @@ def gradient(data, w, w_prev, u, c, batch, h):
     g_prev1 = s_z_prev.mean()
     u1 = track(u.u1, (), s_z.mean(), g_prev1, h)  # line 15: E[z ~ D] s(w; z.x)
     y1 = slope_y1(u1, c.y1, h)
-    t2 = y1 / 128
+    t2 = y1 / n_z
     t3 = t1 * (1 - t1)
-    t4 = (-1 / 174 / 128) * t3.sum(1)
-    t5 = (1 / 174 / 128) * t3.sum(0)
+    t4 = (-1 / n_p / n_n) * t3.sum(1)
+    t5 = (1 / n_p / n_n) * t3.sum(0)
     u.y1[...] = u1
     return net_s.vjp(t4, t5, t2.expand((128,)))
 

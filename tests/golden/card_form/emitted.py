@@ -363,6 +363,9 @@ def envelope_y1(t, c, h):
 #   elements of a step: i all 212, j all 357, k all 2, z all 569
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of card_form: update the estimates u, then apply the chain rule."""
+    n_z = 569
+    n_i = 212
+    n_j = 357
     scores = data.D_x @ w
     s_j = scores[data.N]  # line 12: dot(w, j.x)
     s_i = data.x_i @ w  # line 12: dot(w, i.x)
@@ -370,8 +373,8 @@ def gradient(data, w, w_prev, u, c, batch, h):
     t2 = (1 - (data.D_y * scores)).relu()
     c_y1 = c.y1[data.all_k]
     y1 = slope_y1(t2.square().mean() - data.t3, c_y1, h)
-    t4 = (-(((2 / 569) * y1.sum()) * t2)) * data.D_y
-    t5 = (2 / 212 / 357) * (1 / (1 + t1.square().mean(1)))
+    t4 = (-(((2 / n_z) * y1.sum()) * t2)) * data.D_y
+    t5 = (2 / n_i / n_j) * (1 / (1 + t1.square().mean(1)))
     t6 = t5[:, None] * t1
     t7 = -t6.sum(1)
     t8 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))

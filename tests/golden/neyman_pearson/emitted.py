@@ -325,13 +325,15 @@ def envelope_y1(t, c, h):
 #   elements of a step: z all 357, z_2 all 212
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of neyman_pearson: update the estimates u, then apply the chain rule."""
+    n_z_2 = 212
+    n_z = 357
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
     t2 = torch.nn.functional.softplus(t1, threshold=40).mean() - data.tau
     y1 = slope_y1(t2, c.y1, h)
-    t3 = -((y1 / 212) * t1.sigmoid())
-    t4 = w.new_zeros(569).index_add_(0, data.D_z, ((1 / 357) * s_z.sigmoid()))
+    t3 = -((y1 / n_z_2) * t1.sigmoid())
+    t4 = w.new_zeros(569).index_add_(0, data.D_z, ((1 / n_z) * s_z.sigmoid()))
     u.y1[...] = t2
     return t3 @ data.x_z_2 + t4 @ data.D_x
 

@@ -440,6 +440,7 @@ def envelope_y1(t, c, h):
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of partial_auc: update the estimates u, then apply the chain rule."""
     N_n, = batch
+    n_n = 512
     x_n = data.D_x.index_select(0, N_n)
     w_both = torch.stack([w[0:64], w_prev[0:64]])
     t1 = 1 + (w_both @ x_n.t())  # line 13: 1 + dot(w, n.x)
@@ -452,7 +453,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     y1 = slope_y1(u1 - w[64], c_y1, h)
     t5 = data.t4 * y1
     t6 = 1 + (-t5.sum())
-    t7 = (2 / 512) * t5
+    t7 = (2 / n_n) * t5
     t8 = t7[:, None] * t2[0]
     g3 = t8.sum(0)
     t9 = -t8.sum(1)
