@@ -373,7 +373,7 @@ def test_numbers_of_elements_have_the_names_of_their_sets() -> None:
     graph, printer = Graph(), Printer(layout={})
     rows, pairs = graph.axis("z", 8, "sample"), graph.axis("i", 8, "sample")
     share = graph.apply("div", graph.const(-2), graph.size((rows,)))
-    shares = graph.apply("mul", share, graph.apply("div", graph.const(1), graph.size((pairs,))))
+    shares = graph.apply("div", share, graph.size((pairs,)))
     assert [printer.ref(share), printer.ref(shares)] == ["(-2 / n_z)", "(-2 / n_z / n_i)"]
     assert printer.body == ["n_z = 8", "n_i = 8"]
     assert eval(printer.ref(shares), {"n_z": 8, "n_i": 8}) == graph.number(shares) == -1 / 32  # noqa: S307
