@@ -10,6 +10,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from fccomodel.library.formulas import atom_of
@@ -34,16 +35,16 @@ class Graph(Builder):
         self.wholes: dict[Axis, Axis] = {}
         self.axes = 0
 
-    def axis(self, name: str, size: int, kind: str) -> Axis:
+    def axis(self, name: str, size: int, kind: str, elements: str = "") -> Axis:
         """A new axis, laid out behind those before it."""
         self.axes += 1
-        return Axis(name=name, order=self.axes, size=size, kind=kind)
+        return Axis(name=name, order=self.axes, size=size, kind=kind, elements=elements)
 
     def whole(self, axis: Axis) -> Axis:
         """The complete axis that one of slices goes through."""
         if axis not in self.wholes:
             self.axes += 1
-            self.wholes[axis] = Axis(name=axis.name, order=axis.order, size=axis.size, kind="all")
+            self.wholes[axis] = replace(axis, kind="all")
         return self.wholes[axis]
 
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
@@ -75,7 +76,7 @@ class Graph(Builder):
 
     def size(self, axes: Axes) -> Val:
         """The number of elements along some axes, which prints as ``n_z`` for an axis z."""
-        names = {f"n_{axis.name}": axis.size for axis in axes}
+        names = {f"n_{axis.title}": axis.size for axis in axes}
         count = math.prod(names.values())
         if count == 1 or len(names) < len(axes):
             return self.const(count)

@@ -351,11 +351,11 @@ class Printer:
 
     def size(self, name: str, count: int) -> str:
         """The name of a number of elements; the number itself if the name is taken."""
-        if name not in self.sizes:
-            if name in self.names.counters:
-                return str(count)
+        if name not in self.sizes and name not in self.names.counters:
             self.sizes[self.names.claim(name)] = count
-        return name
+        if self.sizes.get(name) == count:
+            return name
+        return str(count)
 
     @property
     def body(self) -> list[str]:

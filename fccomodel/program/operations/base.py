@@ -22,13 +22,24 @@ Kind = Any
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Axis:
-    """``kind``: ``all`` (every element), ``sample`` (a minibatch), ``chunk`` (a slice of a full pass);
-    ``order`` fixes layout."""
+    """An axis of values: one binder made concrete.
+
+    name      a name that no other axis has
+    order     its place in the layout of values
+    kind      ``all`` (every element), ``sample`` (a minibatch) or ``chunk`` (a slice of a full pass)
+    elements  the name, in the whole program, of the set of these elements; empty for one that has none
+    """
 
     name: str
     order: int
     size: int
     kind: str
+    elements: str = ""
+
+    @property
+    def title(self) -> str:
+        """How names of values say that they lie along the axis: equal sets have one title."""
+        return self.elements or self.name
 
 
 Axes = tuple[Axis, ...]
@@ -278,7 +289,7 @@ def python(val: Val) -> bool:
 def along(axes: Axes) -> str:
     """A name's end that says which axes."""
     if axes:
-        return "_" + "_".join(a.name for a in axes)
+        return "_" + "_".join(axis.title for axis in axes)
     return ""
 
 

@@ -195,8 +195,8 @@ class Arange(Along):
         return f"torch.arange({val.attrs['axis'].size}, device=data.device)"
 
     def stem(self, val: Val) -> str:
-        """``all`` with the name of the axis."""
-        return f"all_{val.attrs['axis'].name}"
+        """``all`` with the title of the axis."""
+        return f"all_{val.attrs['axis'].title}"
 
 
 class Chunk(Along):
