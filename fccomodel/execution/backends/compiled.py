@@ -201,8 +201,8 @@ long steps(
 
 def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
     """One step as a graph of operations for which C has loops."""
-    given = apart(arrays, len(several.fixed(several.data)))
-    return recorded(lambda *given: several(*given, pooled=pooled), given, part_of).graph()
+    copies = apart(arrays, len(several.fixed(several.data)))
+    return recorded(lambda *given: several(*given, pooled=pooled), copies, part_of).graph()
 
 
 class Library:
@@ -284,15 +284,16 @@ def build(text: str, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     message = ""
     with tempfile.TemporaryDirectory(dir=place.parent) as beside:
-        source, made = Path(beside) / "steps.c", Path(beside) / "steps.so"
+        source, library = Path(beside) / "steps.c", Path(beside) / "steps.so"
         source.write_text(text)
         for vectors in VECTORS:
-            command = [compiler(), *FLAGS, f"-DMVEC={vectors}", str(source), "-o", str(made), "-lm"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                made.replace(place)
+            command = [compiler(), *FLAGS, f"-DMVEC={vectors}", str(source), "-o", str(library), "-lm"]
+            compilation = subprocess.run(command, capture_output=True, text=True, check=False)
+            if compilation.returncode == 0:
+                library.replace(place)
                 return
-            message = message or next((line for line in done.stderr.splitlines() if "error" in line), "")
+            complaints = (line for line in compilation.stderr.splitlines() if "error" in line)
+            message = message or next(complaints, "")
     raise Unfit(f"the C compiler fails: {message[:200]}")
 
 
