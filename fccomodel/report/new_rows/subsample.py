@@ -21,6 +21,7 @@ from fccomodel.data.net_costs import dear, part_of
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.errors import EMPTY_GROUP, TOO_LARGE
+from fccomodel.evaluation.net_outputs import Outputs
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student
 from fccomodel.report.new_rows.memory_needed import bytes_needed
 
@@ -259,13 +260,14 @@ def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: fl
     """``intervals`` in about ``afford`` counted seconds. If all rows take more, or cannot be evaluated
     together, a random part of them is used, whose half-widths are larger."""
     parts = Parts(bound=bound, seed=seed)
-    part = part_for(parts, point, afford=afford)
-    try:
-        certain_values = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
-    except FccoError as error:
-        if part is not None or (part := part_after(parts, error)) is None:
-            raise
-        certain_values = intervals(part.bound, point, seed=seed, budget=afford)
+    with Outputs().used():
+        part = part_for(parts, point, afford=afford)
+        try:
+            certain_values = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
+        except FccoError as error:
+            if part is not None or (part := part_after(parts, error)) is None:
+                raise
+            certain_values = intervals(part.bound, point, seed=seed, budget=afford)
     if part is None:
         return certain_values
     return replace(certain_values, cut="; ".join(filter(None, (part.rows, certain_values.cut))))

@@ -55,9 +55,13 @@ def gradients(system: System, meter: Meter) -> Gradients:
     if not system.records and few and len(system.kept) < system.d:
         meter.spend(len(system.kept) * PASSES_OF_A_GRADIENT * system.forward_s)
         return Gradients(weighed=True, c=_finite(system, _by_row(system, [])[0]))
-    pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
     wanted = _wanted(system)
     size = len(system.kept) + sum(map(len, wanted))
+    if system.records and FEW < size < system.d:
+        foreseen = min(size, CHOICE_PASSES) * PASSES_OF_A_DIRECTION * system.forward_s
+        if foreseen > meter.left:
+            return _without_weights(system, meter)
+    pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
     passes: float = size
     if size >= system.d:
         passes = system.d / _together(system, meter)
