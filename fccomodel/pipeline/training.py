@@ -151,7 +151,7 @@ def _run(
     if planned.budget.oracles is not None:
         refuse(errors.no_oracles())
     keeper = _keeper(planned, recipe)
-    seconds = budget.run_seconds(planned, until)
+    seconds = budget.training_seconds(planned, until)
     if seconds is not None and keeper is not None:
         seconds = max(seconds - keeper.spent, 0.0)
     end = float("inf") if seconds is None else time.perf_counter() + seconds

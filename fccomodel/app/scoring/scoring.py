@@ -123,7 +123,7 @@ def bound_rows(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str
         )
     unseen = [note for note in bound.notes if UNSEEN in note]
     for note in (*unseen, *cautions.all()["other units"].find(cautions.Subject(bound=bound))):
-        warnings.warn(note, stacklevel=4)
+        warnings.warn(note, stacklevel=5)
     return bound.tables[name], bound.sources[name]["rows_read"]
 
 

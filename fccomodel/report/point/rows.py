@@ -56,10 +56,14 @@ def gradients(system: System, meter: Meter) -> Gradients:
     if not records and few_constraints and constraints < d:
         meter.spend(constraints * PASSES_OF_A_GRADIENT * system.forward_s)
         return Gradients(weighed=True, c=_finite(system, _by_row(system, [])[0]))
-    _, push_s = meter.count(lambda: system.push(np.eye(1, d)[0]))
-    pass_s = push_s + system.forward_s
     wanted = _wanted(system)
     count = constraints + sum(map(len, wanted))
+    if records and FEW < count < d:
+        foreseen = min(count, CHOICE_PASSES) * PASSES_OF_A_DIRECTION * system.forward_s
+        if foreseen > meter.left:
+            return _without_weights(system, meter)
+    _, push_s = meter.count(lambda: system.push(np.eye(1, d)[0]))
+    pass_s = push_s + system.forward_s
     passes: float = count
     if count >= d:
         passes = d / _together(system, meter)
