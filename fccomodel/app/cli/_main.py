@@ -24,6 +24,7 @@ from fccomodel.app.cli.emit import emit
 from fccomodel.app.cli.evaluate import evaluate
 from fccomodel.app.cli.explain import explain
 from fccomodel.app.cli.format import format
+from fccomodel.app.cli.grade import grade
 from fccomodel.app.cli.latex import latex
 from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
@@ -49,6 +50,7 @@ COMMANDS = (
     compare,
     emit,
     evaluate,
+    grade,
     report,
     format,
     latex,
