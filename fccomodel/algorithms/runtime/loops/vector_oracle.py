@@ -57,8 +57,8 @@ class VectorOracle:
 
     ``state.oracles`` counts the calls: one is the value and the derivative of one g_i at one sample.
 
-    keep       whether the Jacobian is kept as a q x p matrix; if not, or if q > 128, products with it
-               are computed
+    keep       whether the Jacobian is kept as a q x p matrix; if not, products with it are computed. It
+               is not if it has too many entries or, except in a theorem's schedule, if q > 128
     smoothing  whether phi has kinks
     share      share of all samples in a minibatch
     partial    whether phi is computed by samples
@@ -75,7 +75,8 @@ class VectorOracle:
         self.c, self.state, self.h, self.late, self.over = c, state, h, late, over
         self.ahead: list = []
         self.partial, self.smoothing = solver.outer_part is not None, solver.centred
-        self.keep = solver.components <= 128 and solver.components * len(state.w) <= h.matrix
+        few = solver.components <= 128 or solver.schedule.matrices
+        self.keep = few and solver.components * len(state.w) <= h.matrix
         self.share = min(1.0, solver.samples / solver.rows) if solver.rows else 1.0
 
     def batch(self):
