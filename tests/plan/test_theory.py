@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from fccomodel import algorithms, pipeline, plan
-from fccomodel.algorithms import Constants
+from fccomodel.algorithms import Constants, hscg
 from fccomodel.app.python import session
 from fccomodel.core.source import Source
 from fccomodel.plan import rates
@@ -73,51 +73,41 @@ def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str, step: str) -> 
 
 
 @pytest.mark.parametrize("kinks", [False, True])
-def test_diminishing_steps_are_those_of_their_theorems(kinks: bool) -> None:
+def test_diminishing_steps_are_those_of_their_theorems(kinks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """hscg-2020, (21) and (25), with the numbers P and L of (18), c_0 = 1 and b = B2."""
     k = Constants(
-        n=1, B1=1, B2=5, eps=0.1, C_f=2, C_g=1, L_f=math.inf if kinks else 1.5, L_g=9, zeta=0, rows=1000
+        n=1, B1=1, B2=1, eps=0.1, C_f=2, C_g=1, L_f=math.inf if kinks else 1.5, L_g=9, zeta=0, rows=1000
     )
-    scheduled = algorithms.get("hscg").scheduled("diminishing", k)
+    scheduled = hscg.algorithm.scheduled("diminishing", k)
     assert scheduled is not None
-    norm_K, M_psi = (1, 2) if kinks else (1.5, 2 / 1.5)  # |K| M_psi = C_f
-    P = math.sqrt(26) * norm_K / 3 * math.sqrt(norm_K**2 + (9 * M_psi) ** 2) if kinks else None
-    h = SimpleNamespace(**{"flat": 0.0, "values": 1.0, **scheduled})
-    taken: list[tuple[float, ...]] = []
+    squared_K = 1.0 if kinks else 1.5  # M_F = 1, and |K| M_psi = C_f
+    P = math.sqrt(26) / 3 * math.sqrt(squared_K**2 + (9 * 2) ** 2)
+    given: dict[str, float] = {}
 
-    class Oracle:
-        smoothing = kinks
-
-        def prox(self, w: float, eta: float) -> float:
-            taken.append((eta, beta[-1], values[-1], gammas[-1]))
-            return w + 1
-
-    beta, values, gammas = [], [], []
-
-    def hybrid(state: Any, F: Any, b: float, gamma: float, count: float) -> float:
-        beta.append(b), values.append(count), gammas.append(gamma)
+    def hybrid(state: Any, F: Any, beta: float, gamma: float, values: float) -> float:
+        given.update(beta=beta, gamma=gamma, values=values)
         return 0.0
 
-    state = SimpleNamespace(w=0.0, t=0)
-    step = algorithms.get("hscg").steps["diminishing"]
-    known = {**step.__globals__, "hybrid": hybrid}
+    def prox(w: float, eta: float) -> float:
+        given.update(eta=eta)
+        return w + 1
+
+    monkeypatch.setattr(hscg, "hybrid", hybrid)
+    h = SimpleNamespace(**{"flat": 0.0, "values": 1.0, **scheduled})
     for t in (0, 1, 30):
-        state.w, state.t = 0.0, t
-        type(step)(step.__code__, known)(state, Oracle(), h)
-        eta, b, count, gamma = taken[-1]
+        state = SimpleNamespace(w=0.0, t=t)
+        hscg.diminishing_step(state, SimpleNamespace(smoothing=kinks, prox=prox), h)
         smoothing = (t + 2) ** (-1 / 3)
-        L = 9 * 2 + 1 / smoothing if kinks else 9 * 2 + 1.5
-        if P is None:
-            P = math.sqrt(26) / 3 * math.sqrt(1.5**2 + (9 * 2) ** 2)
-        theta = L * math.sqrt(5) / (P * (t + 2) ** (1 / 3))
-        assert 0 < theta < 1
-        assert b == pytest.approx(1 - (t + 2) ** (-2 / 3)) and state.w == pytest.approx(theta)
-        assert eta == pytest.approx(2 / (L * (3 + theta)))
+        L = 9 * 2 + squared_K / (smoothing if kinks else 1.0)
+        theta = L / (P * (t + 2) ** (1 / 3))
+        assert 0 < theta < 1 and state.w == pytest.approx(theta)
+        assert given["eta"] == pytest.approx(2 / (L * (3 + theta)))
+        assert given["beta"] == pytest.approx(1 - smoothing**2)
         if kinks:
-            assert gamma * scheduled["lam"] == pytest.approx(smoothing)
-            assert count == pytest.approx(smoothing**-2)
+            assert given["gamma"] * scheduled["lam"] == pytest.approx(smoothing)
+            assert given["values"] == pytest.approx(smoothing**-2)
         else:
-            assert (gamma, count) == (1.0, 1.0)
+            assert given["gamma"] == given["values"] == 1.0
 
 
 def test_samples_of_ascvrg_are_those_of_its_theorem() -> None:
