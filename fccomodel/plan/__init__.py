@@ -381,15 +381,7 @@ def _samples(
     thrifty   whether every row of the nets is expensive
     """
     nets, deep = bool(normal.problem.nets), sizes.depth(normal.problem.roots)
-    batch, _ = sizes.batches(settled, nets, deep=deep, thrifty=thrifty)
-    batch, sample_sizes = sizes.batches(
-        settled,
-        nets,
-        sizes.apart(normal, bound, batch) if nets else None,
-        deep,
-        thrifty,
-        sizes.crowded(normal, bound, batch),
-    )
+    batch, sample_sizes = sizes.of_steps(settled, normal, bound, nets=nets, deep=deep, thrifty=thrifty)
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}

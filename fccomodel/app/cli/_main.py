@@ -32,7 +32,7 @@ from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
-from fccomodel.app.python.tracebacks import DEBUG
+from fccomodel.app.tracebacks import DEBUG
 from fccomodel.core import interrupts, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__

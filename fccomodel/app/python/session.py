@@ -15,11 +15,11 @@ from fccomodel.app.python import starts
 from fccomodel.app.python import track as track
 from fccomodel.app.python.by_kind import by_kind
 from fccomodel.app.python.solved import Explanation, Planned, Result
-from fccomodel.app.python.tracebacks import public
 from fccomodel.app.shown import latex
 from fccomodel.app.shown.notebook import live
 from fccomodel.app.stored import comparison, results
 from fccomodel.app.stored.checkpoints import kept
+from fccomodel.app.tracebacks import public
 from fccomodel.core import files, ir, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
@@ -705,8 +705,12 @@ class BoundModel(habits.Answering, latex.Typeset):
         outside a param's domain.
         """
         from fccomodel.app.python import sweeps
+        from fccomodel.app.python.sweeps.errors import nothing_to_sweep
 
-        params = {name: given.pop(name) for name in list(given) if name in self.compiled.problem.params}
+        known = self.compiled.problem.params
+        params = {name: given.pop(name) for name in list(given) if name in known}
+        if not params:
+            refuse(nothing_to_sweep(tuple(known), tuple(given)))
         chosen = options.resolve(
             given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
         )

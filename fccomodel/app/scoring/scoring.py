@@ -13,7 +13,7 @@ import numpy as np
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.scoring import rows
-from fccomodel.app.scoring.rows import Quantity
+from fccomodel.app.scoring.rows import Quantity, is_only_compared
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import quoting, refuse
 from fccomodel.data.bound import Bound, BoundTable
@@ -191,10 +191,12 @@ def predicted(
         return _largest(known, wanted, scores)
     if (column := _target(known, wanted, target)) is None:
         return scores
-    if threshold is None:
-        level = limit(wanted)
-    else:
+    if threshold is not None:
         level = threshold
+    elif is_only_compared(wanted):
+        refuse(errors.no_threshold(wanted.name))
+    else:
+        level = limit(wanted)
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).sum())))
     return _classes(known, wanted, column)[(scores > level).astype(int)]

@@ -24,13 +24,14 @@ How it is solved
 
 Names in this file
 
-  w, w_prev  all variables in one flat vector, and the same one step before
-  h          the settings of a step
-  G          the stochastic gradient at w
-  y1         income: E[z ~ R] dot(z.r, x) >= target
-             envelope_y1 in its place, slope_y1 the gradient of that
-             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
-             u.y1 its argument, estimated
+  w, w_prev     all variables in one flat vector, and the same one step before
+  h             the settings of a step
+  G             the stochastic gradient at w
+  s_..., n_...  the scores of a set or a sample by its name, and its number of elements
+  y1            income: E[z ~ R] dot(z.r, x) >= target
+                envelope_y1 in its place, slope_y1 the gradient of that
+                h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+                u.y1 its argument, estimated
 
 Run it beside its data:  python solver.py --help
 """
@@ -321,10 +322,12 @@ def envelope_y1(t, c, h):
 #   elements of a step: z all 1000, z_2 all 1000
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of portfolio: update the estimates u, then apply the chain rule."""
+    n_z_2 = 1000
+    n_z = 1000
     scores = data.R_r @ w
     y1 = slope_y1(data.target - scores.mean(), c.y1, h)
-    t1 = ((-y1) / 1000).expand((1000,))
-    t2 = ((-2 / 1000) * scores.mean()) + ((2 / 1000) * scores)
+    t1 = ((-y1) / n_z_2).expand((1000,))
+    t2 = ((-2 / n_z) * scores.mean()) + ((2 / n_z) * scores)
     t3 = t1 + t2
     u.y1[...] = (data.target - scores.mean())
     return t3 @ data.R_r
