@@ -9,6 +9,8 @@ from fccomodel.algorithms.base import Algorithm, Constants, Variant
 from fccomodel.algorithms.runtime.loops import vector_loop
 from fccomodel.algorithms.runtime.loops.vector_estimates import corrected, corrected_by_samples, refer
 
+#: The largest logarithm of a number of samples.
+LARGEST = 600.0
 #: The values of alpha > 1 that Theorem 3.5 leaves open and that are tried.
 ALPHAS = (1.01, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 
@@ -59,10 +61,9 @@ def sizes(k: Constants, alpha: float) -> Sizes:
     of_start = (2 * D_phi / (3 * L * D_x)) ** (1 / alpha)
     of_accuracy = (k.eps / (60 * math.sqrt(2) * L * (D_x + 2 * D_phi))) ** (1 / alpha)
     eta = min(1 / (2 * L), of_start, of_accuracy)
-    A = 12 * (k.C_g**2 * k.L_f / (eta**alpha * L)) ** 2
-    B = 12 * (k.C_f * k.L_g / (eta**alpha * L)) ** 2
-    C = 12 / eta ** (2 * alpha)
-    return _of_step(k, eta, max(A, B, C))
+    of_A, of_B, of_C = (k.C_g**2 * k.L_f / L) ** 2, (k.C_f * k.L_g / L) ** 2, 1.0
+    logarithm = math.log(12 * max(of_A, of_B, of_C)) - 2 * alpha * math.log(eta)
+    return _of_step(k, eta, math.exp(min(logarithm, LARGEST)))
 
 
 def sizes_of_all_rows(k: Constants) -> Sizes:
