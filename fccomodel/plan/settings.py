@@ -396,6 +396,13 @@ def estimates(record: Algorithm, rounds: float, nets: bool) -> dict[str, float]:
     return {"gamma": gamma, "gamma_prime": gamma_prime}
 
 
+def formulas(record: Algorithm) -> dict[str, str]:
+    """The formulas of ``estimates`` for the weights that they set, by option."""
+    if "gamma_prime" not in record.hyper:
+        return {}
+    return {"gamma": f"min({record.hyper['gamma']:g}, 0.1 n / B1)", "gamma_prime": "1 - gamma"}
+
+
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:
     """The kind of step if none is given: Adam-type, unless a prox or projection is wrong in its metric.
 
