@@ -48,7 +48,7 @@ def trained(
     from fccomodel.execution.run.machine import interruptible
 
     began = time.perf_counter()
-    wanted = lets(planned.problem, show)
+    lets_shown = lets(planned.problem, show)
     deadlines = budget.deadlines(planned)
     end = _run(planned, recipe, progress, deadlines.run)
     planned = _with_answer(planned, end)
@@ -75,7 +75,7 @@ def trained(
         solution=solution,
         report=kkt,
         wall_s=time.perf_counter() - began,
-        shown=values(planned.bound, solution.variables, wanted, seed=planned.seed),
+        shown=values(planned.bound, solution.variables, lets_shown, seed=planned.seed),
         heldout=held_out(planned, solution),
     )
 

@@ -709,8 +709,8 @@ class BoundModel(habits.Answering, latex.Typeset):
             live.shown(progress, verbose=verbose) as shown,
         ):
             if trace:
-                wanted = lets(planned.problem, show)
-                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=wanted))
+                lets_shown = lets(planned.problem, show)
+                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=lets_shown))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 

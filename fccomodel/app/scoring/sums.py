@@ -57,7 +57,7 @@ def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
     """What the model adds to a score, for each place where a sum has the score once."""
     sums = list(_sums(problem))
     thresholds = {variable.name for parts in sums for variable in _thresholds(parts, taken)}
-    found = []
+    terms = []
     for parts in sums:
         scores = [(sign, term) for sign, term in parts if _is_score(term, taken)]
         others = [(sign, term) for sign, term in parts if not _is_score(term, taken)]
@@ -69,8 +69,8 @@ def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
             continue
         kept = tuple((sign * s, t) for s, t in others if _belongs(problem, t, row, thresholds))
         if kept or taken.at(score):
-            found.append(Added(row=row, expr=score, terms=kept))
-    return found
+            terms.append(Added(row=row, expr=score, terms=kept))
+    return terms
 
 
 def _is_score(node: ir.Expr, taken: Taken) -> bool:

@@ -93,8 +93,8 @@ class Looks:
         while few < 1.0 and PRICED_TIMES * few * self.cost < seconds < math.inf:
             few = min(1.0, PRICED_TIMES * few)
             self.cost = self._priced(few, modules, variables)
-        wanted = seconds / max(self.cost, 1e-12)
-        self.share = max(wanted, LEAST_ROWS / max(most, 1))
+        share = seconds / max(self.cost, 1e-12)
+        self.share = max(share, LEAST_ROWS / max(most, 1))
         if self.share >= NEARLY_ALL:
             self.share = 1.0
         self.bound = self._part(self.share)

@@ -123,8 +123,8 @@ class System:
         leaves = {name: value.clone().requires_grad_(True) for name, value in self.point.items()}
         recorder = Recorder(self.kinks)
         with net_outputs.anew():  # the price is that of an evaluation that runs its nets
-            found, self.forward_s = priced(lambda: self.evaluate(leaves, recorder))
-        self.f, self.c, self.labels, self.equal, self.evaluator = found
+            values, self.forward_s = priced(lambda: self.evaluate(leaves, recorder))
+        self.f, self.c, self.labels, self.equal, self.evaluator = values
         self.leaves = [self.evaluator.point[name] for name in self.names]
         self.records: tuple[Record, ...] = tuple(recorder.records)
         self.refused = recorder.refused
@@ -376,15 +376,15 @@ class System:
         by_part: dict[int, torch.Tensor | None] = {}
         if used:
             values, along = zip(*((g, way.reshape(-1, *g.shape)) for g, way in used), strict=True)
-            wanted = list(outer_of.values())
+            outputs = list(outer_of.values())
             slopes: tuple[torch.Tensor | None, ...]
             if len(directions) == 1:
                 products = ((g * way[0]).sum() for g, way in zip(values, along, strict=True))
                 total = sum(products, torch.zeros(()))
-                slopes = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
+                slopes = torch.autograd.grad(total, outputs, retain_graph=True, allow_unused=True)
                 slopes = tuple(None if slope is None else slope[None] for slope in slopes)
             else:
-                slopes = vector_products(values, wanted, along)
+                slopes = vector_products(values, outputs, along)
             by_part = dict(zip(outer_of, slopes, strict=True))
         return [by_part.get(id(part)) for part in self._outputs()]
 
