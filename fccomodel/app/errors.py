@@ -267,6 +267,24 @@ def no_score(found: Sequence[str], known: Sequence[str]) -> Diagnostic:
     )
 
 
+def which_additions(name: str, found: Sequence[str]) -> Diagnostic:
+    """What the model adds to a net or a linear form must be the same in all places."""
+    shown = " and ".join(f"`{name} {terms}`" if terms else f"`{name}` alone" for terms in found)
+    return ROWS.error(
+        f"The model does not say what rows are scored by: it has {shown}",
+        fix="Define `def score(x) = ...` with all that belongs to the score.",
+    )
+
+
+def no_threshold(name: str) -> Diagnostic:
+    """A score that the model only compares with other scores has no threshold of its own."""
+    return ROWS.error(
+        f"`{name}` ranks rows, and has no threshold between two classes",
+        reason="The model takes it in differences of two rows alone, so its zero means nothing.",
+        fix="`decision_function(rows)` gives the scores, `predict(rows, threshold=...)` cuts them there.",
+    )
+
+
 def no_class(rows: int) -> Diagnostic:
     """A row that is to have a class has a score."""
     return ROWS.error(

@@ -2,7 +2,7 @@
 
 Stages follow each other by counted seconds, so the same seed takes the same way on a busy machine and
 on an idle one. The clock only ends work that has run out of time, and the result then says so.
-Emitted programs carry ``Rates``, ``priced`` and ``to_the_end``.
+Emitted programs carry ``Rates``, ``priced``, ``to_the_end`` and ``in_memory``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fccomodel.core.lazy import torch
+from fccomodel.core.memory import ran_out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +166,17 @@ def to_the_end(work, over, dear=True):
         if over():
             return False
         raise
+    return True
+
+
+def in_memory(work):
+    """Do ``work()``. Whether it came to its end, and not to an array that found no room in memory."""
+    try:
+        work()
+    except (MemoryError, RuntimeError) as error:
+        if not ran_out(error):
+            raise
+        return False
     return True
 
 

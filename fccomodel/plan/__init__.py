@@ -271,15 +271,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     deep = sizes.depth(problem.roots)
     thrifty = nets and dear(bound)
-    batch, _ = sizes.batches(settled, nets, deep=deep, thrifty=thrifty)
-    batch, sample_sizes = sizes.batches(
-        settled,
-        nets,
-        sizes.apart(normal, bound, batch) if nets else None,
-        deep,
-        thrifty,
-        sizes.crowded(normal, bound, batch),
-    )
+    batch, sample_sizes = sizes.of_steps(settled, normal, bound, nets=nets, deep=deep, thrifty=thrifty)
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}

@@ -135,23 +135,28 @@ def alike(objective: ir.Expr, bound: Bound, batch: Batch, *, blocks: bool = Fals
     drawn, and nothing inside it is reduced unless ``blocks`` may share. Groups are allowed if every step
     meets all of them."""
     nodes = [node for node in ir.walk(objective) if isinstance(node, ir.Reduce)]
+    means = [node for node in nodes if _is_mean_over_rows(node, blocks=blocks)]
     sampled = {b for node in nodes for b in node.binders if not _complete(b, bound, batch)}
     chosen = []
-    for node in nodes:
-        (binder, *more), kind = node.binders, reductions.of(node)
-        of_blocks = has_blocks(node)
-        is_random = binder.kind == "~" or of_blocks
-        if more or not is_random or not isinstance(binder.domain, ir.RowSet):
-            continue
-        if not kind.linear or kind.total:
-            continue
-        (part,) = selections.split(node.binders, node.condition)
-        used = {b for e in (node.body, node.condition) if e is not None for b in ir.free_binders(e)}
-        free = used - {binder}
-        allowed = blocks or not of_blocks
-        if allowed and not free & sampled and not (part.orders or part.excludes or part.masks):
+    for mean in means:
+        (part,) = selections.split(mean.binders, mean.condition)
+        used = {b for e in (mean.body, mean.condition) if e is not None for b in ir.free_binders(e)}
+        outer = used.difference(mean.binders)
+        all_rows_of_cells = not (part.orders or part.excludes or part.masks)
+        if all_rows_of_cells and not outer & sampled:
             chosen.append(part)
     return chosen
+
+
+def _is_mean_over_rows(node: ir.Reduce, *, blocks: bool) -> bool:
+    """Whether a reduction is a mean over the rows of one table: rows that are drawn, or rows that are
+    blocks if ``blocks`` may share."""
+    (binder, *more), kind = node.binders, reductions.of(node)
+    if more or not isinstance(binder.domain, ir.RowSet) or not kind.linear or kind.total:
+        return False
+    if has_blocks(node):
+        return blocks
+    return binder.kind == "~"
 
 
 def _complete(binder: ir.Binder, bound: Bound, batch: Batch) -> bool:

@@ -98,6 +98,19 @@ def batches(
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
 
 
+def of_steps(
+    settled: Origins, normal: NormalForm, bound: Bound | None, *, nets: bool, deep: int, thrifty: bool
+) -> tuple[Batch, dict[str, int]]:
+    """The batch sizes of the steps on a normal form (see ``batches``): blocks that draw samples of their
+    own take fewer each."""
+    of_shared_samples, _ = batches(settled, nets, deep=deep, thrifty=thrifty)
+    blocks_apart = None
+    if nets:
+        blocks_apart = apart(normal, bound, of_shared_samples)
+    samples_of_crowds = crowded(normal, bound, of_shared_samples)
+    return batches(settled, nets, blocks_apart, deep, thrifty, samples_of_crowds)
+
+
 def depth(roots: Iterable[ir.Expr]) -> int:
     """The largest number of binders of rows whose elements are combined, in one reduction or in nested
     ones."""

@@ -10,11 +10,12 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from fccomodel.library.formulas import atom_of
 from fccomodel.program.operations import sums
-from fccomodel.program.operations.base import Axis, Builder, Op, Val
+from fccomodel.program.operations.base import Arithmetic, Axes, Axis, Builder, Op, Val
 from fccomodel.program.operations.base import number as number_text
 from fccomodel.program.operations.entrywise import array, entrywise
 from fccomodel.program.operations.sources import const
@@ -34,16 +35,16 @@ class Graph(Builder):
         self.wholes: dict[Axis, Axis] = {}
         self.axes = 0
 
-    def axis(self, name: str, size: int, kind: str) -> Axis:
+    def axis(self, name: str, size: int, kind: str, elements: str = "") -> Axis:
         """A new axis, laid out behind those before it."""
         self.axes += 1
-        return Axis(name=name, order=self.axes, size=size, kind=kind)
+        return Axis(name=name, order=self.axes, size=size, kind=kind, elements=elements)
 
     def whole(self, axis: Axis) -> Axis:
         """The complete axis that one of slices goes through."""
         if axis not in self.wholes:
             self.axes += 1
-            self.wholes[axis] = Axis(name=axis.name, order=axis.order, size=axis.size, kind="all")
+            self.wholes[axis] = replace(axis, kind="all")
         return self.wholes[axis]
 
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
@@ -70,15 +71,30 @@ class Graph(Builder):
     def const(self, value: float) -> Val:
         """The value of a number; one that a folded constant has too prints as the plain number."""
         number = self.make(const, value=float(value))
-        number.formula = ""
+        number.formula = None
         return number
+
+    def size(self, axes: Axes) -> Val:
+        """The number of elements along some axes, which prints as ``n_z`` for an axis z."""
+        names = {f"n_{axis.title}": axis.size for axis in axes}
+        count = math.prod(names.values())
+        if count == 1 or len(names) < len(axes):
+            return self.const(count)
+        return self.folded(count, Arithmetic(text=" * ".join(names), sizes=names))
 
     def fold(self, name: str, args: tuple[Val, ...], value: float) -> Val:
         """A constant with the arithmetic that gave it, where that is short and says more than the number."""
+        return self.folded(value, formula(name, args, value))
+
+    def folded(self, value: float, formula: Arithmetic | None) -> Val:
+        """The value of a number with its arithmetic; one that is known already keeps its own."""
         known = len(self.vals)
-        number = self.make(const, value=float(value))
+        if formula is not None and formula.sizes:
+            number = self.make(const, value=float(value), sizes=formula.text)
+        else:
+            number = self.make(const, value=float(value))
         if number.id == known:
-            number.formula = formula(name, args, value)
+            number.formula = formula
         return number
 
     def number(self, value: Val) -> float | None:
@@ -162,50 +178,62 @@ def entries(val: Val) -> int:
     return math.prod([*(a.size for a in val.axes), *val.event])
 
 
-def formula(name: str, args: tuple[Val, ...], value: float) -> str:
-    """The arithmetic of a folded constant as text, or "" where the number alone reads as well.
+def formula(name: str, args: tuple[Val, ...], value: float) -> Arithmetic | None:
+    """The arithmetic of a folded constant, or None where the number alone reads as well.
 
     Python evaluates it to the same float: operands are floats, or integers small enough to be exact,
     and a sign in front changes no rounding.
     """
-    if name not in FOLDED or not math.isfinite(value) or abs(value) >= EXACT or value == int(value):
-        return ""
-    operands = [arg.formula.removeprefix("-") or number_text(abs(arg.attrs["value"])) for arg in args]
-    text = FOLDED[name](*operands, abs(value))
-    if not text or len(text) > LONGEST_FORMULA:
-        return ""
+    if name not in FOLDED or not math.isfinite(value) or abs(value) >= EXACT:
+        return None
+    operands = [operand(arg) for arg in args]
+    sizes = {size: count for part in operands for size, count in part.sizes.items()}
+    if value == int(value) and not sizes:
+        return None
+    unsigned = FOLDED[name](*operands, abs(value))
+    if not unsigned or len(unsigned) > LONGEST_FORMULA:
+        return None
     if value < 0:
-        return f"-{text}"
-    return text
+        return Arithmetic(text=f"-{unsigned}", sizes=sizes)
+    return Arithmetic(text=unsigned, sizes=sizes)
 
 
-def product(left: str, right: str, value: float) -> str:
+def operand(number: Val) -> Arithmetic:
+    """The arithmetic of a constant's absolute value."""
+    if number.formula is None:
+        return Arithmetic(text=number_text(abs(number.attrs["value"])))
+    return number.formula.unsigned
+
+
+def product(left: Arithmetic, right: Arithmetic, value: float) -> str:
     """The text of a product: of a number and a quotient 1 / n it is a quotient, where that rounds alike."""
-    if is_number(right):
+    if is_number(right.text):
         left, right = right, left
-    if left == "1":
-        if is_number(right):
+    if left.text == "1":
+        if is_number(right.text) and not right.sizes:
             return ""
-        return right
-    if right.startswith("1 / ") and is_number(left) and is_quotient(right):
-        numerator, *divisors = left, *right.split(" / ")[1:]
-        if functools.reduce(operator.truediv, map(float, divisors), float(numerator)) == value:
-            return " / ".join([numerator, *divisors])
-    return f"{enclosed(left)} * {enclosed(right)}"
+        return right.text
+    if right.text.startswith("1 / ") and is_number(left.text) and is_quotient(right.text):
+        divisors = right.in_numbers().split(" / ")[1:]
+        if functools.reduce(operator.truediv, map(float, divisors), float(left.in_numbers())) == value:
+            return f"{left.text}{right.text.removeprefix('1')}"
+    return f"{enclosed(left.text)} * {enclosed(right.text)}"
 
 
-def quotient(left: str, right: str, value: float) -> str:
+def quotient(left: Arithmetic, right: Arithmetic, value: float) -> str:
     """The text of a quotient; one division after another needs no parentheses."""
-    if not is_quotient(left):
-        left = enclosed(left)
-    return f"{left} / {enclosed(right)}"
+    if right.text == "1":
+        return left.text
+    if is_quotient(left.text):
+        return f"{left.text} / {enclosed(right.text)}"
+    return f"{enclosed(left.text)} / {enclosed(right.text)}"
 
 
-def negative(operand: str, _: float) -> str:
+def negative(operand: Arithmetic, _: float) -> str:
     """The text of minus a constant, without its sign."""
-    if is_number(operand):
+    if is_number(operand.text) and not operand.sizes:
         return ""
-    return operand
+    return operand.text
 
 
 def is_number(text: str) -> bool:

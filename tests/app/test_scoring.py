@@ -294,3 +294,54 @@ def test_scores_of_pairs_of_rows() -> None:
     expected = users[:3] @ solved.variables["M"] @ users[3:].T
     assert solved.decision_function({"x": users[:3]}, {"x": users[3:]}) == pytest.approx(expected)
     assert "F0814" in refusal(lambda: solved.value("other", {"x": users}, {"x": users}))
+
+
+@pytest.mark.parametrize(
+    "model, added",
+    [
+        ("minimize E[z ~ D] (z.t - dot(w, z.x) - b)^2;", ["b"]),
+        ("minimize E[z ~ D] log1pexp((1 - 2 * z.y) * (dot(w, z.x) + b)) + b^2;", ["b"]),
+        ("minimize E[z ~ D] (z.t - dot(w, z.x) - b - c[z.g])^2 + sumsq(c - 1);", ["b", "c"]),
+        (
+            "minimize E[z ~ D] log1pexp(dot(w, z.x) + b * z.t);"
+            "subject to q: E[k ~ D | k.y == 1] (dot(w, k.x) + b * k.t) >= 1;",
+            ["bt"],
+        ),
+        ("minimize b + 4 * E[z ~ D] pos(-dot(w, z.x) - b) + sumsq(w);", []),
+        ("let s[z in D] = dot(w, z.x) + b; minimize E[z ~ D] (z.t - s[z])^2;", ["b"]),
+    ],
+)
+def test_what_is_added_to_a_linear_form_everywhere_belongs_to_the_score(model: str, added: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    rows = {"x": rng.normal(size=(12, 2)), "y": np.arange(12) % 2, "t": rng.normal(size=12)}
+    rows["g"] = np.array(["p", "q"])[np.arange(12) // 6]
+    text = "set G; data D : table(x: real[2], y: {0, 1}, t: real, g: G); var w[2]; var b; var c[G];"
+    solved = solved_in_few_steps(text + model, D=rows)
+    at = solved.variables
+    parts = {"b": at["b"], "c": np.asarray(at["c"])[np.arange(12) // 6], "bt": at["b"] * rows["t"]}
+    assert abs(at["b"]) > 1e-3 or not added
+    expected = rows["x"] @ at["w"] + sum(parts[name] for name in added)
+    assert solved.decision_function(rows) == pytest.approx(expected)
+
+
+def test_a_score_that_is_several_is_refused() -> None:
+    rows = {"x": np.eye(4)[:, :2], "y": np.arange(4) % 2}
+    text = (
+        "data D : table(x: real[2], y: {0, 1}); var w[2]; var b; minimize E[z ~ D] (z.y - dot(w, z.x) - b)^2;"
+    )
+    solved = solved_in_few_steps(text + "subject to q: E[z ~ D] log1pexp(dot(w, z.x)) <= 9;", D=rows)
+    assert "`w·x` alone and" in refusal(lambda: solved.decision_function(rows))
+
+
+@pytest.mark.parametrize(
+    "difference", ["dot(w, n.x) - dot(w, p.x)", "dot(w, n.x - p.x)", "score(n.x) - score(p.x)"]
+)
+def test_a_score_that_only_ranks_has_no_threshold(difference: str) -> None:
+    rows = {"x": np.eye(4)[:, :2], "y": np.arange(4) % 2}
+    text = "data D : table(x: real[2], y: {0, 1}); var w[2]; def score(x) = dot(w, x);"
+    if "score" not in difference:
+        text = text.replace("def score(x) = dot(w, x);", "")
+    pairs = f"minimize E[p ~ D, n ~ D | p.y == 1 and n.y == 0] log1pexp({difference}) + sumsq(w);"
+    solved = solved_in_few_steps(text + pairs, D=rows)
+    assert "ranks rows" in refusal(lambda: solved.predict(rows))
+    assert set(solved.predict(rows, threshold=0.0)) <= {0, 1}

@@ -236,3 +236,15 @@ def test_the_commands(tmp_path, capsys):
     assert cli.main(["solve", model, "--param", "a=2", "--start", f"{out}/2", "--json", "-q"]) == 0
     assert json.loads(capsys.readouterr().out)["iterations"] == 0
     assert cli.main(["sweep", model, "--param", "a=1"]) == 2 and "F0805" in capsys.readouterr().err
+
+
+def test_the_table_keeps_its_numbers_whole(problem, sweep):
+    shown = str(sweep).splitlines()
+    assert any(line.split()[:2] == ["0.5", f"{sweep.rows[0]['objective']:.6g}"] for line in shown)
+    names = ["tau", "objective", "slope", "violation", "size", "steps"]
+    assert [line.split() for line in shown if "objective" in line] == [names]
+
+
+def test_a_sweep_over_nothing_names_the_params(problem):
+    with pytest.raises(FccoError, match="params are `tau`, `mu`"):
+        problem.sweep(taus=[0.5, 0.6])

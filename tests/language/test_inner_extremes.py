@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import fccomodel as fc
+from fccomodel.core import ir
 from fccomodel.core.source import Source
 from fccomodel.data.bind import bind
 from fccomodel.evaluation.interpret import Evaluator
@@ -74,6 +75,13 @@ def test_even_functions_of_symmetric_sets(text: str) -> None:
     twice = 2 if "^" in text else 1
     misses = np.abs(DATA["D"]["x"] @ W - DATA["D"]["y"]) + twice * E @ np.abs(W)
     assert found == pytest.approx(np.mean(misses**twice), rel=1e-12)
+
+
+def test_what_a_closed_form_adds_has_the_text_of_the_maximum() -> None:
+    source = Source(text=f"{HEAD} minimize E[z ~ D] max[u in box(-e, e)] log1pexp(dot(w, z.x + u));")
+    problem = check(parse(source), source)
+    added = [node for node in problem.expressions(ir.Apply) if node.op in ("abs", "norm1", "dot")]
+    assert {"abs"} < {node.op for node in added} and all(map(problem.text, added))
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def full_pass(
     printer.print([root])
     known = {name: f for module in (maps, raised, support) for name, f in vars(module).items()}
     body = "\n".join(
-        f"    {line}" for line in [*printer.prepared.lines, *printer.lines, f"return {printer.ref(root)}"]
+        f"    {line}" for line in [*printer.prepared.lines, *printer.body, f"return {printer.ref(root)}"]
     )
     names = {**known, "torch": torch, "math": math}
     exec(f"def whole(data, w):\n{body}", names)

@@ -62,7 +62,7 @@ def value_of(case: Made, data: Any) -> Any:
     samples.introduce(printer)
     printer.print([steps.root])
     result = printer.ref(steps.root)
-    lines = "\n".join(f"    {line}" for line in [*samples.unpacked, *printer.lines, f"return {result}"])
+    lines = "\n".join(f"    {line}" for line in [*samples.unpacked, *printer.body, f"return {result}"])
     text = "def prepare(data):\n" + "".join(
         f"    {line}\n" for line in [*printer.prepared.lines, "return data"]
     )

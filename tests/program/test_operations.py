@@ -283,7 +283,7 @@ def call(bench: Bench, printer: Printer, result: str, w: torch.Tensor) -> torch.
     data = types.SimpleNamespace(device=torch.device("cpu"), dtype=torch.float64, **bench.data)
     c = types.SimpleNamespace(q1=torch.full((6,), 1 / 6, dtype=torch.float64))
     h = types.SimpleNamespace(lam_a=0.3, tau=1.0, rho=2.0)
-    body = "\n".join("    " + line for line in [*printer.prepared.lines, *printer.lines, f"return {result}"])
+    body = "\n".join("    " + line for line in [*printer.prepared.lines, *printer.body, f"return {result}"])
     found = scope(bench) | {"given": types.SimpleNamespace(scores_1=w[:6])}
     exec(bench.smoothing.text, found)  # noqa: S102
     exec(f"def run(data, w, c, h):\n{body}", found)  # noqa: S102
@@ -366,6 +366,24 @@ def test_a_number_of_the_model_stays_a_number() -> None:
     graph = Graph()
     quotient = graph.apply("div", graph.const(1), graph.const(8))
     assert graph.const(0.125) is quotient and Printer(layout={}).ref(quotient) == "0.125"
+
+
+def test_numbers_of_elements_have_the_names_of_their_sets() -> None:
+    """Equal numbers of two sets are told apart, and the function defines those that it names."""
+    graph, printer = Graph(), Printer(layout={})
+    rows, pairs = graph.axis("z", 8, "sample"), graph.axis("i", 8, "sample")
+    share = graph.apply("div", graph.const(-2), graph.size((rows,)))
+    shares = graph.apply("div", share, graph.size((pairs,)))
+    assert [printer.ref(share), printer.ref(shares)] == ["(-2 / n_z)", "(-2 / n_z / n_i)"]
+    assert printer.body == ["n_z = 8", "n_i = 8"]
+    assert eval(printer.ref(shares), {"n_z": 8, "n_i": 8}) == graph.number(shares) == -1 / 32  # noqa: S307
+
+
+def test_a_number_of_elements_gives_way_to_a_name_of_the_model() -> None:
+    graph, printer = Graph(), Printer(layout={})
+    printer.names.claim("n_z")
+    share = graph.apply("div", graph.const(1), graph.size((graph.axis("z", 8, "sample"),)))
+    assert printer.ref(share) == "(1 / 8)" and not printer.body
 
 
 def test_every_derivative_has_an_example() -> None:

@@ -300,6 +300,19 @@ def unhurried(to_the_end):
     return done
 
 
+def unguarded(in_memory):
+    """``in_memory`` for several ranks: a rank without memory fails, because the others would wait for one
+    that leaves its work.
+    """
+
+    def done(work):
+        """Do the work. It came to its end."""
+        work()
+        return True
+
+    return done
+
+
 def agreed(ending):
     """``ending``, agreed by all ranks: the clock of any rank, or a person, ends the run of all.
 

@@ -24,6 +24,7 @@ from fccomodel.app.cli.emit import emit
 from fccomodel.app.cli.evaluate import evaluate
 from fccomodel.app.cli.explain import explain
 from fccomodel.app.cli.format import format
+from fccomodel.app.cli.grade import grade
 from fccomodel.app.cli.latex import latex
 from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
@@ -32,7 +33,7 @@ from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
-from fccomodel.app.python.tracebacks import DEBUG
+from fccomodel.app.tracebacks import DEBUG
 from fccomodel.core import interrupts, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__
@@ -49,6 +50,7 @@ COMMANDS = (
     compare,
     emit,
     evaluate,
+    grade,
     report,
     format,
     latex,

@@ -47,13 +47,13 @@ def run(args: argparse.Namespace) -> int:
 
     values = {name: listed for name, listed in files.lists(args.param).items() if len(listed) > 1}
     args.param = [item for item in args.param if item.partition("=")[0].strip() not in values]
-    if not values and args.path is None or values and args.path is not None:
-        refuse(errors.nothing_to_sweep())
     if args.plot is not None:
         plots.require()
     if args.out is not None:
         files.make_folder(args.out)
     compiled, binding, chosen = shared.given(args)
+    if not values and args.path is None or values and args.path is not None:
+        refuse(errors.nothing_to_sweep(tuple(compiled.problem.params)))
     first = {name: listed[0] for name, listed in values.items()}
     whole = dataclasses.replace(binding, params={**binding.params, **first})
     bound = pipeline.bind(compiled, whole)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.app.python.by_kind import by_kind, kinds
-from fccomodel.app.python.tracebacks import public
 from fccomodel.app.shown.notebook.shown import Shown
+from fccomodel.app.tracebacks import public
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fccomodel.app.tracebacks import public
+
 if TYPE_CHECKING:
     import torch
 
@@ -27,6 +29,7 @@ class Answer:
         """The facts that the answer knows without its data."""
         raise NotImplementedError
 
+    @public
     def value(
         self,
         name: str,
@@ -58,6 +61,7 @@ class Answer:
             known, of_rows.quantity(known.compiled, name, columns=columns, table=table), rows
         )
 
+    @public
     def decision_function(self, rows: Any, others: Any = None, /) -> np.ndarray:
         """The scores of some rows: by the definition ``score``, else by the model's only net or linear
         form of a row.
@@ -73,6 +77,7 @@ class Answer:
             return self.value(of_rows.SCORE, rows, others)
         return scoring.value(known, of_rows.score(known.compiled), rows)
 
+    @public
     def predict(
         self, rows: Any, /, *, threshold: float | None = None, target: str | None = None
     ) -> np.ndarray:
@@ -87,11 +92,12 @@ class Answer:
         from fccomodel.app.scoring import scoring
 
         known = self.fitted()
-        wanted = of_rows.score(known.compiled)
-        scores = scoring.value(known, wanted, rows)
-        return scoring.predicted(known, wanted, scores, threshold=threshold, target=target)
+        score = of_rows.score(known.compiled)
+        scores = scoring.value(known, score, rows)
+        return scoring.predicted(known, score, scores, threshold=threshold, target=target)
 
     @property
+    @public
     def coef_(self) -> np.ndarray:
         """The coefficients of a linear score in the units of the data, before any scaling.
 
@@ -108,18 +114,21 @@ class Answer:
         return labelled.Labelled(coefficients.coefficients, [("score", None), columns])
 
     @property
+    @public
     def intercept_(self) -> np.ndarray:
         """The constant of a linear score: a number, or (scores,). F0815 if the score is not linear."""
         from fccomodel.app.scoring import linear
 
         return linear.coefficients(self.fitted()).constant
 
+    @public
     def module(self, name: str) -> torch.nn.Module:
         """Uses of an answer for new rows; the answer is in memory or was read from its folder."""
         from fccomodel.app.scoring import scoring
 
         return scoring.module(self.fitted(), name)
 
+    @public
     def export(self, path: str | Path) -> Path:
         """The score of rows with its scaling as a program of its own: ``.onnx`` (the extra ``onnx``),
         or ``.pt2`` for torch.

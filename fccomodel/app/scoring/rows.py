@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from fccomodel import pipeline
 from fccomodel.app import errors
+from fccomodel.app.scoring import sums
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.source import NOWHERE
@@ -90,7 +91,7 @@ def score(compiled: pipeline.Compiled) -> Quantity:
     applied = list(_applied(compiled.problem))
     if len(applied) != 1:
         refuse(errors.no_score([q.name for q in applied], [*definitions(compiled), *compiled.problem.lets]))
-    return demand_one_row(applied[0])
+    return demand_one_row(_with_additions(applied[0]))
 
 
 def definitions(compiled: pipeline.Compiled) -> dict[str, DefDecl]:
@@ -128,6 +129,48 @@ def _applied(problem: ir.Problem) -> Iterator[Quantity]:
         if _table_of(column.binder) and key not in seen:
             seen.add(key)
             yield Quantity(name=name, problem=problem, row=column.binder, expr=form)
+
+
+def _with_additions(found: Quantity) -> Quantity:
+    """A net or a product together with what the model adds to it, such as an intercept.
+
+    Raises F0814 if the model adds different terms in different places.
+    """
+    problem = found.problem
+    places = sums.additions(problem, _taken(found))
+    added = {place.text(problem): place for place in places}
+    if len(added) > 1:
+        refuse(errors.which_additions(found.name, sorted(added)))
+    place = next(iter(added.values()), None)
+    if place is None or not place.terms:
+        return found
+    return replace(found, row=place.row, expr=place.total())
+
+
+def is_only_compared(found: Quantity) -> bool:
+    """Whether the model takes a score only in differences of two rows: then 0 is no threshold for it."""
+    scores = [term for _, term in sums.terms(found.outermost) if _of_column(term) is not None]
+    if len(scores) != 1:
+        return False
+    return sums.only_compared(found.problem, _taken(replace(found, expr=scores[0])))
+
+
+def _taken(found: Quantity) -> sums.Taken:
+    """Which nodes are a net or a product at the same column as the one that was found."""
+    own = _of_column(found.expr)
+    assert own is not None
+    key = own[0], own[1], _table_of(own[2].binder), own[2].name
+
+    def at(node: ir.Expr) -> bool:
+        """Whether the node is that net or product at one row."""
+        parts = _of_column(node)
+        return parts is not None and (parts[0], parts[1], _table_of(parts[2].binder), parts[2].name) == key
+
+    def is_difference(node: ir.Expr) -> bool:
+        """Whether the node is a product with a difference of two rows."""
+        return any(_minuend(arg) is not None for arg in node.children)
+
+    return sums.Taken(at, is_difference)
 
 
 def _of_column(node: ir.Expr) -> tuple[str, str, ir.Column, ir.Expr] | None:

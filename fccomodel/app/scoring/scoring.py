@@ -13,7 +13,7 @@ import numpy as np
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.scoring import rows
-from fccomodel.app.scoring.rows import Quantity
+from fccomodel.app.scoring.rows import Quantity, is_only_compared
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import quoting, refuse
 from fccomodel.data.bound import Bound, BoundTable
@@ -123,7 +123,7 @@ def bound_rows(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str
         )
     unseen = [note for note in bound.notes if UNSEEN in note]
     for note in (*unseen, *cautions.all()["other units"].find(cautions.Subject(bound=bound))):
-        warnings.warn(note, stacklevel=4)
+        warnings.warn(note, stacklevel=5)
     return bound.tables[name], bound.sources[name]["rows_read"]
 
 
@@ -191,10 +191,12 @@ def predicted(
         return _largest(known, wanted, scores)
     if (column := _target(known, wanted, target)) is None:
         return scores
-    if threshold is None:
-        level = limit(wanted)
-    else:
+    if threshold is not None:
         level = threshold
+    elif is_only_compared(wanted):
+        refuse(errors.no_threshold(wanted.name))
+    else:
+        level = limit(wanted)
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).sum())))
     return _classes(known, wanted, column)[(scores > level).astype(int)]
@@ -418,13 +420,13 @@ def module(known: Fitted, name: str) -> torch.nn.Module:
         )
     net = variables[of_net[0]].net
     assert net is not None
-    made, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[of_net[0]]), 0
+    network, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[of_net[0]]), 0
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in network.parameters():
             part = weights[start : start + parameter.numel()].reshape(tuple(parameter.shape))
             parameter.copy_(torch.as_tensor(part))
             start += parameter.numel()
-    return own(made).eval()
+    return own(network).eval()
 
 
 __all__ = ["Fitted", "at", "fitted", "module", "predicted", "rows", "sections", "sizes", "value"]

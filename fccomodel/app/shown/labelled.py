@@ -240,9 +240,17 @@ def _elements(bound: Bound, domain: ir.Set, ids: np.ndarray) -> Names:
 
 
 # -------------------------------------------------------------------------------------- with values
+class ByName(dict[str, Any]):
+    """Values by the model's names. An unknown name is answered by the names that there are."""
+
+    def __missing__(self, name: str) -> Any:
+        shown = ", ".join(f"`{known}`" for known in self) or "none"
+        raise KeyError(f"there is no `{name}` here: the names are {shown}")
+
+
 def variables(values: Mapping[str, np.ndarray], named: Axes) -> dict[str, np.ndarray]:
     """The variables as arrays with names; a single number stays as it is."""
-    labelled = dict(values)
+    labelled = ByName(values)
     for name, value in values.items():
         if named.get(name):
             labelled[name] = Labelled(value, named[name])
@@ -254,7 +262,7 @@ def by_family(values: Mapping[str, float | None], named: Axes) -> dict[str, Any]
 
     An entry is NaN if its combination is no member of the family, or if its value is unknown.
     """
-    by_name: dict[str, Any] = {}
+    by_name: dict[str, Any] = ByName()
     for name, axes_of_family in named.items():
         if axes_of_family:
             by_name[name] = _grid(values, name, axes_of_family)

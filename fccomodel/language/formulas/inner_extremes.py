@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import Rewriter, const
 from fccomodel.core.rewrite import apply as make
-from fccomodel.core.rewrite import const
 from fccomodel.core.source import Span
 from fccomodel.language import errors, rewriting, syntax
 from fccomodel.language.formulas import expressions, signs
@@ -48,10 +48,10 @@ def _with_size(ctx: Context, scope: Scope, binder: syntax.Binder, body: syntax.E
     domain = binder.domain
     if not isinstance(domain, syntax.Call) or domain.func not in CLOSED:
         return binder
-    found = list(_sizes(ctx, scope, binder.name, body))
-    if not found:
+    sizes = list(_sizes(ctx, scope, binder.name, body))
+    if not sizes:
         return binder
-    sized = syntax.Index(obj=domain, items=max(found, key=len), span=domain.span)
+    sized = syntax.Index(obj=domain, items=max(sizes, key=len), span=domain.span)
     return dataclasses.replace(binder, domain=sized)
 
 
@@ -147,7 +147,19 @@ def closed_form(
                 )
             )
             return None
-    return dataclasses.replace(value, span=node.span)
+    return dataclasses.replace(_placed(value, node.span), span=node.span)
+
+
+def _placed(value: ir.Expr, span: Span) -> ir.Expr:
+    """The value whose functions that the text does not contain have the place of the maximum."""
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        """The function with a place, if it has none."""
+        if isinstance(node, ir.Apply) and node.span == ir.NOWHERE:
+            return dataclasses.replace(node, span=span)
+        return None
+
+    return Rewriter(rule)(value)
 
 
 def is_over_vectors(binders: Sequence[ir.Binder]) -> bool:

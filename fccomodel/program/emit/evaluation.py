@@ -45,7 +45,7 @@ class Evaluation:
         )
         about = "The minimised objective, and each constraint's values (left minus right side)."
         head = "# ---- the problem itself on all rows, in float64\n"
-        return head + function("evaluate", about, [*printer.lines, result])
+        return head + function("evaluate", about, [*printer.body, result])
 
     # --------------------------------------------------------------------------------------- blocks
     def blocks(self) -> str:
@@ -74,7 +74,7 @@ class Evaluation:
         printer = Printer(layout=layout, prepared=self.prepared, names=names, texts=texts, shared=self.shared)
         printer.print([block.argument for block in blocks])
         entries = [self.block(printer, block) for block in blocks]
-        return printer.lines, entries
+        return printer.body, entries
 
     def block(self, printer: Printer, block: Block) -> str:
         """The entry of a smoothed function in ``blocks``."""
@@ -104,7 +104,8 @@ class Evaluation:
             self.lowered, whole.state, self.prepared, autograd=True, smoother=self.smoothing.call
         )
         printer.print([whole.root])
-        lines = [*printer.lines, f"return torch.as_tensor({printer.ref(whole.root)})"]
+        result = f"return torch.as_tensor({printer.ref(whole.root)})"
+        lines = [*printer.body, result]
         about = (
             "The objective on all rows without the terms of ``regulariser``. Envelopes replace functions "
             "with kinks, and penalties replace constraints."
@@ -125,11 +126,8 @@ class Evaluation:
         printer = printer_of(self.lowered, constrained.state, self.prepared, autograd=True)
         printer.print([value for _, value in constrained.constraints.values()])
         about = "Each constraint's values (left minus right side)."
-        return function(
-            "constraint_values",
-            about,
-            [*printer.lines, f"return {entries(printer, constrained.constraints)}"],
-        )
+        result = f"return {entries(printer, constrained.constraints)}"
+        return function("constraint_values", about, [*printer.body, result])
 
 
 def entries(printer: Printer, constraints: Constraints) -> str:

@@ -74,7 +74,7 @@ class GivenGradient(Gradient):
             value = printer.ref(self.steps.root)
         else:
             value = "math.nan"
-        return [*printer.lines, *assignments, *self.returned(contributions, value)]
+        return [*printer.body, *assignments, *self.returned(contributions, value)]
 
     def returned(self, contributions: list[tuple[str, str]], value: str) -> list[str]:
         """The statement that hands back the value and all gradients."""

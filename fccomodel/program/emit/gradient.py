@@ -65,7 +65,7 @@ class Gradient:
         axes = union(val for pull in self.steps.pulls for val in below([pull.adjoint]).values())
         known = [a for a in axes if a in sampled_from or a.kind == "all" and a.name != "both"]
         texts = (
-            f"{a.name} {a.size} of {sampled_from[a]}" if a in sampled_from else f"{a.name} all {a.size}"
+            f"{a.title} {a.size} of {sampled_from[a]}" if a in sampled_from else f"{a.title} all {a.size}"
             for a in known
         )
         line = ", ".join(dict.fromkeys(texts))
@@ -89,7 +89,7 @@ class Gradient:
             for slope in slopes
             if slope.attrs["name"] in self.lowered.estimated
         ]
-        return [*self.printer.lines, *assignments, *self.assembled(contributions)]
+        return [*self.printer.body, *assignments, *self.assembled(contributions)]
 
     def assembled(self, contributions: list[tuple[str, str]]) -> list[str]:
         """The flat gradient from the contributions of each variable."""

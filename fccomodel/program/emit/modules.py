@@ -26,6 +26,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import literal
 from fccomodel.data.nets import own_layer, same_settings, same_value
 from fccomodel.program import errors
+from fccomodel.program.emit.breaking import broken
 from fccomodel.program.emit.carried import global_names
 
 #: What the text of a class may name, and the statements that bring it.
@@ -78,7 +79,7 @@ def _written(module: nn.Module) -> tuple[str, list[str]]:
     kind = type(module)
     if kind is nn.Sequential:
         parts = [_written(child) for child in module.children()]
-        return f"torch.nn.Sequential({', '.join(made for made, _ in parts)})", [
+        return f"torch.nn.Sequential({', '.join(text for text, _ in parts)})", [
             one for _, more in parts for one in more
         ]
     own = own_layer(module)
@@ -223,4 +224,5 @@ def constructor(name: str, made: tuple[str, str] | None, inputs: Sequence[ir.Net
         rank = literal(tuple(len(one.shape) for one in inputs))
     if whole:
         rank += f", {literal(whole)}"
-    return "\n\n\n".join(filter(None, [definition, f"net_{name} = {wrapper.__name__}({expression}, {rank})"]))
+    statement = broken(f"net_{name} = {wrapper.__name__}({expression}, {rank})")
+    return "\n\n\n".join(filter(None, [definition, "\n".join(statement)]))

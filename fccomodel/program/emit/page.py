@@ -12,11 +12,10 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.quoting import attribute, comment
 from fccomodel.normal_form.smoothing import Smoothed
+from fccomodel.program.emit.breaking import WIDTH, broken
 from fccomodel.program.emit.printer import Prepared, Printer
 from fccomodel.program.lower import LoweredSteps, State
 from fccomodel.program.names import Names
-
-WIDTH = 110  # columns of a docstring in a program
 
 
 def printer_of(lowered: LoweredSteps, state: State, prepared: Prepared | None = None, **more: Any) -> Printer:
@@ -58,7 +57,7 @@ def function(name: str, about: str, lines: Iterable[str], arguments: str = "data
         [
             f"def {name}({arguments}):",
             *("    " + line for line in words),
-            *("    " + line if line else "" for line in lines),
+            *(part for line in lines for part in broken(f"    {line}" if line else "")),
         ]
     )
 

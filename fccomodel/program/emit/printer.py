@@ -11,6 +11,7 @@ from fccomodel.program.emit.nets import Calls
 from fccomodel.program.graph import below
 from fccomodel.program.names import Names
 from fccomodel.program.operations.base import (
+    Arithmetic,
     Axes,
     Event,
     MoreauEnvelope,
@@ -107,6 +108,7 @@ class Printer:
     preparing  whether the text is about the data alone, outside the function
     shared     whether each rank takes a share of the rows of tables
     last_comment  the comment that was printed last
+    sizes      numbers of elements that the statements name
     """
 
     layout: Mapping[str, tuple[int, int, Event]]
@@ -128,6 +130,7 @@ class Printer:
     preparing: bool = False
     shared: bool = False
     last_comment: str = ""
+    sizes: dict[str, int] = field(default_factory=dict)
 
     # ------------------------------------------------------------------------------------- printing
     def print(self, roots: Iterable[Val]) -> None:
@@ -338,6 +341,27 @@ class Printer:
         if self.preparing:
             return alone
         return f"w.new_full({shape}, {number})"
+
+    def arithmetic(self, formula: Arithmetic) -> str:
+        """The text of a constant's arithmetic. Prepared values, which no function defines sizes for, have
+        these as numbers."""
+        if self.preparing:
+            return formula.in_numbers()
+        return formula.with_names(lambda name: self.size(name, formula.sizes[name]))
+
+    def size(self, name: str, count: int) -> str:
+        """The name of a number of elements; the number itself if the name is taken."""
+        if name not in self.sizes and name not in self.names.counters:
+            self.sizes[self.names.claim(name)] = count
+        if self.sizes.get(name) == count:
+            return name
+        return str(count)
+
+    @property
+    def body(self) -> list[str]:
+        """The statements, after those that define the sizes they name."""
+        definitions = [f"{name} = {count}" for name, count in self.sizes.items()]
+        return [*definitions, *self.lines]
 
     def estimate(self, val: Val) -> str:
         """The text of the estimate of a minibatch value."""

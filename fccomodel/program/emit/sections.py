@@ -57,6 +57,7 @@ def names(lowered: Lowered) -> list[str]:
     """The table of names: what a step keeps, and what belongs to each smoothed function."""
     rows = [("w, w_prev", "all variables in one flat vector, and the same one step before")]
     rows += [("h", "the settings of a step"), ("G", "the stochastic gradient at w")]
+    rows.append(("s_..., n_...", "the scores of a set or a sample by its name, and its number of elements"))
     blocks = isinstance(lowered.steps, BlockSteps)
     if blocks:
         if any(v.op is variable and v.attrs["previous"] for v in lowered.steps.state.graph.vals):
@@ -397,6 +398,7 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
         "ending": "agreed(ending)",
         "priced": "by_rank_0(priced)",
         "to_the_end": "unhurried(to_the_end)",
+        "in_memory": "unguarded(in_memory)",
         "finish": "led(finish)",
         "restore": "led(restore)",
     }

@@ -41,7 +41,8 @@ class Composition:
         self.full = joined(self.printer(steps.full), steps.values)
         phi = self.printer(steps.phi)
         phi.print([steps.root])
-        self.outer = [*phi.lines, f"return torch.as_tensor({phi.ref(steps.root)})"]
+        result = f"return torch.as_tensor({phi.ref(steps.root)})"
+        self.outer = [*phi.body, result]
         if steps.part is None:
             self.part = []
         else:
@@ -52,7 +53,8 @@ class Composition:
         printer = self.printer(state)
         samples.introduce(printer)
         printer.print([part])
-        return [*samples.unpacked, *printer.lines, f"return torch.as_tensor({printer.ref(part)})"]
+        result = f"return torch.as_tensor({printer.ref(part)})"
+        return [*samples.unpacked, *printer.body, result]
 
     def printer(self, state: State) -> Printer:
         """A printer for one of the functions, all of which autograd differentiates."""
@@ -120,4 +122,4 @@ def joined(printer: Printer, values: list[Val]) -> list[str]:
         value = texts[0]
     else:
         value = f"torch.cat([{', '.join(texts)}])"
-    return [*printer.lines, f"return {value}"]
+    return [*printer.body, f"return {value}"]

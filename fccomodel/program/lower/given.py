@@ -83,14 +83,14 @@ class GivenState(State):
     axes: dict[tuple[str, int, str], list[Axis]] = field(default_factory=dict)
     known: Mapping[tuple[str, int, str], list[Axis]] = field(default_factory=dict)
 
-    def axis(self, binder: ir.Binder, size: int, kind: str) -> Axis:
+    def axis(self, binder: ir.Binder, size: int, kind: str, elements: str = "") -> Axis:
         """A known axis for elements of a binder that this state has not taken yet, else a new one."""
         axes = self.axes.setdefault((binder.name, size, kind), [])
         known = self.known.get((binder.name, size, kind), [])
         if len(axes) < len(known):
             axis = known[len(axes)]
         else:
-            axis = super().axis(binder, size, kind)
+            axis = super().axis(binder, size, kind, elements)
         axes.append(axis)
         return axis
 

@@ -161,9 +161,9 @@ class State:
         """A shape as numbers."""
         return tuple(elements.size(self.bound, n) for n in shape)
 
-    def axis(self, binder: ir.Binder, size: int, kind: str) -> Axis:
-        """A new axis for elements of a binder."""
-        return self.graph.axis(self.unique(binder.name), size, kind)
+    def axis(self, binder: ir.Binder, size: int, kind: str, elements: str = "") -> Axis:
+        """A new axis for elements of a binder, which are those of a set if ``elements`` names one."""
+        return self.graph.axis(self.unique(binder.name), size, kind, elements)
 
     def total(self, binder: ir.Binder) -> int:
         """The number of ids of a binder: the rows of its table, or the members of its set."""

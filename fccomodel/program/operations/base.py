@@ -6,9 +6,10 @@ every element, a minibatch of them, or a chunk of a full pass.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from fccomodel.library.formulas import Algebra
@@ -21,16 +22,55 @@ Kind = Any
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Axis:
-    """``kind``: ``all`` (every element), ``sample`` (a minibatch), ``chunk`` (a slice of a full pass);
-    ``order`` fixes layout."""
+    """An axis of values: one binder made concrete.
+
+    name      a name that no other axis has
+    order     its place in the layout of values
+    kind      ``all`` (every element), ``sample`` (a minibatch) or ``chunk`` (a slice of a full pass)
+    elements  the name, in the whole program, of the set of these elements; empty for one that has none
+    """
 
     name: str
     order: int
     size: int
     kind: str
+    elements: str = ""
+
+    @property
+    def title(self) -> str:
+        """How names of values say that they lie along the axis: equal sets have one title."""
+        return self.elements or self.name
 
 
 Axes = tuple[Axis, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arithmetic:
+    """How a constant comes about, as Python text: ``2 / n_z``.
+
+    sizes   the numbers of elements along axes that the text names
+    """
+
+    text: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unsigned(self) -> Arithmetic:
+        """The arithmetic without a minus sign in front."""
+        return replace(self, text=self.text.removeprefix("-"))
+
+    def with_names(self, name_of: Callable[[str], str]) -> str:
+        """The text with another name, or a number, for each size."""
+        return SIZE.sub(lambda size: name_of(size.group()), self.text)
+
+    def in_numbers(self) -> str:
+        """The text with its sizes as numbers."""
+        return self.with_names(lambda name: str(self.sizes[name]))
+
+
+#: the name of a number of elements
+SIZE = re.compile(r"\bn_\w+")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -39,7 +79,7 @@ class Val:
 
     varying  depends on a decision variable through differentiable operations
     static   depends on the bound data alone
-    formula  the arithmetic that gave a constant, ``2 / 512``; empty for a number of the model
+    formula  the arithmetic that gave a constant; None for a number of the model
     """
 
     id: int
@@ -50,7 +90,7 @@ class Val:
     event: Event = ()
     varying: bool = False
     static: bool = False
-    formula: str = ""
+    formula: Arithmetic | None = None
 
 
 def in_order(axes: Iterable[Axis]) -> Axes:
@@ -78,6 +118,10 @@ class Builder(Algebra[Val]):
     @abstractmethod
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
         """The value ``op(args; attrs)``."""
+
+    @abstractmethod
+    def size(self, axes: Axes) -> Val:
+        """The number of elements along some axes."""
 
 
 class Reverse(Protocol):
@@ -130,6 +174,9 @@ class Writer(Protocol):
 
     def filled(self, shape: str, number: str) -> str:
         """A tensor of one number, whose shape is given as a text."""
+
+    def arithmetic(self, formula: Arithmetic) -> str:
+        """The text of a constant's arithmetic."""
 
     def estimate(self, val: Val) -> str:
         """The text of the estimate that a minibatch value moves."""
@@ -242,7 +289,7 @@ def python(val: Val) -> bool:
 def along(axes: Axes) -> str:
     """A name's end that says which axes."""
     if axes:
-        return "_" + "_".join(a.name for a in axes)
+        return "_" + "_".join(axis.title for axis in axes)
     return ""
 
 

@@ -29,17 +29,23 @@ FETCHED = "row_seed"
 
 
 class Const(Op):
-    """A number, or the arithmetic that gave it."""
+    """A number, or the arithmetic that gave it.
 
-    name, attributes = "const", {"value": float}
+    sizes   the arithmetic if it names numbers of elements: equal numbers of other elements are other values
+    """
+
+    name, attributes, defaults = "const", {"value": float, "sizes": str}, {"sizes": ""}
     source = python = True
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
         """The number, or its arithmetic in parentheses."""
-        if val.formula:
-            return f"({val.formula})"
-        return number(val.attrs["value"])
+        if val.formula is None:
+            return number(val.attrs["value"])
+        text = writer.arithmetic(val.formula)
+        if text.isalnum() or text.isidentifier():
+            return text
+        return f"({text})"
 
 
 class Param(Op):
@@ -189,8 +195,8 @@ class Arange(Along):
         return f"torch.arange({val.attrs['axis'].size}, device=data.device)"
 
     def stem(self, val: Val) -> str:
-        """``all`` with the name of the axis."""
-        return f"all_{val.attrs['axis'].name}"
+        """``all`` with the title of the axis."""
+        return f"all_{val.attrs['axis'].title}"
 
 
 class Chunk(Along):

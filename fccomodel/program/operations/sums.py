@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -22,11 +21,6 @@ from fccomodel.program.operations.base import (
 )
 
 FULL_PASS = "autograd goes through full passes, or nothing does"
-
-
-def count(axes: Axes) -> int:
-    """The elements along some axes."""
-    return math.prod(a.size for a in axes)
 
 
 class Over(Op):
@@ -69,7 +63,7 @@ class Mean(Over):
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Every element has the adjoint over their number."""
-        elements = to.graph.const(count(val.attrs["over"]))
+        elements = to.graph.size(val.attrs["over"])
         to.give(val.args[0], to.graph.apply("div", adjoint, elements))
 
 
@@ -127,7 +121,7 @@ class LogMean(Over):
         if len(val.args) > 1:
             to.give(val.args[0], to.graph.apply("mul", adjoint, val.args[1]))
             return
-        g, n = to.graph, to.graph.const(count(val.attrs["over"]))
+        g, n = to.graph, to.graph.size(val.attrs["over"])
         share = g.apply("exp", g.apply("sub", val.args[0], val))
         to.give(val.args[0], g.apply("mul", g.apply("div", adjoint, n), share))
 
@@ -270,7 +264,7 @@ class Swept(Op):
 
 def total(g: Builder, val: Val, axes: Axes) -> Val:
     """The sum over axes; those that the value lacks count by their size."""
-    times = count(tuple(a for a in axes if a not in val.axes))
+    times = g.size(tuple(a for a in axes if a not in val.axes))
     have = tuple(a for a in val.axes if a in axes)
     outer, parts = g.parts(val)
     if have and outer == "neg":
@@ -281,7 +275,7 @@ def total(g: Builder, val: Val, axes: Axes) -> Val:
         val = g.make(contract, val.args, over=have)
     elif have:
         val = g.make(sum_axes, [val], over=have)
-    return g.apply("mul", g.const(times), val)
+    return g.apply("mul", times, val)
 
 
 def weighed(g: Builder, val: Val, axes: Axes) -> Val | None:

@@ -26,15 +26,16 @@ How it is solved
 
 Names in this file
 
-  w, w_prev  all variables in one flat vector, and the same one step before
-  h          the settings of a step
-  G          the stochastic gradient at w
-  ..._prev   a value at w_prev, on the batch of this step
-  u.u1       the estimate of E[z ~ D] s(w; z.x)
-  y1         centred: abs(E[z ~ D] s(w; z.x)) <= centre
-             envelope_y1 in its place, slope_y1 the gradient of that
-             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
-             u.y1 its argument, estimated
+  w, w_prev     all variables in one flat vector, and the same one step before
+  h             the settings of a step
+  G             the stochastic gradient at w
+  s_..., n_...  the scores of a set or a sample by its name, and its number of elements
+  ..._prev      a value at w_prev, on the batch of this step
+  u.u1          the estimate of E[z ~ D] s(w; z.x)
+  y1            centred: abs(E[z ~ D] s(w; z.x)) <= centre
+                envelope_y1 in its place, slope_y1 the gradient of that
+                h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+                u.y1 its argument, estimated
 
 Run it beside its data:  python solver.py --help
 """
@@ -315,7 +316,12 @@ class LayeredNet:
         return torch.cat([part.reshape(-1) for part in parts])
 
 
-net_s = LayeredNet(torch.nn.Sequential(torch.nn.Linear(64, 16, bias=True), torch.nn.ELU(alpha=1.0), torch.nn.Linear(16, 1, bias=True), torch.nn.Flatten(start_dim=-2, end_dim=-1)), 1)
+net_s = LayeredNet(
+    torch.nn.Sequential(
+        torch.nn.Linear(64, 16, bias=True), torch.nn.ELU(alpha=1.0), torch.nn.Linear(16, 1, bias=True),
+        torch.nn.Flatten(start_dim=-2, end_dim=-1)
+    ), 1
+)
 
 
 class HookedNet:
@@ -392,7 +398,7 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """Compute once what depends on the data alone."""
-    data.x_p = data.D_x.index_select(0, data.P)
+    data.x_P = data.D_x.index_select(0, data.P)
     return data
 
 
@@ -613,27 +619,33 @@ def envelope_y1(t, c, h):
     width = h.rho * lam
     slope_1 = ((x + 0.05) / width).clamp(-1, 0)
     slope_2 = ((x - 0.05) / width).clamp(0, 1)
-    return h.rho * (slope_1 * ((x + 0.05) - width / 2 * slope_1) + slope_2 * ((x - 0.05) - width / 2 * slope_2)) - lam / 2 * c.square()
+    return (
+        h.rho * (slope_1 * ((x + 0.05) - width / 2 * slope_1) + slope_2 * ((x - 0.05) - width / 2 * slope_2))
+        - lam / 2 * c.square()
+    )
 
 
 # ---- f and g: the stochastic gradient, from the scores up
-#   elements of a step: p all 174, n 128 of 1623, z 128 of 1797
+#   elements of a step: P all 174, n 128 of 1623, z 128 of 1797
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of auc_net: update the estimates u, then apply the chain rule."""
     z, N_n = batch
+    n_z = 128
+    n_P = 174
+    n_n = 128
     x_n = data.D_x.index_select(0, N_n)
     x_z = data.D_x.index_select(0, z)
     # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
-    s_p, s_n, s_z = net_s.taped(w, data.x_p, x_n, x_z)
-    t1 = (s_p[:, None] - s_n).sigmoid()  # line 13: sigmoid(s(w; p.x) - s(w; n.x))
+    s_P, s_n, s_z = net_s.taped(w, data.x_P, x_n, x_z)
+    t1 = (s_P[:, None] - s_n).sigmoid()  # line 13: sigmoid(s(w; p.x) - s(w; n.x))
     s_z_prev = net_s(w_prev, x_z)
     g_prev1 = s_z_prev.mean()
     u1 = track(u.u1, (), s_z.mean(), g_prev1, h)  # line 15: E[z ~ D] s(w; z.x)
     y1 = slope_y1(u1, c.y1, h)
-    t2 = y1 / 128
+    t2 = y1 / n_z
     t3 = t1 * (1 - t1)
-    t4 = (-1 / 174 / 128) * t3.sum(1)
-    t5 = (1 / 174 / 128) * t3.sum(0)
+    t4 = (-1 / n_P / n_n) * t3.sum(1)
+    t5 = (1 / n_P / n_n) * t3.sum(0)
     u.y1[...] = u1
     return net_s.vjp(t4, t5, t2.expand((128,)))
 
@@ -642,9 +654,9 @@ def gradient(data, w, w_prev, u, c, batch, h):
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = net_in_parts(net_s, w, data.D_x)
-    s_p = scores[data.P]  # line 13: s(w; p.x)
-    s_n = scores[data.N]  # line 13: s(w; n.x)
-    t1 = -(s_p[:, None] - s_n).sigmoid().mean(1).mean()
+    s_P = scores[data.P]  # line 13: s(w; p.x)
+    s_N = scores[data.N]  # line 13: s(w; n.x)
+    t1 = -(s_P[:, None] - s_N).sigmoid().mean(1).mean()
     t2 = scores.mean().abs() - data.centre  # line 15: abs(E[z ~ D] s(w; z.x)) <= centre
     return torch.as_tensor(t1), {'centred': ('le', torch.as_tensor(t2))}
 
@@ -661,10 +673,10 @@ def whole(data, w, c, h):
     """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
     and penalties replace constraints."""
     scores = net_in_slices(net_s, w, data.D_x)
-    s_p = scores[data.P]  # line 13: s(w; p.x)
-    s_n = scores[data.N]  # line 13: s(w; n.x)
+    s_P = scores[data.P]  # line 13: s(w; p.x)
+    s_N = scores[data.N]  # line 13: s(w; n.x)
     t1 = envelope_y1(scores.mean(), c.y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
-    t2 = (-(s_p[:, None] - s_n).sigmoid().mean(1).mean()) + t1
+    t2 = (-(s_P[:, None] - s_N).sigmoid().mean(1).mean()) + t1
     return torch.as_tensor(t2)
 
 
@@ -690,18 +702,18 @@ def constraint_values(data, w):
 
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
-#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
-#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
-#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, in_memory,
+#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
+#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
+#   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
 #   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
-#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
-#   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
-#   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
-#   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, all_rounds, finish, one_pass, constraint_row, least_norm, jacobian, restore,
-#   LastStage, passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted,
-#   planned_end, solve_then_finish
+#   write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows, differentiated, full_problem,
+#   forward_backward, at_once, direction, falls, with_pair, searched, panoc, cautious_step, from_the_first,
+#   shift_centres, stagnant, excess, violation_noise, least_violation, conflict, first_point, begin_rounds,
+#   unfinished, goes_on_with, within_numbers, allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, all_rounds, finish, one_pass, measured,
+#   constraint_row, least_norm, jacobian, restore, LastStage, passes_may_replace_steps, before_the_end,
+#   run_last_stage, steps_before_passes, one_look, allotted, planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

@@ -30,13 +30,14 @@ How it is solved
 
 Names in this file
 
-  w, w_prev  all variables in one flat vector, and the same one step before
-  h          the settings of a step
-  G          the stochastic gradient at w
-  y1         missed: E[h_k(w)] <= 0
-             envelope_y1 in its place, slope_y1 the gradient of that
-             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
-             u.y1 its argument, estimated
+  w, w_prev     all variables in one flat vector, and the same one step before
+  h             the settings of a step
+  G             the stochastic gradient at w
+  s_..., n_...  the scores of a set or a sample by its name, and its number of elements
+  y1            missed: E[h_k(w)] <= 0
+                envelope_y1 in its place, slope_y1 the gradient of that
+                h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+                u.y1 its argument, estimated
 
 Run it beside its data:  python solver.py --help
 """
@@ -184,8 +185,8 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """Compute once what depends on the data alone."""
-    data.x_i = data.D_x.index_select(0, data.P)
-    data.all_k = torch.arange(2, device=data.device)
+    data.x_P = data.D_x.index_select(0, data.P)
+    data.all_K = torch.arange(2, device=data.device)
     data.t3 = 0.05 * data.K_values
     return data
 
@@ -193,8 +194,8 @@ def prepare(data):
 def prepare_full(data):
     """Compute once what full passes need from the data alone."""
     data.t3 = 0.05 * data.K_values
-    data.y_z_2 = data.D_y.index_select(0, data.D)
-    data.all_k_2 = torch.arange(2, device=data.device)
+    data.y_D = data.D_y.index_select(0, data.D)
+    data.all_K = torch.arange(2, device=data.device)
     return data
 
 
@@ -360,33 +361,36 @@ def envelope_y1(t, c, h):
 
 
 # ---- f and g: the stochastic gradient, from the scores up
-#   elements of a step: i all 212, j all 357, k all 2, z all 569
+#   elements of a step: P all 212, N all 357, K all 2, z all 569
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of card_form: update the estimates u, then apply the chain rule."""
+    n_z = 569
+    n_P = 212
+    n_N = 357
     scores = data.D_x @ w
-    s_j = scores[data.N]  # line 12: dot(w, j.x)
-    s_i = data.x_i @ w  # line 12: dot(w, i.x)
-    t1 = ((1 + s_j) - s_i[:, None]).relu()
+    s_N = scores[data.N]  # line 12: dot(w, j.x)
+    s_P = data.x_P @ w  # line 12: dot(w, i.x)
+    t1 = ((1 + s_N) - s_P[:, None]).relu()
     t2 = (1 - (data.D_y * scores)).relu()
-    c_y1 = c.y1[data.all_k]
+    c_y1 = c.y1[data.all_K]
     y1 = slope_y1(t2.square().mean() - data.t3, c_y1, h)
-    t4 = (-(((2 / 569) * y1.sum()) * t2)) * data.D_y
-    t5 = (2 / 212 / 357) * (1 / (1 + t1.square().mean(1)))
+    t4 = (-(((2 / n_z) * y1.sum()) * t2)) * data.D_y
+    t5 = (2 / n_P / n_N) * (1 / (1 + t1.square().mean(1)))
     t6 = t5[:, None] * t1
     t7 = -t6.sum(1)
     t8 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))
     t9 = t4 + t8
-    u.y1[data.all_k] = (t2.square().mean() - data.t3)
-    return t7 @ data.x_i + t9 @ data.D_x
+    u.y1[data.all_K] = (t2.square().mean() - data.t3)
+    return t7 @ data.x_P + t9 @ data.D_x
 
 
 # ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = data.D_x @ w
-    s_i = scores[data.P]  # line 12: dot(w, i.x)
-    s_j = scores[data.N]  # line 12: dot(w, j.x)
-    t1 = mean_of_pieces(-s_i, (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    s_P = scores[data.P]  # line 12: dot(w, i.x)
+    s_N = scores[data.N]  # line 12: dot(w, j.x)
+    t1 = mean_of_pieces(-s_P, (1 + s_N), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     # line 16: mean_i f(E_j g(w; i, j)) + 0.001 * sumsq(w)
     t2 = (1 + t1).log().mean() + (0.001 * w.square().sum(-1))
     # line 14: sqhinge(1 - z.y * dot(w, z.x)) - 0.05 * k
@@ -397,23 +401,24 @@ def evaluate(data, w):
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores = data.D_x @ w
-    s_z_2 = scores[data.D]
-    t1 = (1 - (data.y_z_2 * s_z_2)).relu().square().mean() - data.t3
-    return {'y1': ((data.all_k_2,), t1, slope_y1, 1)}
+    s_D = scores[data.D]
+    t1 = (1 - (data.y_D * s_D)).relu().square().mean() - data.t3
+    return {'y1': ((data.all_K,), t1, slope_y1, 1)}
 
 
 # ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
     and penalties replace constraints."""
+    n_K = 2
     scores = data.D_x @ w
-    s_i = scores[data.P]  # line 12: dot(w, i.x)
-    s_j = scores[data.N]  # line 12: dot(w, j.x)
-    t1 = mean_of_pieces(-s_i, (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
-    c_y1 = c.y1[data.all_k_2]
+    s_P = scores[data.P]  # line 12: dot(w, i.x)
+    s_N = scores[data.N]  # line 12: dot(w, j.x)
+    t1 = mean_of_pieces(-s_P, (1 + s_N), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    c_y1 = c.y1[data.all_K]
     # line 18: missed: E[h_k(w)] <= 0
     t2 = envelope_y1((1 - (data.D_y * scores)).relu().square().mean() - data.t3, c_y1, h)
-    t4 = (1 + t1).log().mean() + (2 * t2.mean())
+    t4 = (1 + t1).log().mean() + (n_K * t2.mean())
     return torch.as_tensor(t4)
 
 
@@ -445,18 +450,18 @@ def constraint_values(data, w):
 
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
-#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
-#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
-#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, in_memory,
+#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
+#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
+#   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
 #   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
-#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
-#   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
-#   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
-#   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, all_rounds, finish, one_pass, constraint_row, least_norm, jacobian, restore,
-#   LastStage, passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted,
-#   planned_end, solve_then_finish
+#   write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows, differentiated, full_problem,
+#   forward_backward, at_once, direction, falls, with_pair, searched, panoc, cautious_step, from_the_first,
+#   shift_centres, stagnant, excess, violation_noise, least_violation, conflict, first_point, begin_rounds,
+#   unfinished, goes_on_with, within_numbers, allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, all_rounds, finish, one_pass, measured,
+#   constraint_row, least_norm, jacobian, restore, LastStage, passes_may_replace_steps, before_the_end,
+#   run_last_stage, steps_before_passes, one_look, allotted, planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

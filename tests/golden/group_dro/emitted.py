@@ -27,12 +27,13 @@ How it is solved
 
 Names in this file
 
-  w, w_prev  all variables in one flat vector, and the same one step before
-  h          the settings of a step
-  G          the stochastic gradient at w
-  y1         cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)))
-             envelope_y1 in its place, slope_y1 the gradient of that
-             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+  w, w_prev     all variables in one flat vector, and the same one step before
+  h             the settings of a step
+  G             the stochastic gradient at w
+  s_..., n_...  the scores of a set or a sample by its name, and its number of elements
+  y1            cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)))
+                envelope_y1 in its place, slope_y1 the gradient of that
+                h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
 
 Run it beside its data:  python solver.py --help
 """
@@ -216,9 +217,9 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """Compute once what depends on the data alone."""
-    data.y_z = data.D_y.index_select(0, data.z_by_rows)
-    data.t1 = -data.y_z
-    data.all_k = torch.arange(10, device=data.device)
+    data.y_z_by_rows = data.D_y.index_select(0, data.z_by_rows)
+    data.t1 = -data.y_z_by_rows
+    data.all_G = torch.arange(10, device=data.device)
     data.t3 = 1 / data.alpha
     data.t4 = data.t3 / 10
     return data
@@ -226,10 +227,10 @@ def prepare(data):
 
 def prepare_full(data):
     """Compute once what full passes need from the data alone."""
-    data.y_z = data.D_y.index_select(0, data.z_by_rows)
-    data.t1 = -data.y_z
-    data.all_k_2 = torch.arange(10, device=data.device)
-    data.t3 = 1 / data.alpha
+    data.y_z_by_rows = data.D_y.index_select(0, data.z_by_rows)
+    data.t1 = -data.y_z_by_rows
+    data.all_G = torch.arange(10, device=data.device)
+    data.t4 = 1 / data.alpha
     return data
 
 
@@ -393,15 +394,17 @@ def envelope_y1(t, c, h):
 
 
 # ---- f and g: the stochastic gradient, from the scores up
-#   elements of a step: k all 10, z all 1797
+#   elements of a step: G all 10, z_by_rows all 1797
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of group_dro: update the estimates u, then apply the chain rule."""
     scores = data.D_x @ w[0:65]
-    s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
-    t2 = data.t1 * s_z  # line 12: -z.y * dot(w, z.x)
+    s_z_by_rows = scores[data.z_by_rows]  # line 12: dot(w, z.x)
+    t2 = data.t1 * s_z_by_rows  # line 12: -z.y * dot(w, z.x)
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
-    g1 = by_segment(torch.nn.functional.softplus(t2, threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
-    c_y1 = c.y1[data.all_k]
+    g1 = by_segment(
+        torch.nn.functional.softplus(t2, threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean'
+    )
+    c_y1 = c.y1[data.all_G]
     y1 = slope_y1(g1 - w[65], c_y1, h)
     t5 = data.t4 * y1
     t6 = 1 + (-t5.sum())
@@ -417,21 +420,23 @@ def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     w_2 = w[0:65]
     scores = data.D_x @ w_2
-    s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
+    s_z_by_rows = scores[data.z_by_rows]  # line 12: dot(w, z.x)
+    t2 = torch.nn.functional.softplus((data.t1 * s_z_by_rows), threshold=40)
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
-    g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
-    t2 = reduce_cvar(g1, 0, data.alpha)  # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
-    t3 = t2 + (data.mu * w_2.square().sum(-1))
-    return torch.as_tensor(t3), {}
+    g1 = by_segment(t2, 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
+    t3 = reduce_cvar(g1, 0, data.alpha)  # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
+    t4 = t3 + (data.mu * w_2.square().sum(-1))
+    return torch.as_tensor(t4), {}
 
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores = data.D_x @ w[0:65]
-    s_z_2 = scores[data.z_by_rows]
-    g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z_2), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
-    t2 = g1 - w[65]
-    return {'y1': ((data.all_k_2,), t2, slope_y1, 0)}
+    s_z_by_rows = scores[data.z_by_rows]
+    t2 = torch.nn.functional.softplus((data.t1 * s_z_by_rows), threshold=40)
+    g1 = by_segment(t2, 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
+    t3 = g1 - w[65]
+    return {'y1': ((data.all_G,), t3, slope_y1, 0)}
 
 
 # ---- the smoothed problem on all rows, for the finish
@@ -440,14 +445,15 @@ def whole(data, w, c, h):
     and penalties replace constraints."""
     cvar_1 = w[65]
     scores = data.D_x @ w[0:65]
-    s_z = scores[data.z_by_rows]  # line 12: dot(w, z.x)
+    s_z_by_rows = scores[data.z_by_rows]  # line 12: dot(w, z.x)
+    t2 = torch.nn.functional.softplus((data.t1 * s_z_by_rows), threshold=40)
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
-    g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
-    c_y1 = c.y1[data.all_k_2]
+    g1 = by_segment(t2, 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
+    c_y1 = c.y1[data.all_G]
     # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
-    t2 = envelope_y1(g1 - cvar_1, c_y1, h)
-    t4 = cvar_1 + (data.t3 * t2.mean())
-    return torch.as_tensor(t4)
+    t3 = envelope_y1(g1 - cvar_1, c_y1, h)
+    t5 = cvar_1 + (data.t4 * t3.mean())
+    return torch.as_tensor(t5)
 
 
 def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
@@ -470,17 +476,18 @@ def all_blocks(data, w):
 
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
-#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
-#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
-#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, in_memory,
+#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
+#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
+#   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
 #   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
-#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
-#   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
-#   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
-#   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, all_rounds, finish, one_pass, LastStage, passes_may_replace_steps,
-#   before_the_end, run_last_stage, steps_before_passes, one_look, allotted, planned_end, solve_then_finish
+#   write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows, differentiated, full_problem,
+#   forward_backward, at_once, direction, falls, with_pair, searched, panoc, cautious_step, from_the_first,
+#   shift_centres, stagnant, excess, violation_noise, least_violation, conflict, first_point, begin_rounds,
+#   unfinished, goes_on_with, within_numbers, allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, all_rounds, finish, one_pass, LastStage,
+#   passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted, planned_end,
+#   solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

@@ -25,13 +25,14 @@ How it is solved
 
 Names in this file
 
-  w, w_prev  all variables in one flat vector, and the same one step before
-  h          the settings of a step
-  G          the stochastic gradient at w
-  y1         misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-             envelope_y1 in its place, slope_y1 the gradient of that
-             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
-             u.y1 its argument, estimated
+  w, w_prev     all variables in one flat vector, and the same one step before
+  h             the settings of a step
+  G             the stochastic gradient at w
+  s_..., n_...  the scores of a set or a sample by its name, and its number of elements
+  y1            misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
+                envelope_y1 in its place, slope_y1 the gradient of that
+                h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+                u.y1 its argument, estimated
 
 Run it beside its data:  python solver.py --help
 """
@@ -150,7 +151,7 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """Compute once what depends on the data alone."""
-    data.x_z_2 = data.D_x.index_select(0, data.D_z_2)
+    data.x_D_z_2 = data.D_x.index_select(0, data.D_z_2)
     return data
 
 
@@ -322,38 +323,40 @@ def envelope_y1(t, c, h):
 
 
 # ---- f and g: the stochastic gradient, from the scores up
-#   elements of a step: z all 357, z_2 all 212
+#   elements of a step: D_z all 357, D_z_2 all 212
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of neyman_pearson: update the estimates u, then apply the chain rule."""
+    n_D_z_2 = 212
+    n_D_z = 357
     scores = data.D_x @ w
-    s_z = scores[data.D_z]  # line 10: dot(w, x)
-    t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
+    s_D_z = scores[data.D_z]  # line 10: dot(w, x)
+    t1 = -(data.x_D_z_2 @ w)  # line 14: -score(z.x)
     t2 = torch.nn.functional.softplus(t1, threshold=40).mean() - data.tau
     y1 = slope_y1(t2, c.y1, h)
-    t3 = -((y1 / 212) * t1.sigmoid())
-    t4 = w.new_zeros(569).index_add_(0, data.D_z, ((1 / 357) * s_z.sigmoid()))
+    t3 = -((y1 / n_D_z_2) * t1.sigmoid())
+    t4 = w.new_zeros(569).index_add_(0, data.D_z, ((1 / n_D_z) * s_D_z.sigmoid()))
     u.y1[...] = t2
-    return t3 @ data.x_z_2 + t4 @ data.D_x
+    return t3 @ data.x_D_z_2 + t4 @ data.D_x
 
 
 # ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = data.D_x @ w
-    s_z = scores[data.D_z]  # line 10: dot(w, x)
+    s_D_z = scores[data.D_z]  # line 10: dot(w, x)
     # line 12: E[z ~ D | z.y == 0] log1pexp(score(z.x)) + mu * sumsq(w)
-    t1 = torch.nn.functional.softplus(s_z, threshold=40).mean() + (data.mu * w.square().sum(-1))
-    s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
+    t1 = torch.nn.functional.softplus(s_D_z, threshold=40).mean() + (data.mu * w.square().sum(-1))
+    s_D_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
     # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t2 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
+    t2 = torch.nn.functional.softplus(-s_D_z_2, threshold=40).mean() - data.tau
     return torch.as_tensor(t1), {'misses': ('le', torch.as_tensor(t2))}
 
 
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores = data.D_x @ w
-    s_z_2 = scores[data.D_z_2]
-    t1 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
+    s_D_z_2 = scores[data.D_z_2]
+    t1 = torch.nn.functional.softplus(-s_D_z_2, threshold=40).mean() - data.tau
     return {'y1': ((), t1, slope_y1, 1)}
 
 
@@ -362,11 +365,11 @@ def whole(data, w, c, h):
     """The objective on all rows without the terms of ``regulariser``. Envelopes replace functions with kinks,
     and penalties replace constraints."""
     scores = data.D_x @ w
-    s_z = scores[data.D_z]  # line 10: dot(w, x)
-    s_z_2 = scores[data.D_z_2]
-    t1 = torch.nn.functional.softplus(-s_z_2, threshold=40).mean() - data.tau
+    s_D_z = scores[data.D_z]  # line 10: dot(w, x)
+    s_D_z_2 = scores[data.D_z_2]
+    t1 = torch.nn.functional.softplus(-s_D_z_2, threshold=40).mean() - data.tau
     t2 = envelope_y1(t1, c.y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t3 = torch.nn.functional.softplus(s_z, threshold=40).mean() + t2
+    t3 = torch.nn.functional.softplus(s_D_z, threshold=40).mean() + t2
     return torch.as_tensor(t3)
 
 
@@ -388,9 +391,9 @@ def all_blocks(data, w):
 def constraint_values(data, w):
     """Each constraint's values (left minus right side)."""
     scores = data.D_x @ w
-    s_z = scores[data.D_z_2]  # line 10: dot(w, x)
+    s_D_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
     # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t1 = torch.nn.functional.softplus(-s_z, threshold=40).mean() - data.tau
+    t1 = torch.nn.functional.softplus(-s_D_z_2, threshold=40).mean() - data.tau
     return {'misses': ('le', torch.as_tensor(t1))}
 
 
@@ -399,18 +402,18 @@ def constraint_values(data, w):
 
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
-#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
-#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
-#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, in_memory,
+#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
+#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
+#   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
 #   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
-#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
-#   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
-#   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
-#   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, all_rounds, finish, one_pass, constraint_row, least_norm, jacobian, restore,
-#   LastStage, passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted,
-#   planned_end, solve_then_finish
+#   write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows, differentiated, full_problem,
+#   forward_backward, at_once, direction, falls, with_pair, searched, panoc, cautious_step, from_the_first,
+#   shift_centres, stagnant, excess, violation_noise, least_violation, conflict, first_point, begin_rounds,
+#   unfinished, goes_on_with, within_numbers, allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, all_rounds, finish, one_pass, measured,
+#   constraint_row, least_norm, jacobian, restore, LastStage, passes_may_replace_steps, before_the_end,
+#   run_last_stage, steps_before_passes, one_look, allotted, planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

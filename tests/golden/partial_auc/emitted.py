@@ -30,14 +30,15 @@ How it is solved
 
 Names in this file
 
-  w, w_prev  all variables in one flat vector, and the same one step before
-  h          the settings of a step
-  G          the stochastic gradient at w
-  ..._prev   a value at w_prev, on the batch of this step
-  u.u1       the estimate of E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
-  y1         cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
-             envelope_y1 in its place, slope_y1 the gradient of that
-             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+  w, w_prev     all variables in one flat vector, and the same one step before
+  h             the settings of a step
+  G             the stochastic gradient at w
+  s_..., n_...  the scores of a set or a sample by its name, and its number of elements
+  ..._prev      a value at w_prev, on the batch of this step
+  u.u1          the estimate of E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
+  y1            cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
+                envelope_y1 in its place, slope_y1 the gradient of that
+                h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
 
 Run it beside its data:  python solver.py --help
 """
@@ -232,7 +233,7 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """Compute once what depends on the data alone."""
-    data.x_p = data.D_x.index_select(0, data.P)
+    data.x_P = data.D_x.index_select(0, data.P)
     data.t3 = 1 / data.a
     data.t4 = data.t3 / 174
     return data
@@ -436,15 +437,16 @@ def envelope_y1(t, c, h):
 
 
 # ---- f and g: the stochastic gradient, from the scores up
-#   elements of a step: p all 174, n 512 of 1623
+#   elements of a step: P all 174, n 512 of 1623
 def gradient(data, w, w_prev, u, c, batch, h):
     """The stochastic gradient G of partial_auc: update the estimates u, then apply the chain rule."""
     N_n, = batch
+    n_n = 512
     x_n = data.D_x.index_select(0, N_n)
     w_both = torch.stack([w[0:64], w_prev[0:64]])
     t1 = 1 + (w_both @ x_n.t())  # line 13: 1 + dot(w, n.x)
-    s_both_p = w_both @ data.x_p.t()  # line 13: dot(w, p.x)
-    t2 = (t1[:, None, :] - s_both_p[:, :, None]).relu()
+    s_both_P = w_both @ data.x_P.t()  # line 13: dot(w, p.x)
+    t2 = (t1[:, None, :] - s_both_P[:, :, None]).relu()
     g1 = t2.square().mean(2)
     g2 = g1[1]
     u1 = track(u.u1, (data.P,), g1[0], g2, h)  # line 13: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
@@ -452,11 +454,11 @@ def gradient(data, w, w_prev, u, c, batch, h):
     y1 = slope_y1(u1 - w[64], c_y1, h)
     t5 = data.t4 * y1
     t6 = 1 + (-t5.sum())
-    t7 = (2 / 512) * t5
+    t7 = (2 / n_n) * t5
     t8 = t7[:, None] * t2[0]
     g3 = t8.sum(0)
     t9 = -t8.sum(1)
-    G_w = t9 @ data.x_p + g3 @ x_n
+    G_w = t9 @ data.x_P + g3 @ x_n
     G_cvar_1 = t6.reshape(1)
     return torch.cat([G_w, G_cvar_1])
 
@@ -466,9 +468,9 @@ def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     w_2 = w[0:64]
     scores = data.D_x @ w_2
-    s_p = scores[data.P]  # line 13: dot(w, p.x)
-    s_n = scores[data.N]  # line 13: dot(w, n.x)
-    t1 = mean_of_pieces(-s_p, (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    s_P = scores[data.P]  # line 13: dot(w, p.x)
+    s_N = scores[data.N]  # line 13: dot(w, n.x)
+    t1 = mean_of_pieces(-s_P, (1 + s_N), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t2 = reduce_cvar(t1, 0, data.a)  # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
     t3 = t2 + (data.mu * w_2.square().sum(-1))
     return torch.as_tensor(t3), {}
@@ -477,9 +479,9 @@ def evaluate(data, w):
 def blocks(data, w):
     """For each smoothed function its cells, exact arguments, slope, and largest slope (0: no penalty)."""
     scores = data.D_x @ w[0:64]
-    s_p_2 = scores[data.P]
-    s_n_2 = scores[data.N]
-    t1 = mean_of_pieces(-s_p_2, (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    s_P = scores[data.P]
+    s_N = scores[data.N]
+    t1 = mean_of_pieces(-s_P, (1 + s_N), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t2 = t1 - w[64]
     return {'y1': ((data.P,), t2, slope_y1, 0)}
 
@@ -490,9 +492,9 @@ def whole(data, w, c, h):
     and penalties replace constraints."""
     cvar_1 = w[64]
     scores = data.D_x @ w[0:64]
-    s_p = scores[data.P]  # line 13: dot(w, p.x)
-    s_n = scores[data.N]  # line 13: dot(w, n.x)
-    t1 = mean_of_pieces(-s_p, (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    s_P = scores[data.P]  # line 13: dot(w, p.x)
+    s_N = scores[data.N]  # line 13: dot(w, n.x)
+    t1 = mean_of_pieces(-s_P, (1 + s_N), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.P]
     # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
     t2 = envelope_y1(t1 - cvar_1, c_y1, h)
@@ -520,17 +522,18 @@ def all_blocks(data, w):
 
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
-#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
-#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
-#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, in_memory,
+#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
+#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
+#   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
 #   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
-#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
-#   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
-#   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
-#   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, all_rounds, finish, one_pass, LastStage, passes_may_replace_steps,
-#   before_the_end, run_last_stage, steps_before_passes, one_look, allotted, planned_end, solve_then_finish
+#   write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows, differentiated, full_problem,
+#   forward_backward, at_once, direction, falls, with_pair, searched, panoc, cautious_step, from_the_first,
+#   shift_centres, stagnant, excess, violation_noise, least_violation, conflict, first_point, begin_rounds,
+#   unfinished, goes_on_with, within_numbers, allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, all_rounds, finish, one_pass, LastStage,
+#   passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted, planned_end,
+#   solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

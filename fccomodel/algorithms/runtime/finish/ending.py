@@ -6,11 +6,11 @@ import math
 import time
 from dataclasses import dataclass
 
-from fccomodel.algorithms.runtime.loops.progress import passes_over, started
+from fccomodel.algorithms.runtime.loops.progress import Work, completed, passes_over, started
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced, to_the_end
+from fccomodel.core.work import priced
 
 
 @dataclass(kw_only=True)
@@ -153,7 +153,7 @@ def solve_then_finish(solver: Solver, data, **given):
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, asked.device, torch.float64))
         over = passes_over(began, asked.stop, None if seconds is None else 0.3 * seconds)
-        to_the_end(plan, over)
+        completed(plan, over, Work())
     given = {**given, "share": last.share, "tol": solver.tol, "exact": exact}
     if seconds is not None:
         left = max(seconds - (time.perf_counter() - began), 0.1 * seconds)

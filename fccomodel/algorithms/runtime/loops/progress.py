@@ -14,6 +14,7 @@ from fccomodel.algorithms.runtime.helpers.support import shuffled
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
+from fccomodel.core.work import in_memory, to_the_end
 
 
 @dataclass(kw_only=True)
@@ -27,6 +28,7 @@ class Work:
     looks   of all such evaluations so far, and of estimates of the residual
     start   before the first step
     timed   whether the clock ended the run
+    short   whether lack of memory ended the run
     """
 
     step: float = 0.0
@@ -36,6 +38,7 @@ class Work:
     looks: float = 0.0
     start: float = 0.0
     timed: bool = False
+    short: bool = False
 
 
 @dataclass(kw_only=True)
@@ -149,12 +152,41 @@ def passes_over(began, stop, seconds, share=0.1, grace=0.5, pace=0.1):
     return over
 
 
+def completed(task, over, work, dear=True):
+    """Do ``task()``. Whether it came to its end, within the time (see ``to_the_end``) and the memory that
+    there is. ``work`` records whether memory ran out.
+    """
+    done = False
+
+    def begun():
+        """Do it in the time that there is."""
+        nonlocal done
+        done = to_the_end(task, over, dear)
+
+    work.short |= not in_memory(begun)
+    return done
+
+
 def why_left(stop, work):
-    """Why a pass was left before its end, in words. ``work`` records whether the clock was the reason."""
+    """Why a pass was left before its end, in words. ``work`` records whether the clock was the reason, and
+    has recorded whether memory was.
+    """
     if stop is not None and stop():
         return "interrupted"
+    if work.short:
+        return "memory ran out"
     work.timed = True
     return "the time limit was reached"
+
+
+def cut_short(outcome, stop, work):
+    """Record in the ``outcome`` of the steps why the stage after them was left before its end."""
+    why = why_left(stop, work)
+    outcome.timed |= work.timed
+    if why == "interrupted":
+        outcome.status = why
+    if not work.timed:
+        outcome.reason = why
 
 
 def steps_within(iterations, oracles, each):

@@ -19,6 +19,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
     Outcome,
     Work,
     centre_at,
+    completed,
     ending,
     least,
     merit,
@@ -396,18 +397,23 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
         close_look(run, solver, quick, G)
         write_look(run, solver, exact, minibatches, asked, began)
 
+    def steps():
+        """Make the steps until the next look."""
+        nonlocal reason
+        reason = steps_of_a_look(run, solver, F, asked, ended, reason, not inside)
+
     while not reason:
         if inside:
             reason = ended(run.count, state.oracles, state.passed)
-        reason = steps_of_a_look(run, solver, F, asked, ended, reason, not inside)
-        inside, was_left = False, reason is None
-        if was_left or not to_the_end(look, over, work.look > dear):
+        enough, inside = completed(steps, over, work, dear=False), False
+        was_left = not enough or reason is None
+        if was_left or not completed(look, over, work, work.look > dear):
             reason = left_early(run, solver, asked, began)
         if not reason and schedule.adapts:
             reason = reached(run.watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
     pair = SimpleNamespace(epsilon=None)
     if not early:
-        to_the_end(lambda: last_passes(run, solver, exact, quick, F, pair), over, work.look > dear)
+        completed(lambda: last_passes(run, solver, exact, quick, F, pair), over, work, work.look > dear)
     w = run.best.double()
     solver.project(w, 0.0)  # to double precision
     return Outcome(

@@ -9,20 +9,22 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fccomodel.app.shown.display import number, page, residual, title
+from fccomodel.app.shown.display import WIDTH, number, page, residual, title
 
 if TYPE_CHECKING:
     from fccomodel.app.python.sweeps.record import Point, Sweep
 
 #: Largest number of constraints whose multipliers have a column.
 MULTIPLIER_COLUMNS = 3
+#: Blanks beside the cells of a column.
+PADDING = 2
 
 
 def table(sweep: Sweep) -> RenderableType:
     """A row for each point, a legend of the columns, and notes on the sweep as a whole."""
     problem = sweep.compiled.problem
     sizes = _multiplier_sizes(sweep)
-    labels = _largest(sizes)
+    labels = _fitting(sweep, sizes)
     if len(sweep) < sweep.count:
         counted = f"{len(sweep)} of {sweep.count} values"
     else:
@@ -43,10 +45,13 @@ def table(sweep: Sweep) -> RenderableType:
 
 
 def _grid(sweep: Sweep, labels: list[str]) -> Table:
-    """The table of the points, with a column for each of these labels."""
+    """The table of the points, with a column for each of these labels.
+
+    Only a label may be folded: columns of numbers keep their width.
+    """
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 1))
-    for name in (*sweep.params, "objective", "slope", "violation", *labels, "steps"):
-        grid.add_column(Text(name), justify="right", overflow="fold")
+    for name in _heads(sweep, labels):
+        grid.add_column(Text(name), justify="right", overflow="fold", no_wrap=name not in labels)
     grid.add_column(Text(""), justify="left", overflow="fold")
     for point in sweep.points:
         grid.add_row(*_row(point, sweep.params, labels))
@@ -59,7 +64,8 @@ def _legend(labels: list[str], hidden: int) -> str:
     if labels:
         legend += "; columns by label: multipliers"
     if hidden > 0:
-        legend += f" (the {len(labels)} largest; .rows has all)"
+        largest = "the largest" if len(labels) == 1 else f"the {len(labels)} largest"
+        legend += f" ({largest}; .rows has all)"
     return legend
 
 
@@ -73,10 +79,26 @@ def _multiplier_sizes(sweep: Sweep) -> dict[str, float]:
     return size
 
 
-def _largest(size: dict[str, float]) -> list[str]:
-    """The constraints with the largest multipliers, in the model's order."""
-    chosen = sorted(size, key=lambda label: -size[label])[:MULTIPLIER_COLUMNS]
-    return [label for label in size if label in chosen]
+def _fitting(sweep: Sweep, size: dict[str, float]) -> list[str]:
+    """The constraints with the largest multipliers, as many as fit on a line, in the model's order."""
+    by_size = sorted(size, key=lambda label: -size[label])
+    for count in range(min(MULTIPLIER_COLUMNS, len(by_size)), 1, -1):
+        labels = [label for label in size if label in by_size[:count]]
+        if _width(sweep, labels) <= WIDTH:
+            return labels
+    return by_size[:1]
+
+
+def _width(sweep: Sweep, labels: list[str]) -> int:
+    """The width of the table if no cell is folded."""
+    rows = [[cell.cell_len for cell in _row(point, sweep.params, labels)] for point in sweep.points]
+    heads = [len(name) for name in _heads(sweep, labels)]
+    return sum(max(column) + PADDING for column in zip([*heads, 0], *rows, strict=True))
+
+
+def _heads(sweep: Sweep, labels: list[str]) -> list[str]:
+    """The names of the columns of numbers."""
+    return [*sweep.params, "objective", "slope", "violation", *labels, "steps"]
 
 
 def _row(point: Point, params: tuple[str, ...], labels: list[str]) -> list[Text]:

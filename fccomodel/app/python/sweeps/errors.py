@@ -8,10 +8,24 @@ from fccomodel.core.diagnostics import Diagnostic, did_you_mean
 from fccomodel.core.errors import ARGUMENT
 
 
-def nothing_to_sweep() -> Diagnostic:
-    """A sweep without params, or a param without values."""
-    fix = "Give a param several: sweep(tau=[0.05, 0.02]), or --param tau=0.05,0.02."
-    return ARGUMENT.error("There are no values to sweep over", fix=fix)
+def nothing_to_sweep(params: Sequence[str], given: Sequence[str] = ()) -> Diagnostic:
+    """A sweep takes several values of a param of the model.
+
+    params  the names of the model's params
+    given   the names that the call has and the model has not
+    """
+    if not params:
+        return ARGUMENT.error(
+            "The model has no params to sweep over", fix="Declare one: `param tau default 0.1;`."
+        )
+    near = [hint for name in given if (hint := did_you_mean(name, params))]
+    name = params[0]
+    fix = f"Give a param several: sweep({name}=[0.05, 0.02]), or --param {name}=0.05,0.02."
+    return ARGUMENT.error(
+        "There are no values to sweep over",
+        reason=f"The model's params are {', '.join(f'`{param}`' for param in params)}.",
+        fix=" ".join([*near, fix]),
+    )
 
 
 def nothing_depends_on(name: str) -> Diagnostic:

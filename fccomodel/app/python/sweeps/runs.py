@@ -49,7 +49,7 @@ def sweep(
     names = list(values)
     lists = [_listed(given) for given in values.values()]
     if not names or not all(lists):
-        refuse(errors.nothing_to_sweep())
+        refuse(errors.nothing_to_sweep(tuple(compiled.problem.params)))
     unused = {warning.unused for warning in compiled.problem.warnings}
     idle = [name for name in names if name in unused]
     if idle:

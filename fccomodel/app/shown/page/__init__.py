@@ -116,13 +116,13 @@ def _coefficients(stored: Stored) -> list[tuple[str, float]]:
     from fccomodel.app.scoring import linear
 
     try:
-        found = linear.coefficients(stored.fitted())
+        table = linear.coefficients(stored.fitted())
     except FccoError:
         return []
-    if found.coefficients.ndim > 1:
+    if table.coefficients.ndim > 1:
         return []
-    pairs = sorted(zip(found.names, found.coefficients.tolist(), strict=True), key=lambda pair: -abs(pair[1]))
-    return [*pairs[:SHOWN_COEFFICIENTS], ("constant", float(found.constant))]
+    pairs = sorted(zip(table.names, table.coefficients.tolist(), strict=True), key=lambda pair: -abs(pair[1]))
+    return [*pairs[:SHOWN_COEFFICIENTS], ("constant", float(table.constant))]
 
 
 def _held_out(holdout: Any) -> str:

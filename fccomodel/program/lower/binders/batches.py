@@ -144,7 +144,7 @@ class Batches:
         slot = self.slots.all(sel)
         mask = self.cells.complete_mask(sel, {**env, sel.binder: slot}, way)
         axis = slot.ids.axes[0]
-        n = self.state.graph.const(axis.size)
+        n = self.state.graph.size((axis,))
         accept = self.state.graph.average(mask, [axis])
         return slot, Part(
             binder=sel.binder, axis=axis, weight=mask, count=n, accept=accept, parents=sel.parents

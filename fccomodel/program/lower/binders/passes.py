@@ -37,7 +37,7 @@ class Passes:
         if not sel.parents:
             slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
-            return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
+            return slot, Part(binder=binder, axis=axis, count=g.size((axis,))), {}
         crowded = False
         if flat and keyed(sel):
             cells = self.segments.cells_of(sel, env, way)

@@ -108,14 +108,15 @@ class Segments:
             state.refuse(too_many_to_list(binder, float(size.sum()), needed, available, binder.span))
         rows, cell, members = self.rows_of(sel, start, size)
         stem = f"{binder.name}_by"
-        axis = g.axis(state.unique(binder.name), len(cell), "chunk" if chunk else "all")
+        rows_key = state.ship(f"{stem}_rows", rows)
+        axis = g.axis(state.unique(binder.name), len(cell), "chunk" if chunk else "all", elements=rows_key)
         pos = g.make(slices if chunk else arange, axis=axis)
 
         def per_row(key: str, array: np.ndarray) -> Val:
             """A stored number for each of the rows."""
             return state.take(state.ship(f"{stem}_{key}", array), pos, ())
 
-        ids = per_row("rows", rows)
+        ids = state.take(rows_key, pos, ())
         slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=members, selection=sel)
         shape = tuple(map(len, cells.lists.values()))
         per_axis = [cell] if len(shape) == 1 else np.unravel_index(cell, shape)

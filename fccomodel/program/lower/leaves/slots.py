@@ -72,9 +72,9 @@ class Slots:
         """
         rows = self.members(sel)
         nests = self.state.thinning.nests
-        axis = self.state.axis(sel.binder, len(rows), kind)
         may_be_thinned = self.state.full and averaged and bool(nests)
         key = self.rows_key(sel, rows, may_be_thinned)
+        axis = self.state.axis(sel.binder, len(rows), kind, key or whole_set(sel))
         pos = self.state.graph.make(arange if kind == "all" else chunk, axis=axis, key=key)
         ids = pos if key is None else self.state.take(key, pos, ())
         if may_be_thinned and key is not None:
@@ -122,6 +122,14 @@ class Slots:
         if slot.ids.op is take:
             return self.state.data[slot.ids.attrs["key"]]
         return np.arange(slot.ids.axes[0].size)
+
+
+def whole_set(sel: Selection) -> str:
+    """The name of a set, all of whose elements a selection takes; empty for rows and sets without a name."""
+    domain = sel.binder.domain
+    if isinstance(domain, ir.RowSet) or not domain.name.isidentifier():
+        return ""
+    return domain.name
 
 
 def set_key(domain: ir.Set) -> str:

@@ -1,0 +1,138 @@
+"""Sums around a score: what a model adds to it, such as an intercept, and whether it only compares scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.library import linear
+
+#: A sign and an expression: one of the terms of a sum.
+Term = tuple[int, ir.Expr]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Where a score is in a model.
+
+    at              whether a node is the score of a row, or of a difference of two rows
+    is_difference   whether it is the score of a difference
+    """
+
+    at: Callable[[ir.Expr], bool]
+    is_difference: Callable[[ir.Expr], bool]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Added:
+    """The score at one place of the model, and what is added to it there.
+
+    row     the row that the score is taken of
+    expr    the score
+    terms   the terms beside it that have variables, with their signs relative to the score's
+    """
+
+    row: ir.Binder
+    expr: ir.Expr
+    terms: tuple[Term, ...]
+
+    def total(self) -> ir.Expr:
+        """The sum of the score and the terms."""
+        total = self.expr
+        for sign, term in self.terms:
+            shape = max(total.shape, term.shape, key=len)
+            op = "add" if sign > 0 else "sub"
+            total = ir.Apply(op=op, args=(total, term), shape=shape, span=term.span)
+        return total
+
+    def text(self, problem: ir.Problem) -> str:
+        """The terms as text, the same for every name of the row."""
+        texts = [("+ " if sign > 0 else "- ") + problem.text(term) for sign, term in self.terms]
+        return re.sub(rf"\b{re.escape(self.row.name)}\b", "row", " ".join(sorted(texts)))
+
+
+def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
+    """What the model adds to a score, for each place where a sum has the score once."""
+    sums = list(_sums(problem))
+    thresholds = {variable.name for parts in sums for variable in _thresholds(parts, taken)}
+    terms = []
+    for parts in sums:
+        scores = [(sign, term) for sign, term in parts if _is_score(term, taken)]
+        others = [(sign, term) for sign, term in parts if not _is_score(term, taken)]
+        if len(scores) != 1 or any(_has_score(term, taken) for _, term in others):
+            continue
+        sign, score = scores[0]
+        row = next(iter(ir.free_binders(score)), None)
+        if row is None or taken.is_difference(score):
+            continue
+        kept = tuple((sign * s, t) for s, t in others if _belongs(problem, t, row, thresholds))
+        if kept or taken.at(score):
+            terms.append(Added(row=row, expr=score, terms=kept))
+    return terms
+
+
+def _is_score(node: ir.Expr, taken: Taken) -> bool:
+    """Whether the node is the score, or a `let` whose sum has it."""
+    if isinstance(node, ir.LetRef):
+        return any(taken.at(term) for _, term in terms(node.let.body))
+    return taken.at(node)
+
+
+def _has_score(node: ir.Expr, taken: Taken) -> bool:
+    """Whether the score is somewhere in an expression."""
+    return any(taken.at(inner) for inner in ir.walk(node))
+
+
+def only_compared(problem: ir.Problem, taken: Taken) -> bool:
+    """Whether the model takes a score in differences alone: adding a constant to it changes nothing."""
+    taking = [[(sign, term) for sign, term in parts if taken.at(term)] for parts in _sums(problem)]
+    return any(taking) and all(
+        sum(sign for sign, term in scores if not taken.is_difference(term)) == 0 for scores in taking
+    )
+
+
+def _sums(problem: ir.Problem) -> Iterator[list[Term]]:
+    """The terms of every sum that is no part of another sum. An expression in no sum is one term."""
+    for root in problem.roots:
+        yield terms(root)
+    for node in problem.expressions():
+        if isinstance(node, ir.LetRef):
+            yield terms(node.let.body)
+        if not _is_sum(node) and not isinstance(node, ir.Item):
+            for child in node.children:
+                yield terms(child)
+
+
+def _is_sum(node: ir.Expr) -> bool:
+    """Whether the node is a sum, a difference or a negative."""
+    return isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg")
+
+
+def terms(node: ir.Expr) -> list[Term]:
+    """The terms of a sum with their signs; the node itself if it is none."""
+    return [(term.sign, term.core) for term in linear.terms(node, fixed=lambda _: False)]
+
+
+def _thresholds(parts: list[Term], taken: Taken) -> Iterator[ir.Var]:
+    """The variables beside a loss of the score, as in a tail mean written out: ``t + E pos(loss - t)``."""
+    if not any(_is_score(term, taken) for _, term in parts):
+        variables = [term for _, term in parts if isinstance(term, ir.Var)]
+        if variables and any(_has_score(term, taken) for _, term in parts):
+            yield from variables
+
+
+def _belongs(problem: ir.Problem, term: ir.Expr, row: ir.Binder, thresholds: set[str]) -> bool:
+    """Whether a term belongs to the score: it has variables, and depends on the row alone.
+
+    A threshold of a tail mean does not belong to it, nor does a slack, which has an entry for each row.
+    """
+    names = ir.variables_of(term)
+    slack = any(
+        dim in problem.tables or isinstance(problem.sets.get(str(dim)), ir.RowSet)
+        for name in names
+        for dim in problem.variables[name].shape
+    )
+    reads = ir.free_binders(term)
+    return bool(names) and not slack and not names & thresholds and all(binder is row for binder in reads)
