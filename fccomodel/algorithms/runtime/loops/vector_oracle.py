@@ -56,6 +56,7 @@ class VectorOracle:
     """The operations that a step may use.
 
     ``state.oracles`` counts the calls: one is the value and the derivative of one g_i at one sample.
+    ``state.passed`` counts those in full passes.
 
     keep       whether the Jacobian is kept as a q x p matrix; if not, or if q > 128, products with it
                are computed
@@ -107,13 +108,18 @@ class VectorOracle:
 
     def whole(self, w):
         """F(w) by a full pass, linearised."""
-        self.state.oracles += self.solver.rows
+        self.count_pass()
         at = self.in_time(lambda: linearised(lambda x: self.solver.inner_full(self.data, x, self.h), w))
         pull, push, matrix = at.pull, at.push, at.matrix
         at.pull = lambda s: self.in_time(lambda: pull(s))
         at.push = lambda d: self.in_time(lambda: push(d))
         at.matrix = lambda: self.in_time(matrix)
         return at
+
+    def count_pass(self):
+        """Count the calls of a full pass."""
+        self.state.oracles += self.solver.rows
+        self.state.passed += self.solver.rows
 
     def in_time(self, work):
         """The result of a part of a full pass. Raises ``Left`` if the time is over before its end."""
@@ -134,7 +140,7 @@ class VectorOracle:
 
     def value(self, w):
         """F(w) by a full pass, without derivatives."""
-        self.state.oracles += self.solver.rows
+        self.count_pass()
         return self.in_time(lambda: self.solver.inner_full(self.data, w, self.h))
 
     def slope(self, w, u, gamma=1.0, chosen=None):
