@@ -79,7 +79,7 @@ class Made:
         return {name: w[a:b].view(shape) for name, (a, b, shape) in self.program.layout.items()}
 
     def oracle(self, w: torch.Tensor, seed: int = 0) -> tuple[Any, Any]:
-        state = SimpleNamespace(w=w, oracles=0, t=0, epoch=0, length=self.h.stage)
+        state = SimpleNamespace(w=w, oracles=0, passed=0, t=0, epoch=0, length=self.h.stage)
         rng = torch.Generator().manual_seed(seed)
         return state, VectorOracle(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
 

@@ -56,6 +56,7 @@ class VectorOracle:
     """The operations that a step may use.
 
     ``state.oracles`` counts the calls: one is the value and the derivative of one g_i at one sample.
+    ``state.passed`` counts those in full passes.
 
     keep       whether the Jacobian is kept as a q x p matrix; if not, products with it are computed. It
                is not if it has too many entries or, except in a theorem's schedule, if q > 128
@@ -108,7 +109,7 @@ class VectorOracle:
 
     def whole(self, w):
         """F(w) by a full pass, linearised."""
-        self.state.oracles += self.solver.rows
+        self.count_pass()
         at = self.in_time(lambda: linearised(lambda x: self.solver.inner_full(self.data, x, self.h), w))
         pull, push, matrix = at.pull, at.push, at.matrix
         at.pull = lambda s: self.in_time(lambda: pull(s))
@@ -116,15 +117,20 @@ class VectorOracle:
         at.matrix = lambda: self.in_time(matrix)
         return at
 
+    def count_pass(self):
+        """Count the calls of a full pass."""
+        self.state.oracles += self.solver.rows
+        self.state.passed += self.solver.rows
+
     def in_time(self, work):
         """The result of a part of a full pass. Raises ``Left`` if the time is over before its end."""
         if self.over is None:
             return work()
-        found: list = []
+        values: list = []
         dear = self.solver.rows > self.h.pass_limit
-        if not to_the_end(lambda: found.append(work()), self.over, dear):
+        if not to_the_end(lambda: values.append(work()), self.over, dear):
             raise Left
-        return found[0]
+        return values[0]
 
     def many(self, w):
         """F(w) by a full pass or, if rows are too many, by 100 minibatches, linearised."""
@@ -135,7 +141,7 @@ class VectorOracle:
 
     def value(self, w):
         """F(w) by a full pass, without derivatives."""
-        self.state.oracles += self.solver.rows
+        self.count_pass()
         return self.in_time(lambda: self.solver.inner_full(self.data, w, self.h))
 
     def slope(self, w, u, gamma=1.0, chosen=None):
