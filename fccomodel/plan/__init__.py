@@ -271,7 +271,15 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     deep = sizes.depth(problem.roots)
     thrifty = nets and dear(bound)
-    batch, sample_sizes = sizes.of_steps(settled, normal, bound, nets=nets, deep=deep, thrifty=thrifty)
+    batch, sample_sizes = sizes.of_steps(
+        settled,
+        normal,
+        bound,
+        nets=nets,
+        deep=deep,
+        thrifty=thrifty,
+        every_block=record.oracle == "vector",
+    )
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
