@@ -28,8 +28,8 @@ def doubling_step(state, F, h):
         v = corrected_by_samples(state, F)
     else:
         v = corrected(state, F)
-    taken = min(state.t + 1, state.total)
-    eta = 0.5 * h.eta * math.sqrt(state.total / (2 * state.total - taken))
+    steps_so_far = min(state.t + 1, state.total)
+    eta = 0.5 * h.eta * math.sqrt(state.total / (2 * state.total - steps_so_far))
     state.w = F.prox(state.w - eta * v, eta)
 
 

@@ -601,18 +601,18 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
     n = len(rows[0])
     pivots: list[int] = []
     for column in range(n):
-        done = len(pivots)
-        candidates = (k for k in range(done, len(rows)) if rows[k][column])
+        eliminated = len(pivots)
+        candidates = (k for k in range(eliminated, len(rows)) if rows[k][column])
         pivot = next(candidates, None)
         if pivot is None:
             continue
-        rows[done], rows[pivot] = rows[pivot], rows[done]
-        head = rows[done][column]
-        rows[done] = [v / head for v in rows[done]]
+        rows[eliminated], rows[pivot] = rows[pivot], rows[eliminated]
+        head = rows[eliminated][column]
+        rows[eliminated] = [v / head for v in rows[eliminated]]
         for k in range(len(rows)):
             factor = rows[k][column]
-            if k != done and factor:
-                rows[k] = [v - factor * w for v, w in zip(rows[k], rows[done], strict=True)]
+            if k != eliminated and factor:
+                rows[k] = [v - factor * w for v, w in zip(rows[k], rows[eliminated], strict=True)]
         pivots.append(column)
     if len(pivots) != n - 1:
         return None

@@ -15,5 +15,5 @@ def count(draws: int, around: int, joint: int) -> int:
     """
     if joint == 1:
         return max(1, min(draws, max(FEWEST_ALONE, MOST // max(1, around))))
-    wanted = max(FEWEST_JOINT, -(-4 * draws // joint))
-    return max(1, min(draws, wanted, max(1, MOST // max(1, around))))
+    joint_draws = max(FEWEST_JOINT, -(-4 * draws // joint))
+    return max(1, min(draws, joint_draws, max(1, MOST // max(1, around))))

@@ -118,10 +118,10 @@ def _held(
     order = rng.permutation(len(members))
     order = order[np.argsort(members[order], kind="stable")]
     sizes = np.bincount(members)
-    wanted = np.minimum(np.maximum(least, np.rint(share * sizes)), sizes - spare)
+    quota = np.minimum(np.maximum(least, np.rint(share * sizes)), sizes - spare)
     place = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     mask = np.zeros(len(members), dtype=bool)
-    mask[order[place < np.repeat(wanted, sizes)]] = True
+    mask[order[place < np.repeat(quota, sizes)]] = True
     return mask
 
 

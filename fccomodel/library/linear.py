@@ -137,18 +137,18 @@ def _in_order(
     expr: ir.Expr, known: dict[int, tuple[ir.Expr, list[Term]]]
 ) -> dict[int, tuple[ir.Expr, list[Term]]]:
     """The nodes in an order in which each comes before all that are in it."""
-    done: list[int] = []
+    ordered: list[int] = []
     visited: set[int] = set()
     stack = [(id(expr), False)]
     while stack:
         key, left = stack.pop()
         if left:
-            done.append(key)
+            ordered.append(key)
         elif key not in visited:
             visited.add(key)
             stack.append((key, True))
             stack += [(id(t.core), False) for t in known[key][1]]
-    return {key: known[key] for key in reversed(done)}
+    return {key: known[key] for key in reversed(ordered)}
 
 
 def _repeats(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> bool:

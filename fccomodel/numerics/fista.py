@@ -26,7 +26,7 @@ STILL = 1e-9
 NOTHING = 1e-12
 
 
-class Found(NamedTuple):
+class Minimiser(NamedTuple):
     """Unknowns, and whether they are known to be the best."""
 
     z: Array
@@ -43,7 +43,7 @@ def least_squares(
     price: float,
     meter: Meter,
     iterations: int,
-) -> Found:
+) -> Minimiser:
     """The z of the set with the least 1/2 |residual(z)|^2, or the best found with the work left.
 
     residual   what is squared, an affine function of z
@@ -64,7 +64,7 @@ def least_squares(
         size = float(np.linalg.norm(rest))
         step = np.sqrt(lipschitz) * np.linalg.norm(new - ahead)
         if size <= nothing or step <= STILL * size:
-            return Found(new, True)
+            return Minimiser(new, True)
         if iteration % LOOK_EVERY == 0:
             meter.spend((LOOK_EVERY + 1) * price)
             size = float(np.linalg.norm(residual(new)))
@@ -81,4 +81,4 @@ def least_squares(
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = new + (momentum - 1) / following * (new - z)
         z, momentum = new, following
-    return Found(project(best), False)
+    return Minimiser(project(best), False)

@@ -346,12 +346,12 @@ def smoothing(
     """
     lam = float(value(settled, "lam", 0.0))
     theory = value(settled, "schedule") == "theory"
-    wanted = lam or scheduled.get("lam", SMOOTHING)
+    lam_wanted = lam or scheduled.get("lam", SMOOTHING)
     weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
-    if weak * wanted < 1 or not isfinite(weak):
-        return wanted
+    if weak * lam_wanted < 1 or not isfinite(weak):
+        return lam_wanted
     if normal.smoothed and (theory or lam):
-        refuse(smoothing_too_large(wanted, weak), source=normal.problem.source)
+        refuse(smoothing_too_large(lam_wanted, weak), source=normal.problem.source)
     return 0.5 / weak
 
 

@@ -30,6 +30,7 @@ from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
+from fccomodel.evaluation.net_outputs import Outputs
 from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.values import sides
 from fccomodel.library import identities
@@ -285,7 +286,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
     """The report on all rows, or on a part of them if all take too much work or memory."""
     # many small operations: a second thread costs more than it gives
     threads = nullcontext() if written.nets else one_thread()
-    with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
+    with threads, Outputs().used(), np.errstate(all="ignore"):  # residuals may overflow
         began = time.perf_counter()
         bound = memory.remember(written, "report", lambda: _ordered(written)) or written
         if bound is not written:

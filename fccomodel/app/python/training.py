@@ -159,12 +159,12 @@ class Criterion(compiled.Criterion):
 
         Raises F0826 if the rows should be bound rows and are not.
         """
-        wanted = [one for columns in self.inputs.values() for one in columns]
-        if len({one.table for one in wanted}) > 1:
-            self._refuse(errors.criterion_evaluates_one_table(sorted({one.table for one in wanted})))
+        columns_read = [one for columns in self.inputs.values() for one in columns]
+        if len({one.table for one in columns_read}) > 1:
+            self._refuse(errors.criterion_evaluates_one_table(sorted({one.table for one in columns_read})))
         rows: list[np.ndarray] = []
-        scores: dict[ScoreInput, list[np.ndarray]] = {one: [] for one in wanted}
-        asked = wanted[0]
+        scores: dict[ScoreInput, list[np.ndarray]] = {one: [] for one in columns_read}
+        asked = columns_read[0]
         items = Items(self.bound.tables[asked.table], asked.columns)
         with torch.no_grad(), _evaluating(nets.values()):
             for numbers, batch in loader:
@@ -176,18 +176,18 @@ class Criterion(compiled.Criterion):
                     self._refuse(errors.criterion_row_numbers(asked.table, description))
                 rows.append(numbers.astype(np.int64).reshape(-1))
                 items.add(rows[-1], batch, self._input(asked, batch, inputs))
-                for one in wanted:
+                for one in columns_read:
                     net = nets[one.net]
                     value = net(_on_device_of(net, self._input(one, batch, inputs)))
                     scores[one].append(value.detach().double().cpu().numpy())
-        taken = np.concatenate(rows)
+        row_numbers = np.concatenate(rows)
         if bound_rows:
-            self._bound_rows(taken, items)
+            self._bound_rows(row_numbers, items)
         outputs = {one: np.concatenate(batches) for one, batches in scores.items()}
         if together:
-            taken = joint.of_all(taken)
+            row_numbers = joint.of_all(row_numbers)
             outputs = {one: joint.of_all(values) for one, values in outputs.items()}
-        numbers, first = np.unique(taken, return_index=True)
+        numbers, first = np.unique(row_numbers, return_index=True)
         return numbers, {one: values.reshape(-1, *one.event)[first] for one, values in outputs.items()}
 
     def _input(self, one: ScoreInput, batch: Any, inputs: Callable[[Any], Any] | None) -> Any:

@@ -214,10 +214,10 @@ class Criterion(torch.nn.Module):
             batch = joint.gathered(ids, mine, before, self.table_of)
         else:
             batch = joint.alone(ids, mine, before)
-        made = self._made(max(len(part) for part in batch.ids.values()))
+        step_program = self._made(max(len(part) for part in batch.ids.values()))
         device = next(iter(mine.values())).device
-        given = self._given(batch, made.capacity, device)
-        value, adjoints, gradients = self._stepped(made, given, device)
+        given = self._given(batch, step_program.capacity, device)
+        value, adjoints, gradients = self._stepped(step_program, given, device)
         return self._loss(value, self._own(adjoints, batch, mine), gradients, mine)
 
     def _given(self, batch: joint.Batch, capacity: int, device: torch.device) -> SimpleNamespace:

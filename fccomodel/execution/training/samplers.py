@@ -76,12 +76,12 @@ class Strata:
         """
         if size < len(self.sizes):
             return np.array([])
-        wanted = np.sqrt(self.sizes) / np.sqrt(self.sizes).sum() * size
+        shares = np.sqrt(self.sizes) / np.sqrt(self.sizes).sum() * size
         least = 1
         if size >= 4 * len(self.sizes):
             least = 2
-        counts = np.minimum(np.maximum(np.floor(wanted).astype(np.int64), least), self.sizes)
-        order = np.argsort(counts - wanted)
+        counts = np.minimum(np.maximum(np.floor(shares).astype(np.int64), least), self.sizes)
+        order = np.argsort(counts - shares)
         while counts.sum() > size:
             counts[np.argmax(counts)] -= 1
         while counts.sum() < size and (counts < self.sizes).any():

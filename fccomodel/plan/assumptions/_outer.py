@@ -149,13 +149,13 @@ def _weakly_convex(block: Block) -> Finding:
         else:
             property_text = "weakly convex"
         if f is block.f:
-            given, where = (Standing.PROVED, "")
+            standing, where = (Standing.PROVED, "")
         else:
-            given, where = (Standing.ASSUMED, f" {RANGE}")
+            standing, where = (Standing.ASSUMED, f" {RANGE}")
         return holds(
             f"{block.words}: {property_text}{where}",
             f.below,
-            standing=given,
+            standing=standing,
             subject=block.words,
             span=block.span,
         )

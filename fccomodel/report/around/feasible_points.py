@@ -93,11 +93,11 @@ def _moved_in(bound: Bound, point: Point, meter: Meter, seed: int, most: int) ->
             return Feasible(point=arrays, objective=objective)
         if step == most:
             return None
-        moved, seconds = priced(lambda at=leaves, v=violations: _polyak_step(at, v.sum()), most=meter.left)
+        stepped, seconds = priced(lambda at=leaves, v=violations: _polyak_step(at, v.sum()), most=meter.left)
         meter.spend(seconds)
-        if moved is None:
+        if stepped is None:
             return None
-        point = _in_sets(bound, moved)
+        point = _in_sets(bound, stepped)
     return None
 
 

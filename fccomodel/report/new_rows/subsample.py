@@ -23,6 +23,7 @@ from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.checks.sizes import beyond_memory
 from fccomodel.evaluation.errors import EMPTY_GROUP
+from fccomodel.evaluation.net_outputs import Outputs
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student
 from fccomodel.report.new_rows.memory_needed import bytes_needed
 
@@ -278,7 +279,8 @@ def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: fl
             return certain_values
         return replace(certain_values, cut="; ".join(filter(None, (part.rows, certain_values.cut))))
 
-    return within_memory(parts, part_for(parts, point, afford=afford), on)
+    with Outputs().used():
+        return within_memory(parts, part_for(parts, point, afford=afford), on)
 
 
 def within_memory(parts: Parts, part: Part | None, work: Callable[[Part | None], Result]) -> Result:

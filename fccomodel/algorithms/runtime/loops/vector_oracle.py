@@ -122,11 +122,11 @@ class VectorOracle:
         """The result of a part of a full pass. Raises ``Left`` if the time is over before its end."""
         if self.over is None:
             return work()
-        found: list = []
+        values: list = []
         dear = self.solver.rows > self.h.pass_limit
-        if not to_the_end(lambda: found.append(work()), self.over, dear):
+        if not to_the_end(lambda: values.append(work()), self.over, dear):
             raise Left
-        return found[0]
+        return values[0]
 
     def many(self, w):
         """F(w) by a full pass or, if rows are too many, by 100 minibatches, linearised."""
