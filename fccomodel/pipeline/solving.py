@@ -119,9 +119,11 @@ def held_out(planned: Planned, solution: Solution) -> Intervals | None:
     Scaling and categories are those of the rows solved on. See ``budget.held_out_seconds`` for the
     time that it may take.
     """
-    from fccomodel.report.new_rows import subsample
+    from fccomodel.report.new_rows import chances, subsample
 
     if planned.holdout is None:
         return None
     seconds = budget.held_out_seconds(planned.budget, solution.worked)
-    return subsample.sure(elsewhere(planned), solution.variables, seed=planned.seed, afford=seconds)
+    rows, point = elsewhere(planned), solution.variables
+    estimates = subsample.sure(rows, point, seed=planned.seed, afford=seconds)
+    return replace(estimates, events=tuple(chances.on_new_rows(rows, point, seed=planned.seed)))

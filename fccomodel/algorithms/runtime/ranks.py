@@ -325,7 +325,7 @@ def agreed(ending):
         alone = ending(began, stop, seconds, None, work=work)
         counted = ending(began, None, None, iterations, oracles, share, work)
 
-        def ended(count, calls=0):
+        def ended(count, calls=0, passed=0):
             """Why the run ends, as rank 0 decided; asked now and then."""
             RANKS.asked += 1
             if RANKS.asked >= RANKS.pace:
@@ -349,7 +349,7 @@ def agreed(ending):
                     if stopped:
                         return "interrupted"
                     return "the time limit was reached"
-            return counted(count, calls)
+            return counted(count, calls, passed)
 
         return ended
 

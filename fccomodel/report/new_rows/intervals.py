@@ -63,6 +63,7 @@ class Intervals:
     groups   number of groups that were left out in turn; 0 if there are no half-widths
     why      why there are no half-widths
     cut      what was estimated on fewer rows, because of the budget
+    events   how often the events of chance constraints happen, in sentences
     """
 
     objective: Estimate
@@ -70,6 +71,7 @@ class Intervals:
     groups: int = 0
     why: str = ""
     cut: str = ""
+    events: tuple[str, ...] = ()
 
 
 def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
