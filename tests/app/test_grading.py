@@ -98,6 +98,9 @@ def test_what_cannot_be_decided_is_called_undecided(key: str, answer: str) -> No
         # most projections on a small box are at its ends; every point is optimal
         ("var x in box(0.1, 1); minimize x^2;", "var x in box(0.1, 1); minimize x;", "same"),
         ("var x in box(0, 1); minimize 0 * x;", "var x in box(0, 1); minimize 1 + 0 * x;", "same"),
+        # a formula that overflows far away, and one without a value for negative numbers
+        ("var w; minimize log1pexp(3 * w) + w^2;", "var w; minimize log(1 + exp(3 * w)) + w^2;", "same"),
+        ("var w in box(-2, 2); minimize w;", "var w in box(-2, 2); minimize 2 * log(exp(w / 2) + 0 * abs(w)^0.5);", "same"),
         # names exchanged
         ("var a; var b; minimize (a - 1)^2 + 2 * b^2;", "var b; var a; minimize (b - 1)^2 + 2 * a^2;", "same"),
         ("var w; minimize w^2; subject to w >= 1;", "var w; minimize w^2; subject to w >= 1.000001;", "undecided"),
