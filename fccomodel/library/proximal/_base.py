@@ -160,6 +160,7 @@ class Proximal(ABC):
 
 
 def evaluated(text: str, names: Mapping[str, Any]) -> torch.Tensor:
+    """The value of a proximal text of this package, with values for its names."""
     return eval(_code(text), {**_maps(), **names})  # noqa: S307 (the texts are this package's own)
 
 

@@ -170,6 +170,7 @@ def convex(setting: Setting) -> Finding:
 
 
 def convex_block(block: Block) -> Finding:
+    """Whether the outer function of a block is convex."""
     if block.f.convex:
         return holds(
             f"{block.words}: convex as a function of its expectations",
@@ -187,6 +188,7 @@ def monotone(setting: Setting) -> Finding:
 
 
 def monotone_block(block: Block, g: Inner) -> Finding:
+    """Whether the outer function of a block is non-decreasing in g."""
     text = block.see.problem.text(g.expr)
     if g.flipped or g.mean.affine:
         if g.flipped:
