@@ -223,6 +223,11 @@ def eye(n: Value) -> Term:
 
     the identity matrix"""
 
+def gamma(shape: Value, rate: Value) -> Set:
+    """gamma(shape, rate): a distribution, for ``E(f(z) for z in gamma(...))``
+
+    density proportional to z^(shape - 1) exp(-rate z) for z > 0, of mean shape / rate"""
+
 def group_norm(u: Value, size: Value) -> Term:
     """group_norm(u, size)
 
@@ -447,6 +452,11 @@ pmean: _Reduction
 the power mean, (mean of e^p)^(1/p), of elements that are not negative
 
 In a file: pmean(p = 2)[k in K] f"""
+
+def poisson(rate: Value) -> Set:
+    """poisson(rate): a distribution, for ``E(f(z) for z in poisson(...))``
+
+    k = 0, 1, 2, ... with probability rate^k exp(-rate) / k!"""
 
 def pos(u: Value) -> Term:
     """pos(u)
