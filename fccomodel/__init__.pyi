@@ -117,6 +117,13 @@ def bernoulli(p: Value) -> Set:
 
     1 with probability p, else 0"""
 
+bottomk: _Reduction
+"""bottomk(f(z) for z in D, k=3)
+
+the mean of the k smallest elements, of all where there are fewer
+
+In a file: bottomk(k = 3)[k in K] f"""
+
 def box(low: Value = ..., high: Value = ...) -> Set:
     """box(low, high): a simple set, for ``var(..., domain=box(...))``
 
@@ -482,6 +489,13 @@ def psd() -> Set:
 
     symmetric matrices without a negative eigenvalue"""
 
+quantile: _Reduction
+"""quantile(f(z) for z in D, level=0.05)
+
+the number that a share `level` of the draws is at most, as one side of a constraint
+
+In a file: quantile(level = 0.05)[z ~ D] f"""
+
 def relu(u: Value) -> Term:
     """pos(u)
 
@@ -550,6 +564,13 @@ def square(u: Value) -> Term:
     """square(u)
 
     u^2"""
+
+std: _Reduction
+"""std(f(z) for z in D)
+
+the root of the variance of the elements drawn
+
+In a file: std[z ~ D] f"""
 
 def step(u: Value) -> Term:
     """step(u)

@@ -498,7 +498,7 @@ def _option(value: Any, at: Span) -> syntax.Expr:
     """The value of an option; a text that reads as a name becomes a word."""
     if isinstance(value, bool):
         return syntax.Name(id=str(value).lower(), span=at)
-    taken = lexer.grammar().words.keys() - reductions.all().keys()
+    taken = lexer.grammar().words.keys() - reductions.words().keys()
     if isinstance(value, str) and re.fullmatch(NAME, value) and value not in taken:
         return syntax.Name(id=value, span=at)
     return node_of(value, at)
