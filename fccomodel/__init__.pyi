@@ -47,6 +47,7 @@ from fccomodel.app.python.session import (
     compare as compare,
     compile as compile,
     evaluate as evaluate,
+    grade as grade,
     load as load,
     numbered as numbered,
     track as track,

@@ -455,7 +455,7 @@ def minimised(
     ``accuracy`` is what is asked for, what is accepted, and the share of the way to the boundary
     that a step takes.
     """
-    wanted, accepted, step = accuracy
+    accuracy_wanted, accepted, step = accuracy
     if seconds is None:
         limit = None
     else:
@@ -465,7 +465,7 @@ def minimised(
         with_norms = program
     else:
         with_norms = _with_norms(program, turn)
-    solution = solved(with_norms, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
+    solution = solved(with_norms, accuracy=accuracy_wanted, accepted=accepted, step=step, seconds=limit)
     z = np.asarray(solution.z)
     if turn is not None:
         z = turn.T @ z

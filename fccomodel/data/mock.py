@@ -31,15 +31,23 @@ class Mock:
     spec: dict[str, Any] = field(default_factory=dict)
 
 
-def mock(problem: ir.Problem, *, rows: int = 200, seed: int = 0, positive: bool = False) -> Mock:
+def mock(
+    problem: ir.Problem,
+    *,
+    rows: int = 200,
+    seed: int = 0,
+    positive: bool = False,
+    sizes: Mapping[str, int] | None = None,
+) -> Mock:
     """Random data for every name of a problem.
 
     Numbers are from a normal distribution, or from (0.1, 1) if ``positive``. Each label and each
     listed value occurs at least once if there are rows enough. Params without a default get a number
-    inside their bounds.
+    inside their bounds. ``sizes`` are those of some dims; the others have SIZE.
     """
+    dims = {**dict.fromkeys(problem.dims, SIZE), **(sizes or {})}
     params = {name: _inside(p) for name, p in problem.params.items() if p.default is None}
-    draws = _Draws(problem, rows, np.random.default_rng(seed), positive, params)
+    draws = _Draws(problem, rows, np.random.default_rng(seed), positive, params, dims)
     labels = {
         name: list(LABELS)
         for name, s in problem.sets.items()
@@ -52,7 +60,7 @@ def mock(problem: ir.Problem, *, rows: int = 200, seed: int = 0, positive: bool 
         params=params,
         nets=dict.fromkeys(problem.nets, MODULE),
         samplers={family: draws.sampler(shape) for family, shape in _samplers(problem).items()},
-        spec={"sets": labels, "dims": dict.fromkeys(problem.dims, SIZE)},
+        spec={"sets": labels, "dims": dims},
     )
 
 
@@ -85,11 +93,13 @@ class _Draws:
         rng: np.random.Generator,
         positive: bool,
         params: Mapping[str, float],
+        dims: Mapping[str, int],
     ):
         self.problem = problem
         self.rows = rows
         self.rng = rng
         self.positive = positive
+        self.dims = dims
         self.values = Values(problem, params, self.size)
 
     def size(self, dim: ir.Dim) -> int:
@@ -100,7 +110,7 @@ class _Draws:
             return self.rows
         if dim in self.problem.sets:
             return len(self.members(self.problem.sets[dim]))
-        return SIZE
+        return self.dims.get(dim, SIZE)
 
     def members(self, domain: ir.Set) -> list[Any]:
         """The members of a set of labels or of numbers."""

@@ -46,8 +46,8 @@ class Distances(torch.autograd.Function):
         u, right = ctx.saved_tensors
         uu = u.square().sum(-1, keepdim=True)
         left = torch.cat([-2 * u, uu, torch.ones_like(uu)], 1)
-        met = (right.mT.contiguous() @ adjoint.mT).mT
-        return 2 * (u * met[:, -2:-1] - met[:, :-2]), (left.mT @ adjoint).mT
+        products = (right.mT.contiguous() @ adjoint.mT).mT
+        return 2 * (u * products[:, -2:-1] - products[:, :-2]), (left.mT @ adjoint).mT
 
 
 def near_pairs(close):

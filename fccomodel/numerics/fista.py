@@ -15,7 +15,7 @@ from fccomodel.core.work import Meter
 Array = np.ndarray
 
 #: Without progress for this many iterations, the method stops.
-PATIENCE = 400
+ITERATIONS_WITHOUT_PROGRESS = 400
 #: Iterations between two looks at the residual.
 LOOK_EVERY = 20
 #: Relative decrease of the residual between two looks that counts as progress.
@@ -23,10 +23,10 @@ PROGRESS = 1e-5
 #: Norm of the projected gradient, relative to the residual, at which the residual is the least.
 STILL = 1e-9
 #: Residual that counts as 0, relative to the residual at 0.
-NOTHING = 1e-12
+ZERO_RESIDUAL = 1e-12
 
 
-class Found(NamedTuple):
+class Minimiser(NamedTuple):
     """Unknowns, and whether they are known to be the best."""
 
     z: Array
@@ -43,7 +43,7 @@ def least_squares(
     price: float,
     meter: Meter,
     iterations: int,
-) -> Found:
+) -> Minimiser:
     """The z of the set with the least 1/2 |residual(z)|^2, or the best found with the work left.
 
     residual   what is squared, an affine function of z
@@ -57,21 +57,21 @@ def least_squares(
     momentum = 1.0
     best, record, since = z, np.inf, 0
     residual_at_0 = residual(np.zeros(len(z)))
-    nothing = NOTHING * float(np.linalg.norm(residual_at_0))
+    nothing = ZERO_RESIDUAL * float(np.linalg.norm(residual_at_0))
     for iteration in range(iterations):
         rest = residual(ahead)
         new = project(ahead - pulled(rest) / lipschitz)
         size = float(np.linalg.norm(rest))
         step = np.sqrt(lipschitz) * np.linalg.norm(new - ahead)
         if size <= nothing or step <= STILL * size:
-            return Found(new, True)
+            return Minimiser(new, True)
         if iteration % LOOK_EVERY == 0:
             meter.spend((LOOK_EVERY + 1) * price)
             size = float(np.linalg.norm(residual(new)))
             since = 0 if size < record * (1 - PROGRESS) else since + LOOK_EVERY
             if size < record:
                 best, record = new, size
-            if since >= PATIENCE or meter.over:
+            if since >= ITERATIONS_WITHOUT_PROGRESS or meter.over:
                 break
         elif meter.late:
             break
@@ -81,4 +81,4 @@ def least_squares(
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = new + (momentum - 1) / following * (new - z)
         z, momentum = new, following
-    return Found(project(best), False)
+    return Minimiser(project(best), False)

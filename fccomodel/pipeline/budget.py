@@ -85,7 +85,8 @@ NEVER = Deadlines()
 def deadlines(planned: Planned) -> Deadlines:
     """The deadlines that the budget sets; none for a budget of steps or oracle calls.
 
-    What binding and planning took counts, and so does what the report is foreseen to take.
+    What binding and planning took counts, and so does what the report is foreseen to take. With expensive
+    nets the report comes after the budget: its passes have a share of their own.
     """
     from fccomodel.report.new_rows import subsample
 
@@ -93,7 +94,9 @@ def deadlines(planned: Planned) -> Deadlines:
     if seconds is None:
         return NEVER
     end = time.perf_counter() + seconds - planned.spent
-    for_report = min(subsample.foreseen(planned.bound, seed=planned.seed), LARGEST_REPORT_SHARE * seconds)
+    for_report = 0.0
+    if not planned.plan.thrifty:
+        for_report = min(subsample.foreseen(planned.bound, seed=planned.seed), LARGEST_REPORT_SHARE * seconds)
     return Deadlines(run=end - for_report, report=end + SEARCH_BEYOND_SHARE * seconds + SEARCH_BEYOND_SECONDS)
 
 
@@ -119,6 +122,15 @@ def run_seconds(planned: Planned, until: float, *, goes_on: bool = False) -> flo
     else:
         share = LEAST_RUN_SHARE
     return max(min(seconds, until - time.perf_counter()), share * seconds)
+
+
+def training_seconds(planned: Planned, until: float) -> float | None:
+    """Seconds of the clock for a training loop that ends at ``until`` with its last look; None if the
+    budget is not in seconds."""
+    seconds = planned.budget.seconds
+    if seconds is None:
+        return None
+    return max(until - time.perf_counter(), LEAST_RUN_SHARE * seconds)
 
 
 def search_meter(solution: Solution, until: float, stop: Callable[[], bool]) -> Meter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,6 +42,14 @@ def ending(planned: Planned, solution: Solution) -> Ending:
         passes=passes,
         **words,
     )
+
+
+def last_look(solution: Solution) -> tuple[float, float]:
+    """The objective and the largest violation that a run saw last; not a number if it saw none."""
+    if not solution.history:
+        return math.nan, math.nan
+    entry = solution.history[-1]
+    return entry["objective"], entry["violation"]
 
 
 def _last_method(solution: Solution) -> str:

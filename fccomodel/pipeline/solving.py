@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.pipeline import budget
 from fccomodel.pipeline.boundary import quoted
 from fccomodel.pipeline.records import Outcome, Planned
@@ -18,6 +19,10 @@ from fccomodel.pipeline.stages import report, run
 if TYPE_CHECKING:
     from fccomodel.execution.run import Progress, Solution
     from fccomodel.report.new_rows.intervals import Intervals
+
+Result = TypeVar("Result")
+#: The note of a result without values that were asked for.
+LEFT_OUT = "memory ran out for what was asked for beside the answer: values to show, or the rows held out"
 
 
 def solve(
@@ -38,18 +43,33 @@ def solve(
     began = time.perf_counter()
     with ranks.apart() if planned.ranks else nullcontext():
         answer = routes.answer(planned, progress, sensitive=sensitive)
-        shown = _values(answer.planned, answer.solution, show)
-    heldout = held_out(answer.planned, answer.solution)
+        shown = _if_it_fits(lambda: _values(answer.planned, answer.solution, show)) or {}
+    heldout = _if_it_fits(lambda: held_out(answer.planned, answer.solution))
+    kkt = answer.report
+    if len(shown) < len(show) or heldout is None and answer.planned.holdout is not None:
+        kkt = replace(kkt, notes=(*kkt.notes, LEFT_OUT))
     return Outcome(
         planned=answer.planned,
         program=answer.program,
         solution=answer.solution,
-        report=answer.report,
+        report=kkt,
         wall_s=time.perf_counter() - began,
         shown=shown,
         heldout=heldout,
         race=answer.race,
     )
+
+
+def _if_it_fits(work: Callable[[], Result]) -> Result | None:
+    """The result of ``work()``, or None if it needs more memory than there is."""
+    from fccomodel.evaluation.checks.sizes import beyond_memory
+
+    try:
+        return work()
+    except FccoError as error:
+        if not beyond_memory(error):
+            raise
+    return None
 
 
 def traced(
@@ -99,9 +119,11 @@ def held_out(planned: Planned, solution: Solution) -> Intervals | None:
     Scaling and categories are those of the rows solved on. See ``budget.held_out_seconds`` for the
     time that it may take.
     """
-    from fccomodel.report.new_rows import subsample
+    from fccomodel.report.new_rows import chances, subsample
 
     if planned.holdout is None:
         return None
     seconds = budget.held_out_seconds(planned.budget, solution.worked)
-    return subsample.sure(elsewhere(planned), solution.variables, seed=planned.seed, afford=seconds)
+    rows, point = elsewhere(planned), solution.variables
+    estimates = subsample.sure(rows, point, seed=planned.seed, afford=seconds)
+    return replace(estimates, events=tuple(chances.on_new_rows(rows, point, seed=planned.seed)))

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.core.work import Meter
 from fccomodel.pipeline import availability, budget, endings
@@ -339,23 +340,32 @@ def report(
 
     The search for multipliers ends after the work that ``budget.search_meter`` allows, at ``until``
     by the clock, or when ``stop`` says so. ``sensitive``: report how the optimum moves with the
-    right sides of the constraints.
+    right sides of the constraints. If memory does not suffice, it says what is known of the
+    point without it.
     """
     from fccomodel import report as judging
+    from fccomodel.evaluation.checks.sizes import beyond_memory
 
-    kkt = judging.report(
-        planned.bound,
-        solution.variables,
-        multipliers=solution.multipliers,
-        limits=solution.limits,
-        ended=endings.ending(planned, solution),
-        work=budget.search_meter(solution, until, stop),
-        afford=budget.report_passes_seconds(planned, solution),
-        most=budget.pace(solution) * budget.report_beyond_seconds(planned.budget),
-        seed=planned.seed,
-        analysis=planned.analysis,
-        sensitive=sensitive,
-    )
+    try:
+        kkt = judging.report(
+            planned.bound,
+            solution.variables,
+            multipliers=solution.multipliers,
+            limits=solution.limits,
+            ended=endings.ending(planned, solution),
+            work=budget.search_meter(solution, until, stop),
+            afford=budget.report_passes_seconds(planned, solution),
+            most=budget.pace(solution) * budget.report_beyond_seconds(planned.budget),
+            seed=planned.seed,
+            analysis=planned.analysis,
+            sensitive=sensitive,
+        )
+    except (FccoError, MemoryError, RuntimeError) as error:
+        if not beyond_memory(error):
+            raise
+        kkt = None
+    if kkt is None:
+        return judging.unjudged(planned.bound, solution.variables, planned.seed, endings.last_look(solution))
     if solution.failure is None:
         return kkt
     return _failed(planned, kkt, solution.failure, until, stop)

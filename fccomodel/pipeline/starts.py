@@ -147,19 +147,19 @@ def ahead(known: Sequence[tuple[float, Start]], at: float) -> Start:
             for n, value in parts[0].items()
             if all(n in other and other[n].shape == value.shape for other in parts)
         ]
-        moved = {
+        extrapolated = {
             name: np.asarray(sum(c * part[name] for c, part in zip(weights, parts, strict=True)))
             for name in alike
         }
-        return {**parts[0], **moved}
+        return {**parts[0], **extrapolated}
 
     def sign(label: str, now: float) -> float:
         """A multiplier extrapolated, or half the nearest one if its sign would change."""
-        moved = sum(
+        extrapolated = sum(
             c * start.multipliers.get(label, now) for c, (_, start) in zip(weights, known, strict=True)
         )
-        if moved * now > 0:
-            return moved
+        if extrapolated * now > 0:
+            return extrapolated
         return 0.5 * now
 
     return replace(

@@ -48,7 +48,7 @@ def trained(
     from fccomodel.execution.run.machine import interruptible
 
     began = time.perf_counter()
-    wanted = lets(planned.problem, show)
+    lets_shown = lets(planned.problem, show)
     deadlines = budget.deadlines(planned)
     end = _run(planned, recipe, progress, deadlines.run)
     planned = _with_answer(planned, end)
@@ -75,7 +75,7 @@ def trained(
         solution=solution,
         report=kkt,
         wall_s=time.perf_counter() - began,
-        shown=values(planned.bound, solution.variables, wanted, seed=planned.seed),
+        shown=values(planned.bound, solution.variables, lets_shown, seed=planned.seed),
         heldout=held_out(planned, solution),
     )
 
@@ -151,7 +151,7 @@ def _run(
     if planned.budget.oracles is not None:
         refuse(errors.no_oracles())
     keeper = _keeper(planned, recipe)
-    seconds = budget.run_seconds(planned, until)
+    seconds = budget.training_seconds(planned, until)
     if seconds is not None and keeper is not None:
         seconds = max(seconds - keeper.spent, 0.0)
     end = float("inf") if seconds is None else time.perf_counter() + seconds

@@ -211,8 +211,8 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
     rho = float(settings.value(options, "rho", settings.RHO))
     forms = Forms(problem, bound)
     normal = forms()
-    given = {name: options[name] for name in settings.BATCHES if name in options}
-    sampled, _ = sizes.batches(given, bool(problem.nets), deep=sizes.depth(problem.roots))
+    batch_options = {name: options[name] for name in settings.BATCHES if name in options}
+    sampled, _ = sizes.batches(batch_options, bool(problem.nets), deep=sizes.depth(problem.roots))
     free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho, batch=sampled)
     count = _numbers(free, options)
 

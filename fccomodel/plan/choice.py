@@ -223,9 +223,9 @@ def _refusals(one: Candidate, unverified: bool) -> list[Diagnostic]:
     """One error per assumption that does not hold, at its place in the model."""
     lacking = [(assumptions.ALL[name], name, finding) for name, finding in one.lacking.items()]
     return [
-        errors.requirement(one.record, name, wanted.meaning, finding.why, finding.span, form=wanted.form)
-        for wanted, name, finding in lacking
-        if wanted.form or not unverified
+        errors.requirement(one.record, name, needed.meaning, finding.why, finding.span, form=needed.form)
+        for needed, name, finding in lacking
+        if needed.form or not unverified
     ]
 
 

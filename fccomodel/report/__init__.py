@@ -30,6 +30,7 @@ from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
+from fccomodel.evaluation.net_outputs import Outputs
 from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.values import sides
 from fccomodel.library import identities
@@ -60,6 +61,7 @@ from fccomodel.report.verdicts.grades import FEASIBLE as FEASIBLE
 from fccomodel.report.verdicts.grades import GOOD, Evidence, Judged, counted, counting, judge
 from fccomodel.report.verdicts.notes import at_bound, cancelling, notes_of
 from fccomodel.report.verdicts.sentence import Findings, loose, verdict
+from fccomodel.report.verdicts.unjudged import unjudged as unjudged
 from fccomodel.structure import Analysis, analyse
 
 #: Counted seconds of the search for multipliers if no budget is given.
@@ -284,7 +286,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
     """The report on all rows, or on a part of them if all take too much work or memory."""
     # many small operations: a second thread costs more than it gives
     threads = nullcontext() if written.nets else one_thread()
-    with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
+    with threads, Outputs().used(), np.errstate(all="ignore"):  # residuals may overflow
         began = time.perf_counter()
         bound = memory.remember(written, "report", lambda: _ordered(written)) or written
         if bound is not written:
@@ -293,32 +295,26 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         parts = Parts(bound=bound, seed=seed)
         part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
         part = part or subsample.part_that_fits(parts)
-        try:
-            if part is None:
-                report_of_point = _on(bound, point, asked)
-            else:
-                report_of_point = _on(
-                    part.bound, point, dataclasses.replace(asked, judging=True), part.values
-                )
-        except FccoError as error:
-            if part is not None:
-                raise
-            part = subsample.part_after(parts, error)
-            if part is None:
-                raise
-            report_of_point = _on(part.bound, point, dataclasses.replace(asked, judging=True))
-        if part is not None:
-            notes = [part.why]
-            if part.values is None:
-                if dear(bound):
-                    room = afford
-                else:
-                    room = max(afford, most)
-                notes.append(subsample.errors_of(part.bound, point, seed, room))
-            report_of_point = dataclasses.replace(
-                report_of_point, exact=False, notes=(*notes, *report_of_point.notes)
-            )
+        report_of_point = subsample.within_memory(
+            parts, part, lambda part: _on_part(bound, part, point, asked)
+        )
         return dataclasses.replace(report_of_point, wall_s=time.perf_counter() - began)
+
+
+def _on_part(
+    bound: Bound, part: subsample.Part | None, point: Mapping[str, np.ndarray], asked: _Asked
+) -> KKTReport:
+    """The report on a part of the rows, with the errors that come from it; on all rows for None."""
+    if part is None:
+        return _on(bound, point, asked)
+    report_of_part = _on(part.bound, point, dataclasses.replace(asked, judging=True), part.values)
+    notes = [part.why]
+    if part.values is None:
+        room = max(asked.afford, asked.most)
+        if dear(bound):
+            room = asked.afford
+        notes.append(subsample.errors_of(part.bound, point, asked.seed, room))
+    return dataclasses.replace(report_of_part, exact=False, notes=(*notes, *report_of_part.notes))
 
 
 def _on(

@@ -278,3 +278,55 @@ def test_progress_hears_nothing_within_its_rhythm():
     told = []
     progress.hearing(told.append, every=1e9)(SimpleNamespace(history=[], value=(0, 0, 0), count=1))
     assert told == []
+
+
+# ------------------------------------------------------------------------------- memory that runs out
+def test_steps_without_memory_end_at_the_best_point() -> None:
+    """An array that finds no room ends the run; what its looks found stays, and before any it is an error."""
+    looks: list[float] = []
+
+    def evaluate(data: Any, w: torch.Tensor) -> Any:
+        looks.append(float(whole(data, w, None, None)))
+        if len(looks) > most:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+        return whole(data, w, None, None), {}
+
+    solver = dataclasses.replace(block_solver(), evaluate=evaluate)
+    most = 20
+    with torch.no_grad():
+        found = solver.solve(solver, {}, iterations=4000, seconds=None)
+        assert (found.status, found.reason) == ("stopped", "memory ran out") and 0 < found.iterations < 4000
+        assert float(whole({}, found.w, None, None)) == pytest.approx(min(looks[:most]), rel=1e-6)
+        looks, most = [], 0
+        with pytest.raises(RuntimeError, match="allocate memory"):
+            solver.solve(solver, {}, iterations=4000, seconds=None)
+
+
+def test_a_stage_after_steps_without_memory_leaves_their_point() -> None:
+    work = progress.Work()
+
+    def task() -> None:
+        raise MemoryError
+
+    assert not progress.completed(task, lambda: False, work) and work.short
+    outcome = SimpleNamespace(status="stopped", reason="the budget is used up", timed=False)
+    progress.cut_short(outcome, None, work)
+    assert (outcome.status, outcome.reason, outcome.timed) == ("stopped", "memory ran out", False)
+    with pytest.raises(RuntimeError, match="another"):
+        progress.completed(lambda: next(failing()), lambda: False, work)
+
+
+def failing() -> Any:
+    """A generator that fails, not for lack of memory."""
+    raise RuntimeError("another")
+    yield
+
+
+def test_a_jacobian_by_columns_is_that_by_rows() -> None:
+    """More than eight values of fewer variables: the columns."""
+    x = torch.randn((12, 3), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    w = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)
+    at = linearised(lambda v: (x @ v).exp() + (x.square() @ v), w)
+    expected = (x @ w).exp()[:, None] * x + x.square()
+    assert torch.allclose(at.matrix(), expected, rtol=1e-14)
+    assert torch.allclose(torch.stack([at.pull(s) for s in torch.eye(12, dtype=w.dtype)]), expected)

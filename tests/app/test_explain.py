@@ -207,3 +207,30 @@ def test_long_text_is_shortened() -> None:
     text = explain.to_text(analysis_of(f"var u; minimize e: {terms};"), why="e")
     assert max(map(len, text.splitlines())) <= 80 and " .." in text
     assert why.wrap("word " * 40, 40)[0].startswith("  word")
+
+
+@pytest.mark.parametrize(
+    "model, words",
+    [
+        ("minimize s; subject to u[k in G]: E[z ~ D | z.g == k] (w - z.t)^2 <= s;", "`max[k in G] ...`"),
+        ("maximize s; subject to u[k in G]: E[z ~ D | z.g == k] -(w - z.t)^2 >= s;", "`min[k in G] ...`"),
+        ("minimize s + w; subject to u[k in G]: E[z ~ D | z.g == k] s^2 + w^2 <= s;", ""),
+        ("minimize s + E[z ~ D] pos(abs(w - z.t) - s) / 0.1;", "`cvar(tail = ...)[z ~ D] loss`"),
+        (
+            "minimize w^2; subject to q: s + 5 * E[z ~ D] pos(w - z.t - s) <= 1;",
+            "`cvar(tail = ...)[z ~ D] loss`",
+        ),
+        ("minimize E[i ~ D] log(1 + E[j ~ D] (j.g == i.g) * (w - j.t)^2);", "`[j ~ D | j.g == i.g]`"),
+        ("minimize E[z ~ D] (z.t > 0) * (w - z.t)^2;", ""),
+        (
+            f"minimize w^2; subject to {' '.join(f'c{k}: w + {k} * s <= {k};' for k in range(20))}",
+            "20 constr",
+        ),
+    ],
+)
+def test_costly_texts_are_named(model: str, words: str) -> None:
+    text = "set G; data D : table(t: real, g: G); var w; var s;" + model
+    notes = [
+        note for note in explain.warnings(analysis_of(text)) if "says the same" in note or "factor" in note
+    ]
+    assert len(notes) == bool(words) and words in "".join(notes)

@@ -507,7 +507,7 @@ def test_a_net_at_many_rows_is_the_net():
     weights, rows = torch.nn.utils.parameters_to_vector(module.parameters()).detach(), torch.from_numpy(X)
     ways = [torch.randn(x.shape, dtype=torch.float64) for x in (weights, rows)]
     found = []
-    for apply, more in ((net_rows.net_apply, ()), (net_rows.NetRows.apply, (5,))):
+    for apply, more in ((net_rows.net_apply, ()), (net_rows.NetRows.apply, (5, None))):
         inputs = [x.clone().requires_grad_() for x in (weights, rows)]
         outer = torch.ones(N, 2, dtype=torch.float64, requires_grad=True)
         value = apply(module, *more, *inputs)

@@ -1,5 +1,7 @@
 """Chance constraints: their surrogates, the true frequency in the report, what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,7 +12,7 @@ from fccomodel.core.source import Source
 from fccomodel.data.bind import bind
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
-from fccomodel.report.new_rows.chances import interval
+from fccomodel.report.new_rows.chances import interval, on_new_rows
 
 HEAD = "set G; data D : table(x: real[2], g: G); param a >= 0.01, <= 0.9 default 0.2; var w[2] in box(-9, 9); "
 ROWS = np.random.default_rng(3).normal(size=(60, 2))
@@ -48,14 +50,44 @@ def test_the_surrogate_is_the_tail_mean_of_the_excess(chance: str, same: str) ->
     assert rows[0] == pytest.approx(rows[1], rel=1e-12)
 
 
+FAMILY = "[k in G]: prob[z ~ D | z.g == k] (dot(w, z.x) > 1) <= 0.3 with surrogate = cvar"
+
+
 def test_the_report_says_how_often_the_event_happens() -> None:
-    problem = problem_of("[k in G]: prob[z ~ D | z.g == k] (dot(w, z.x) > 1) <= 0.3 with surrogate = cvar")
+    problem = problem_of(FAMILY)
     assert all(note.code != "F0439" for note in problem.warnings)
     made = report.report(bind(problem, data=DATA), {"w": np.array([1.0, 0.5])})
     count = int((ROWS[::2] @ [1.0, 0.5] > 1).sum())
+    words = f"`rare[a]`: its event happens in {count / 30:.3g} of these 30 rows, 0.3 allowed; new rows"
+    assert any(note.startswith(words) for note in made.notes)
+    assert not any("interval" in note for note in made.notes)  # the rows may be those fitted to
+
+
+def test_rows_held_out_give_an_interval() -> None:
+    bound = bind(problem_of(FAMILY), data=DATA)
+    first, _ = on_new_rows(bound, {"w": np.array([1.0, 0.5])}, seed=0)
+    count = int((ROWS[::2] @ [1.0, 0.5] > 1).sum())
     law = stats.binomtest(count, 30).proportion_ci(0.95, "exact")
-    words = f"`rare[a]`: its event happens in {count / 30:.3g} of 30 draws (95% interval for new ones: "
-    assert any(note.startswith(f"{words}{law.low:.2g} to {law.high:.2g}), 0.3 allowed") for note in made.notes)
+    assert first == (
+        f"`rare[a]`: its event happens in {count / 30:.3g} of 30 draws that were not fitted to "
+        f"(95% interval of its probability: {law.low:.2g} to {law.high:.2g}), 0.3 allowed"
+    )
+
+
+@pytest.mark.slow
+def test_a_solve_with_rows_held_out_has_an_interval_of_each_event() -> None:
+    """Twelve weights are fitted to 60 rows of noise; the true probability is known in closed form."""
+    text = (
+        "dim d; data D: table(x: real[d]); var w[d] in ball(1); maximize E[z ~ D] dot(z.x, w); "
+        "subject to c: prob[z ~ D] (dot(z.x, w) < -0.5) <= 0.1 with surrogate = cvar;"
+    )
+    rows = np.random.default_rng(1).normal(size=(120, 12))
+    result = fc.compile(text).bind(D={"x": rows}).solve(seed=0, holdout=0.5)
+    truth = stats.norm.cdf(-0.5 / np.linalg.norm(result.variables["w"]))
+    (sentence,) = result.heldout.events
+    low, high = map(float, re.search(r"probability: (\S+) to (\S+)\)", sentence).groups())
+    assert low <= truth <= high
+    assert sentence in " ".join(str(result).split())
 
 
 def test_intervals_are_exact() -> None:
@@ -71,6 +103,7 @@ def test_a_normal_demand_and_a_smoothed_step() -> None:
     z = stats.norm.ppf(0.95)
     tail = fc.compile(f"{text} surrogate = cvar;").bind().solve(budget="1s")
     assert float(tail.variables["q"]) == pytest.approx(10 + 2 * stats.norm.pdf(z) / 0.05, rel=0.02)
+    assert any("draws that were not fitted to (95% interval" in note for note in tail.report.notes)
     step = fc.compile(f"{text} surrogate = sigmoid, width = 0.2;").bind().solve(budget="1s")
     assert float(step.variables["q"]) == pytest.approx(10 + 2 * z, rel=0.02)
 

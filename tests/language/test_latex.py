@@ -59,7 +59,7 @@ def test_a_problem_with_its_constraints_and_quantities():
     rows = statements.latex(fccomodel.compile(text).compiled.problem).splitlines()
     assert [row.strip().removesuffix(r" \\") for row in rows[1:-1]] == [
         r"\max_{w \in \mathbb{R}^{d},\; w \ge 0,\; v \in \Delta^{\lvert G \rvert}} \quad & "
-        r"\mathbb{E}_{z \sim P}\left[w^{\top} x_{z}\right] + \sum_{k \in G} v_{k}",
+        r"\mathbb{E}_{z \sim P}\left[w^{\top} x_{z}\right] + \sum_{k \in G} v_{k} && \text{(fit)}",
         r"\text{s.t.} \quad & \kappa \ge \mathrm{rate}_{k} - v_{k},\quad \forall\, k \in G && \text{(gap)}",
         r"& 0.1 \le \mathbf{1}^{\top} w && \text{(both.lower)}",
         r"& \mathbf{1}^{\top} w \le 0.9 && \text{(both.upper)}",

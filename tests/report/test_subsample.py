@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -59,6 +60,34 @@ def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
     assert 0 < half < 0.2 and abs(found.objective - exact.objective) < 2 * half
     outcome = pipeline.solve(bound.plan(budget="200it"))
     assert not outcome.report.exact and np.isfinite(outcome.report.objective)
+
+
+def test_a_report_without_memory_keeps_the_point(bound, monkeypatch):
+    """Parts are tried until one fits; where none does the answer has its values, and no grade."""
+    w, tried = {"w": np.array([0.5, 0.0, 0.1])}, []
+    exact = report.report(bound.bound, w).objective
+    system = report.System
+
+    def small(rows, *args, **more):
+        tried.append(passes.amount(rows))
+        if tried[-1] > most:
+            raise MemoryError
+        return system(rows, *args, **more)
+
+    monkeypatch.setattr(report, "System", small)
+    monkeypatch.setattr(subsample, "KEPT", 50_000.0)
+    most = 10_000.0
+    assert "drawn at random" in report.report(bound.bound, w).notes[0]
+    assert tried[0] > tried[1] > most >= tried[2] and len(tried) == 3
+    most = 0.0
+    planned = bound.plan(budget="200it")
+    outcome = pipeline.solve(planned)
+    found = outcome.report
+    assert found.verdict.startswith("Not judged") and not found.solved and math.isinf(found.epsilon)
+    assert np.isfinite(found.objective) and found.objective < exact and "memory ran out" in found.notes[0]
+    monkeypatch.setattr(passes, "values", lambda *_: small(bound.bound))
+    last = pipeline.report(planned, outcome.solution)
+    assert last.objective == outcome.solution.history[-1]["objective"] and "last look" in last.notes[0]
 
 
 def test_bytes_of_a_report_are_foreseen(bound, monkeypatch):

@@ -24,7 +24,9 @@ from fccomodel.app.cli.emit import emit
 from fccomodel.app.cli.evaluate import evaluate
 from fccomodel.app.cli.explain import explain
 from fccomodel.app.cli.format import format
+from fccomodel.app.cli.grade import grade
 from fccomodel.app.cli.latex import latex
+from fccomodel.app.cli.lsp import lsp
 from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
 from fccomodel.app.cli.options import options
@@ -49,6 +51,7 @@ COMMANDS = (
     compare,
     emit,
     evaluate,
+    grade,
     report,
     format,
     latex,
@@ -58,6 +61,7 @@ COMMANDS = (
     algorithms,
     options,
     completion,
+    lsp,
 )
 #: Seconds that a rank waits while another one says why all end.
 WAIT_FOR_SPEAKER = 1.0

@@ -29,12 +29,12 @@ def run(args: argparse.Namespace) -> int:
     from fccomodel.app.shown import latex
 
     compiled, binding, options = shared.given(args)
-    wanted = args.form or list(latex.FORMS)
-    if set(wanted) - {"problem"}:
+    forms = args.form or list(latex.FORMS)
+    if set(forms) - {"problem"}:
         explained = pipeline.explain(compiled, binding, options)
     else:
         explained = None
-    say("\n".join(latex.written(compiled.problem, explained, which) for which in wanted).rstrip("\n"))
+    say("\n".join(latex.written(compiled.problem, explained, which) for which in forms).rstrip("\n"))
     return DONE
 
 

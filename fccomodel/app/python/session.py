@@ -25,6 +25,7 @@ from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
 
 if TYPE_CHECKING:
+    from fccomodel.app.grading import Grade
     from fccomodel.app.python.sweeps import Sweep
     from fccomodel.app.python.track import Tracker
     from fccomodel.app.python.training import Criterion
@@ -105,6 +106,44 @@ def evaluate(
         allow_python=allow_python,
         show=show,
     )
+
+
+@public
+def grade(
+    answer: str | Path | CompiledModel,
+    key: str | Path | CompiledModel | BoundModel,
+    *,
+    cost: bool = True,
+    budget: str = "5s",
+) -> Grade:
+    """Judge whether a model states the same problem as a key, and where it does not.
+
+    ``print`` shows the judgement; ``.verdict`` is ``same``, ``different``, ``undecided`` or
+    ``invalid``, ``.score`` a number from 0 to 1, and ``.json`` all of it.
+
+    answer  the text or the file of the model to judge
+    key     the model that is right; one with data (``fc.compile(..).bind(..)``) is compared on these too
+    cost    whether to solve both models and say what the differences cost
+    budget  the budget of each of these two solves
+    """
+    from fccomodel.app import grading
+
+    if isinstance(key, BoundModel):
+        right, bound = key.compiled, key.bound
+    else:
+        right, bound = _compiled(key).compiled, None
+    if isinstance(answer, CompiledModel):
+        source = answer.compiled.source
+    else:
+        source = files.model_source(answer)
+    return grading.grade(source, right, bound, budget=budget if cost else None)
+
+
+def _compiled(model: str | Path | CompiledModel) -> CompiledModel:
+    """The model itself, or the model of a text or a file."""
+    if isinstance(model, CompiledModel):
+        return model
+    return compile(model)
 
 
 # Users give these keywords one by one: a record would be a second name for each.
@@ -670,8 +709,8 @@ class BoundModel(habits.Answering, latex.Typeset):
             live.shown(progress, verbose=verbose) as shown,
         ):
             if trace:
-                wanted = lets(planned.problem, show)
-                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=wanted))
+                lets_shown = lets(planned.problem, show)
+                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=lets_shown))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 

@@ -92,9 +92,9 @@ class Answer:
         from fccomodel.app.scoring import scoring
 
         known = self.fitted()
-        wanted = of_rows.score(known.compiled)
-        scores = scoring.value(known, wanted, rows)
-        return scoring.predicted(known, wanted, scores, threshold=threshold, target=target)
+        score = of_rows.score(known.compiled)
+        scores = scoring.value(known, score, rows)
+        return scoring.predicted(known, score, scores, threshold=threshold, target=target)
 
     @property
     @public

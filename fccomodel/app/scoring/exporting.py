@@ -77,13 +77,13 @@ def export(known: Fitted, path: Path) -> Path:
 
 def module(known: Fitted) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     """The score with its scaling as a module in float64, and two rows of each of its inputs."""
-    wanted = rows.score(known.compiled)
-    if (network := _net(known, wanted)) is not None:
+    score = rows.score(known.compiled)
+    if (network := _net(known, score)) is not None:
         return network
-    if len(wanted.columns) != 1 or wanted.others or not wanted.table.columns[wanted.columns[0]].shape:
-        refuse(errors.no_export(wanted.name, "it is no function of one vector of the row"))
-    record = known.encoding[wanted.table.name][wanted.columns[0]]
-    body, inner = _body(known, wanted, record)
+    if len(score.columns) != 1 or score.others or not score.table.columns[score.columns[0]].shape:
+        refuse(errors.no_export(score.name, "it is no function of one vector of the row"))
+    record = known.encoding[score.table.name][score.columns[0]]
+    body, inner = _body(known, score, record)
     intercept = bool(record.get("intercept"))
     width = inner - intercept
     scale = record.get("scale") or {"mean": np.zeros(width), "divisor": np.ones(width)}

@@ -42,10 +42,10 @@ def pair(compiled: pipeline.Compiled, name: str) -> Pair:
     if name not in defined:
         refuse(errors.no_quantity(name, list(defined)))
     calls = {(call.args, tables): (call, tables) for call, tables in _calls(compiled, defined[name])}
-    found = [taken for call, tables in calls.values() if (taken := _at(compiled, call, tables)) is not None]
-    if len(found) != 1:
-        refuse(errors.no_pairs(name, len(found)))
-    return found[0]
+    scores = [score for call, tables in calls.values() if (score := _at(compiled, call, tables)) is not None]
+    if len(scores) != 1:
+        refuse(errors.no_pairs(name, len(scores)))
+    return scores[0]
 
 
 def _calls(compiled: pipeline.Compiled, defined: DefDecl) -> Iterator[tuple[syntax.Call, tuple[str, ...]]]:

@@ -123,7 +123,7 @@ def bound_rows(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str
         )
     unseen = [note for note in bound.notes if UNSEEN in note]
     for note in (*unseen, *cautions.all()["other units"].find(cautions.Subject(bound=bound))):
-        warnings.warn(note, stacklevel=4)
+        warnings.warn(note, stacklevel=5)
     return bound.tables[name], bound.sources[name]["rows_read"]
 
 
@@ -420,13 +420,13 @@ def module(known: Fitted, name: str) -> torch.nn.Module:
         )
     net = variables[of_net[0]].net
     assert net is not None
-    made, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[of_net[0]]), 0
+    network, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[of_net[0]]), 0
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in network.parameters():
             part = weights[start : start + parameter.numel()].reshape(tuple(parameter.shape))
             parameter.copy_(torch.as_tensor(part))
             start += parameter.numel()
-    return own(made).eval()
+    return own(network).eval()
 
 
 __all__ = ["Fitted", "at", "fitted", "module", "predicted", "rows", "sections", "sizes", "value"]

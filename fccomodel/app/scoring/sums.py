@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fccomodel.core import ir
+from fccomodel.library import linear
 
 #: A sign and an expression: one of the terms of a sum.
 Term = tuple[int, ir.Expr]
@@ -56,7 +57,7 @@ def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
     """What the model adds to a score, for each place where a sum has the score once."""
     sums = list(_sums(problem))
     thresholds = {variable.name for parts in sums for variable in _thresholds(parts, taken)}
-    found = []
+    terms = []
     for parts in sums:
         scores = [(sign, term) for sign, term in parts if _is_score(term, taken)]
         others = [(sign, term) for sign, term in parts if not _is_score(term, taken)]
@@ -68,8 +69,8 @@ def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
             continue
         kept = tuple((sign * s, t) for s, t in others if _belongs(problem, t, row, thresholds))
         if kept or taken.at(score):
-            found.append(Added(row=row, expr=score, terms=kept))
-    return found
+            terms.append(Added(row=row, expr=score, terms=kept))
+    return terms
 
 
 def _is_score(node: ir.Expr, taken: Taken) -> bool:
@@ -95,13 +96,13 @@ def only_compared(problem: ir.Problem, taken: Taken) -> bool:
 def _sums(problem: ir.Problem) -> Iterator[list[Term]]:
     """The terms of every sum that is no part of another sum. An expression in no sum is one term."""
     for root in problem.roots:
-        yield list(terms(root))
+        yield terms(root)
     for node in problem.expressions():
         if isinstance(node, ir.LetRef):
-            yield list(terms(node.let.body))
+            yield terms(node.let.body)
         if not _is_sum(node) and not isinstance(node, ir.Item):
             for child in node.children:
-                yield list(terms(child))
+                yield terms(child)
 
 
 def _is_sum(node: ir.Expr) -> bool:
@@ -109,20 +110,9 @@ def _is_sum(node: ir.Expr) -> bool:
     return isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg")
 
 
-def terms(node: ir.Expr) -> Iterator[Term]:
+def terms(node: ir.Expr) -> list[Term]:
     """The terms of a sum with their signs; the node itself if it is none."""
-    stack = [(1, node)]
-    while stack:
-        sign, top = stack.pop()
-        match top:
-            case ir.Apply(op="add", args=args):
-                stack.extend((sign, arg) for arg in args)
-            case ir.Apply(op="sub", args=(left, right)):
-                stack.extend([(sign, left), (-sign, right)])
-            case ir.Apply(op="neg", args=(arg,)):
-                stack.append((-sign, arg))
-            case _:
-                yield sign, top
+    return [(term.sign, term.core) for term in linear.terms(node, fixed=lambda _: False)]
 
 
 def _thresholds(parts: list[Term], taken: Taken) -> Iterator[ir.Var]:

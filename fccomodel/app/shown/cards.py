@@ -517,12 +517,20 @@ def algorithm(record: Algorithm, candidate: Candidate | None = None) -> Card:
     if len(record.steps) > 1:
         entries.append(("steps", ", ".join(record.steps)))
     if record.hyper:
-        entries.append(("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items())))
+        entries.append(("options", ", ".join(f"{key} = {text}" for key, text in _defaults(record).items())))
     if record.theory:
         entries.append(("schedules", "practical, theory (--option schedule=theory --option epsilon=1e-3)"))
     else:
         entries.append(("schedules", "practical"))
     return Card(head=f"{record.name}: {record.title}", entries=entries)
+
+
+def _defaults(record: Algorithm) -> dict[str, str]:
+    """The options of an algorithm with their default values, or the formulas that give them."""
+    from fccomodel.plan import settings
+
+    numbers = {name: f"{value:g}" for name, value in record.hyper.items()}
+    return {**numbers, **settings.formulas(record)}
 
 
 def _further_assumptions(theorem: Theorem) -> str:

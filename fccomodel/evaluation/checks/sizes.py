@@ -1,11 +1,12 @@
-"""A check that the variables of a problem fit into memory, before anything of their size is made."""
+"""A check that the variables of a problem fit into memory, before anything of their size is made; and
+which errors say that something did not fit."""
 
 from __future__ import annotations
 
 import math
 
 from fccomodel.core import memory
-from fccomodel.core.diagnostics import refuse
+from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.sets import elements
@@ -20,6 +21,13 @@ def check(bound: Bound) -> None:
     variables = [v for v in bound.problem.variables.values() if v.net is None]
     length = sum(math.prod(elements.shape(bound, variable.shape)) for variable in variables)
     demand_room(bound, length, VECTORS, DOUBLE)
+
+
+def beyond_memory(error: Exception) -> bool:
+    """Whether an error says that memory ran out, or would have (F0704)."""
+    if isinstance(error, FccoError):
+        return all(diagnostic.code == errors.TOO_LARGE.id for diagnostic in error.diagnostics)
+    return memory.ran_out(error)
 
 
 def demand_room(bound: Bound, length: int, vectors: int, itemsize: int) -> None:

@@ -20,7 +20,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data import net_costs
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import distributed, errors, logarithms
+from fccomodel.evaluation import distributed, errors, logarithms, net_outputs
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
@@ -131,6 +131,8 @@ class Evaluator(Conditions):
         # The number of draws of each distribution.
         self.sampled: dict[ir.Binder, int] = {}
         self.logarithms, self.distributed = logarithms.of(bound), distributed.of(bound)
+        # The outputs of the net that is evaluated next, if only its gradient is unknown.
+        self.known_outputs: torch.Tensor | None = None
 
     # ------------------------------------------------------------------------------------- the walk
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
@@ -284,15 +286,42 @@ class Evaluator(Conditions):
         key = ("rows", text)
         if key not in self.memo:
             whole = {binder: Named(everything, (new_axis(),))}
-            if self.closing(node, whole):
-                self.memo[key] = self.mapped(node, whole)
+            if isinstance(node, ir.NetCall) and net_costs.dear(self.bound):
+                self.memo[key] = self.net_at_rows(node, text, whole)
             else:
-                self.memo[key] = super().compute(node, whole)
+                self.memo[key] = self.at_rows(node, whole)
             self.kept.append((node, whole))
         value = self.memo[key].data
         if at.data is not everything:
             value = value.index_select(0, at.data)
         return Named(value, at.axes)
+
+    def at_rows(self, node: ir.Expr, whole: Env) -> Named:
+        """The value of a net or a score at all rows of a table, in blocks if its inputs are large."""
+        if self.closing(node, whole):
+            return self.mapped(node, whole)
+        return super().compute(node, whole)
+
+    def net_at_rows(self, node: ir.NetCall, text: str, whole: Env) -> Named:
+        """The outputs of an expensive net at all rows of a table: those kept at this point, if there are
+        any (``net_outputs``)."""
+        outputs = net_outputs.current()
+        if outputs is None:
+            return self.at_rows(node, whole)
+        ((binder, rows),) = whole.items()
+        assert isinstance(binder.domain, ir.RowSet)
+        numbers = self.bound.tables[binder.domain.table].numbers
+        variables = [self.point[name] for name in sorted(ir.variables_of(node))]
+        key = net_outputs.key_of(text, variables)
+        known = outputs.find(key, numbers)
+        if known is not None and not (torch.is_grad_enabled() and any(v.requires_grad for v in variables)):
+            return Named(known, rows.axes)
+        if not self.closing(node, whole):
+            self.known_outputs = known
+        value = self.at_rows(node, whole)
+        if known is None:
+            outputs.keep(key, numbers, value.data)
+        return value
 
     def distances(self, u: Named, v: Named) -> Named:
         """The squared distances of two families of vectors, each along its own axis."""
@@ -313,6 +342,7 @@ class Evaluator(Conditions):
     # ----------------------------------------------------------------------------------------- nets
     def net(self, node: ir.NetCall, env: Env) -> Named:
         """The outputs of a net, some rows at a time if they are many."""
+        known, self.known_outputs = self.known_outputs, None
         thrifty = net_costs.dear(self.bound)
         if thrifty:
             working = torch.float32
@@ -335,12 +365,14 @@ class Evaluator(Conditions):
         stays_in_file = any(isinstance(one, Mapped) for one in rows)
         if thrifty:
             floats = [one if one.dtype == torch.int64 else one.to(working) for one in rows]
-            value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), *floats)
+            if known is not None:
+                known = known.to(working)
+            value = NetRows.apply(module, net_costs.THRIFTY_ROWS, known, weights.to(working), *floats)
             value = value.to(weights.dtype)
         elif len(rows[0]) * max(widths, 1) <= self.chunk and not stays_in_file:
             value = net_apply(module, weights, *rows)
         else:
-            value = NetRows.apply(module, ROWS, weights, *rows)
+            value = NetRows.apply(module, ROWS, None, weights, *rows)
         return Named(value.reshape((*lengths.values(), *output)), tuple(lengths))
 
     def net_inputs(self, node: ir.NetCall, env: Env) -> tuple[dict[int, int], list[torch.Tensor]]:

@@ -366,8 +366,8 @@ class Listing:
         run = torch.arange(first, last + 1).repeat_interleave(inside)
         offset = torch.arange(low, high) - starts[run]
         if runs.skip is not None:
-            wanted = offset != torch.from_numpy(runs.skip)[run]
-            run, offset = run[wanted], offset[wanted]
+            not_skipped = offset != torch.from_numpy(runs.skip)[run]
+            run, offset = run[not_skipped], offset[not_skipped]
         index = {axis: torch.from_numpy(places)[run] for axis, places in self.prefix.items()}
         index[self.last_axis] = order[start[run] + offset]
         return index

@@ -36,18 +36,25 @@ class NetRows(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, module: torch.nn.Module, size: int, weights: torch.Tensor, *rows: torch.Tensor
+        ctx: Any,
+        module: torch.nn.Module,
+        size: int,
+        known: torch.Tensor | None,
+        weights: torch.Tensor,
+        *rows: torch.Tensor,
     ) -> torch.Tensor:
-        """The outputs of all rows, some rows at a time."""
+        """The outputs of all rows, some rows at a time, unless they are ``known``."""
         ctx.again = _Again(module, size)
         ctx.save_for_backward(weights, *rows)
+        if known is not None:
+            return known.clone()
         parts = zip(*(one.split(size) for one in rows), strict=True)
         return torch.cat([net_apply(module, weights, *part) for part in parts])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """The gradients of weights and rows, some rows at a time."""
-        return (None, None, *pulled(ctx.again, ctx, gradient, first=2))
+        return (None, None, None, *pulled(ctx.again, ctx, gradient, first=3))
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ def pulled(
 ) -> tuple[torch.Tensor | None, ...]:
     """The gradient in the saved inputs of an ``autograd.Function``, the ``first`` of its arguments
     being others."""
-    wanted = ctx.needs_input_grad[first:]
+    needs_gradient = ctx.needs_input_grad[first:]
     if gradient.requires_grad and torch.is_grad_enabled():
-        return _Pulled.apply(operation, wanted, gradient, *ctx.saved_tensors)
+        return _Pulled.apply(operation, needs_gradient, gradient, *ctx.saved_tensors)
     with torch.no_grad():
-        return tuple(operation.pull(ctx.saved_tensors, wanted, gradient))
+        return tuple(operation.pull(ctx.saved_tensors, needs_gradient, gradient))
 
 
 class _Pulled(torch.autograd.Function):

@@ -27,7 +27,7 @@ from fccomodel.execution.backends.c import Loops, part_of
 from fccomodel.execution.backends.c.head import HEAD
 from fccomodel.execution.backends.c.values import Buffer, Node, View, kind
 from fccomodel.execution.backends.steps.kept import folder, key
-from fccomodel.execution.backends.steps.leap import Leap, Results
+from fccomodel.execution.backends.steps.leap import Arguments, Leap, Results
 from fccomodel.execution.backends.steps.recorded import recorded
 from fccomodel.execution.backends.steps.several import Several, apart
 
@@ -201,8 +201,8 @@ long steps(
 
 def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
     """One step as a graph of operations for which C has loops."""
-    given = apart(arrays, len(several.fixed(several.data)))
-    return recorded(lambda *given: several(*given, pooled=pooled), given, part_of).graph()
+    copies = apart(arrays, len(several.fixed(several.data)))
+    return recorded(lambda *given: several(*given, pooled=pooled), copies, part_of).graph()
 
 
 class Library:
@@ -237,40 +237,28 @@ class Library:
         self.phases, room = known["phases"], torch.zeros(known["room"] + 64, dtype=torch.uint8)
         return steps, room, room.data_ptr() + -room.data_ptr() % 64
 
-    def __call__(
-        self,
-        before: Any,
-        fixed: Any,
-        moving: Any,
-        kept: Any,
-        rows: Any,
-        weights: Any,
-        drawn: Any,
-        pooled: bool,
-    ) -> Results:
+    def __call__(self, given: Arguments) -> Results:
         """Take the steps. All arguments change in place."""
-        steps, _, room = self.function(pooled)
-        if self.fixed[0] is not fixed:
-            fixed_arrays = self.several.fixed(self.several.data)
-            expected = [(x.shape, x.stride(), x.dtype) for x in fixed_arrays]
-            assert [(x.shape, x.stride(), x.dtype) for x in fixed] == expected, (
-                "data are those of another program"
-            )
-            self.fixed = fixed, pointers(fixed)
-        moving = [x if x.is_contiguous() else x.contiguous() for x in moving]
-        assert [x.numel() for x in (*moving, *kept)] == self.sizes, "arrays are those of another program"
+        steps, _, room = self.function(given.pooled)
+        if self.fixed[0] is not given.fixed:
+            own_data = self.several.fixed(self.several.data)
+            assert layouts(given.fixed) == layouts(own_data), "data are those of another program"
+            self.fixed = given.fixed, pointers(given.fixed)
+        moving = [x if x.is_contiguous() else x.contiguous() for x in given.moving]
+        sizes = [x.numel() for x in (*moving, *given.kept)]
+        assert sizes == self.sizes, "arrays are those of another program"
         phase = steps(
-            self.phases.index(before),
-            len(rows),
+            self.phases.index(given.before),
+            len(given.rows),
             self.fixed[1],
             pointers(moving),
-            pointers(kept),
-            rows.data_ptr(),
-            weights.data_ptr(),
-            pointers(drawn),
+            pointers(given.kept),
+            given.rows.data_ptr(),
+            given.weights.data_ptr(),
+            pointers(given.drawn),
             room,
         )
-        return moving, kept, self.phases[phase]
+        return moving, given.kept, self.phases[phase]
 
 
 @cache
@@ -278,6 +266,11 @@ def made_by() -> str:
     """A hash of the code that makes the text and the library."""
     files = [Path(__file__), *sorted(Path(str(c.__file__)).parent.glob("*.py"))]
     return hashlib.sha256("".join(file.read_text() for file in files).encode()).hexdigest()
+
+
+def layouts(arrays: Sequence[torch.Tensor]) -> list[tuple[Any, ...]]:
+    """The shape, the strides and the type of each array."""
+    return [(array.shape, array.stride(), array.dtype) for array in arrays]
 
 
 def pointers(arrays: Sequence[torch.Tensor]) -> Any:
@@ -291,15 +284,16 @@ def build(text: str, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     message = ""
     with tempfile.TemporaryDirectory(dir=place.parent) as beside:
-        source, made = Path(beside) / "steps.c", Path(beside) / "steps.so"
+        source, library = Path(beside) / "steps.c", Path(beside) / "steps.so"
         source.write_text(text)
         for vectors in VECTORS:
-            command = [compiler(), *FLAGS, f"-DMVEC={vectors}", str(source), "-o", str(made), "-lm"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                made.replace(place)
+            command = [compiler(), *FLAGS, f"-DMVEC={vectors}", str(source), "-o", str(library), "-lm"]
+            compilation = subprocess.run(command, capture_output=True, text=True, check=False)
+            if compilation.returncode == 0:
+                library.replace(place)
                 return
-            message = message or next((line for line in done.stderr.splitlines() if "error" in line), "")
+            complaints = (line for line in compilation.stderr.splitlines() if "error" in line)
+            message = message or next(complaints, "")
     raise Unfit(f"the C compiler fails: {message[:200]}")
 
 

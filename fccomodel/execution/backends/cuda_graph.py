@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from fccomodel.execution.backends._base import Backend, attempting
-from fccomodel.execution.backends.steps.leap import Leap, Results
+from fccomodel.execution.backends.steps.leap import Arguments, Leap, Results
 from fccomodel.execution.backends.steps.several import STEPS, Several, counts
 
 Arrays = list[torch.Tensor]
@@ -43,6 +44,25 @@ class Graph:
         self.graph.replay()
 
 
+@dataclass(frozen=True, eq=False)
+class Capture:
+    """The graph of some steps.
+
+    fixed    the fixed arrays that it reads
+    places   its own arrays, where the other arguments are copied to
+    after    the numbers after its steps
+    """
+
+    graph: Any
+    fixed: Arrays
+    places: Arrays
+    after: Mapping[str, Any]
+
+    def reads(self, fixed: Arrays) -> bool:
+        """Whether the graph reads these fixed arrays, and no copies of them."""
+        return all(mine is theirs for mine, theirs in zip(self.fixed, fixed, strict=True))
+
+
 class Captured:
     """CUDA graphs, captured on demand. Their arrays have fixed places, where arguments are copied to.
 
@@ -53,37 +73,27 @@ class Captured:
     def __init__(self, several: Several, graph: Callable[[Callable[[], None]], Any] = Graph):
         self.several, self.graph = several, graph
         self.phases = several.phases()[0]
-        self.made: dict[tuple[int, bool], tuple[Any, Arrays, Arrays, Mapping[str, Any]]] = {}
+        self.made: dict[tuple[int, bool], Capture] = {}
 
-    def __call__(
-        self,
-        before: dict[str, Any],
-        fixed: Arrays,
-        moving: Arrays,
-        kept: Arrays,
-        rows: torch.Tensor,
-        weights: torch.Tensor,
-        drawn: Arrays,
-        pooled: bool,
-    ) -> Results:
+    def __call__(self, given: Arguments) -> Results:
         """Take the steps: the moved arguments and those changed in place, in the graph's places."""
-        phase = self.phases.index(before)
-        found = self.made.get((phase, pooled))
-        if found is None or any(x is not y for x, y in zip(found[1], fixed, strict=True)):
-            others = [*moving, *kept, rows, weights, *drawn]
-            self.made[phase, pooled] = found = self.captured(fixed, others, len(moving), pooled, phase)
-        graph, _, places, after = found
-        for place, x in zip(places, [*moving, *kept, rows, weights, *drawn], strict=True):
-            if place is not x:
-                place.copy_(x)
-        graph.replay()
-        return places[: len(moving)], places[len(moving) : len(moving) + len(kept)], after
+        phase = self.phases.index(given.before)
+        moving = len(given.moving)
+        capture = self.made.get((phase, given.pooled))
+        if capture is None or not capture.reads(given.fixed):
+            capture = self.captured(given.fixed, given.changing, moving, given.pooled, phase)
+            self.made[phase, given.pooled] = capture
+        for place, array in zip(capture.places, given.changing, strict=True):
+            if place is not array:
+                place.copy_(array)
+        capture.graph.replay()
+        kept = capture.places[moving : moving + len(given.kept)]
+        return capture.places[:moving], kept, capture.after
 
-    def captured(
-        self, fixed: Arrays, others: Arrays, moving: int, pooled: bool, phase: int = 0
-    ) -> tuple[Any, Arrays, Arrays, Mapping[str, Any]]:
-        """A graph, the fixed arrays that it reads, its own arrays, and the numbers after its steps."""
-        places, several = [x.clone() for x in others], self.several.beginning(self.phases[phase])
+    def captured(self, fixed: Arrays, changing: Arrays, moving: int, pooled: bool, phase: int = 0) -> Capture:
+        """The graph of the steps from a phase; each step replaces the first ``moving`` changing arrays."""
+        places = [array.clone() for array in changing]
+        several = self.several.beginning(self.phases[phase])
 
         def work() -> None:
             """Take the steps, and put the results into the graph's places."""
@@ -91,7 +101,8 @@ class Captured:
             for place, x in zip(places[:moving], moved, strict=True):
                 place.copy_(x)
 
-        return self.graph(work), fixed, places, counts(SimpleNamespace(**(several.after or {})))
+        after = counts(SimpleNamespace(**(several.after or {})))
+        return Capture(self.graph(work), fixed, places, after)
 
 
 def leap(several: Several) -> tuple[Leap, str]:

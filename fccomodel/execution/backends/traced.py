@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from fccomodel.execution.backends._base import Backend, attempting
-from fccomodel.execution.backends.steps.leap import Leap, Results
+from fccomodel.execution.backends.steps.leap import Arguments, Leap, Results
 from fccomodel.execution.backends.steps.recorded import Recorded, recorded
 from fccomodel.execution.backends.steps.several import Several, apart
 
@@ -94,25 +94,16 @@ class Graphs:
             warnings.simplefilter("ignore", DeprecationWarning)
             return torch.jit.trace(steps, copies, check_trace=False)
 
-    def __call__(
-        self,
-        before: dict[str, Any],
-        fixed: Arrays,
-        moving: Arrays,
-        kept: Arrays,
-        rows: torch.Tensor,
-        weights: torch.Tensor,
-        drawn: Arrays,
-        pooled: bool,
-    ) -> Results:
+    def __call__(self, given: Arguments) -> Results:
         """Run the steps; the result is the changed arguments, the constant ones, and the numbers after the
         steps.
 
         Arguments change in place. Torch's optimiser is off: it would take longer than it saves.
         """
-        graph, phase = self.graph(self.phases.index(before), pooled)
+        graph, phase = self.graph(self.phases.index(given.before), given.pooled)
         with torch.jit.optimized_execution(False):
-            return list(graph(*fixed, *moving, *kept, rows, weights, *drawn)), kept, self.phases[phase]
+            moved = graph(*given.fixed, *given.changing)
+        return list(moved), given.kept, self.phases[phase]
 
 
 def leap(several: Several) -> tuple[Leap, str]:

@@ -203,13 +203,13 @@ def run(
     was found, and F0704 if the variables or the arrays exceed the memory.
     """
     device, precision = settings.device, options.working(settings.precision)
-    wanted = backends.check(*settings.backend)
+    backend_asked = backends.check(*settings.backend)
     refuse_size(program, bound, precision)
     if program.shares is not None:
         device = ranks.join(device)
         ranks.waiting(False)
-        if wanted not in ("auto", "eager"):
-            refuse(errors.of_one_process(f"The backend {wanted}"), source=bound.problem.source)
+        if backend_asked not in ("auto", "eager"):
+            refuse(errors.of_one_process(f"The backend {backend_asked}"), source=bound.problem.source)
     module, dtype = loaded(program), getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
         foreseen = {
@@ -218,7 +218,7 @@ def run(
             "seconds": settings.foreseen_seconds,
         }
         if microscope is None and program.shares is None:
-            chosen = wanted
+            chosen = backend_asked
         else:
             chosen = "eager"
         equipped = backends.equip(chosen, module, program, device=device, **foreseen)

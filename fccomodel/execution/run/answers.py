@@ -12,7 +12,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.failure import Failure
-from fccomodel.core.work import to_the_end
+from fccomodel.core.work import in_memory, to_the_end
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.sets.members import Members
@@ -40,7 +40,8 @@ def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.n
 def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tuple[str, Any]]:
     """Values of the constraints at the point found, if multipliers or a failure follow from them.
 
-    There are none if the clock ended the run and they take longer than ``SECONDS_AFTER_THE_END``.
+    There are none if the clock ended the run and they take longer than ``SECONDS_AFTER_THE_END``, or if
+    they find no room in memory.
     """
     failed = getattr(final, "failure", None) is not None
     if not failed and not any(isinstance(p, Penalty) for p in program.penalties.values()):
@@ -55,7 +56,7 @@ def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tupl
 
     with module.no_grad():
         timed = getattr(final, "timed", False)
-        to_the_end(once, lambda: time.perf_counter() > until, dear=timed and not failed)
+        in_memory(lambda: to_the_end(once, lambda: time.perf_counter() > until, dear=timed and not failed))
     return values
 
 
@@ -142,6 +143,8 @@ def _at_bounds(bound: Bound, program: Program, values: Mapping[str, tuple[str, A
     at_bounds: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         if constraint.label in program.penalties or not ir.variables_of(constraint.body):
+            continue
+        if constraint.label not in values:  # there was no memory for them
             continue
         family = members.of(bound, constraint)
         of_family = family.of(values[constraint.label][1].cpu().numpy())

@@ -44,8 +44,8 @@ class Here:
         key = tuple(map(id, index))
         if key not in self._places:
             asked = tuple(part.expand(self.shape).reshape(-1) for part in index)
-            found = asked if self.whole else tuple(part[self.positions] for part in asked)
-            self._places[key] = index, (asked, found)
+            places_here = asked if self.whole else tuple(part[self.positions] for part in asked)
+            self._places[key] = index, (asked, places_here)
         return self._places[key][1]
 
 
@@ -67,20 +67,20 @@ def tracked(
     event = g.shape[len(here.shape) :]
     values = g.reshape(here.count, *event)
     if index:
-        asked, found = here.places(index)
+        asked, places = here.places(index)
         blocks = u
     else:
-        asked = found = (torch.zeros(here.some, dtype=torch.int64, device=u.device),)
+        asked = places = (torch.zeros(here.some, dtype=torch.int64, device=u.device),)
         blocks = u.reshape(1, *event)
     if here.whole:
         others = [part.reshape(values.shape) for part in extra]
-        return track(blocks, found, values, *others, h).reshape(g.shape)
+        return track(blocks, places, values, *others, h).reshape(g.shape)
     if not index:
         return torch.where(u.isnan(), torch.ones_like(u), u).expand(g.shape)
     old = u[asked]
     batch = values[here.positions]
     others = [batch if part is g else part.reshape(values.shape)[here.positions] for part in extra]
-    moved = track(blocks, found, batch, *others, h)
+    moved = track(blocks, places, batch, *others, h)
     if here.some:
         unseen = moved.mean(0)
     else:

@@ -27,12 +27,12 @@ class TrainingKeeper:
 
     def __init__(self, at: Checkpoints, identity: Mapping[str, Any]):
         self.at, self.identity = at, identity
-        found, self.said = checkpoints.newest(at, identity)
+        checkpoint, self.said = checkpoints.newest(at, identity)
         self.left: dict[str, Any] | None = None
         self.spent = 0.0
-        if found is not None:
-            self.spent = float(found.manifest["seconds"])
-            state = put_back(found.state[RUN], found.tensors, "cpu", SimpleNamespace)
+        if checkpoint is not None:
+            self.spent = float(checkpoint.manifest["seconds"])
+            state = put_back(checkpoint.state[RUN], checkpoint.tensors, "cpu", SimpleNamespace)
             self.left = _with_keys(state)
         self.began = time.perf_counter()
         self.due = self.began + at.every

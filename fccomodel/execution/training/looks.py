@@ -18,6 +18,7 @@ from fccomodel.data import net_costs, subsets
 from fccomodel.data.bound import Bound
 from fccomodel.data.nets import IN_TRAIN_MODE
 from fccomodel.evaluation import memory, values
+from fccomodel.evaluation.net_outputs import Outputs
 from fccomodel.evaluation.values import Level
 from fccomodel.execution.training.recipe import VIOLATION, Validation, Watch
 
@@ -80,6 +81,7 @@ class Looks:
     def __init__(self, bound: Bound, seed: int, *, watch: Watch | None = None):
         self.bound, self.seed, self.watch = bound, seed, watch
         self.cost, self.share = 0.0, 1.0
+        self.outputs = Outputs()
         self.kinds = {constraint.label: constraint.kind for constraint in bound.problem.constraints}
 
     def afford(self, seconds: float, modules: Modules, variables: Mapping[str, torch.Tensor]) -> None:
@@ -91,8 +93,8 @@ class Looks:
         while few < 1.0 and PRICED_TIMES * few * self.cost < seconds < math.inf:
             few = min(1.0, PRICED_TIMES * few)
             self.cost = self._priced(few, modules, variables)
-        wanted = seconds / max(self.cost, 1e-12)
-        self.share = max(wanted, LEAST_ROWS / max(most, 1))
+        share = seconds / max(self.cost, 1e-12)
+        self.share = max(share, LEAST_ROWS / max(most, 1))
         if self.share >= NEARLY_ALL:
             self.share = 1.0
         self.bound = self._part(self.share)
@@ -120,7 +122,8 @@ class Looks:
     def on(self, bound: Bound, modules: Modules, variables: Mapping[str, torch.Tensor]) -> Level:
         """``at`` on other rows."""
         nets = evaluated(modules)
-        return values.level(with_nets(bound, nets), point(bound, nets, variables), seed=self.seed)
+        with self.outputs.used():
+            return values.level(with_nets(bound, nets), point(bound, nets, variables), seed=self.seed)
 
     def watched(self, modules: Modules, variables: Mapping[str, torch.Tensor]) -> float:
         """The watched quantity at these weights."""

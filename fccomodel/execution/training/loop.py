@@ -96,7 +96,7 @@ class _Course:
 
     steps       of this run and those before it, which had ``begun_with`` steps
     next_look   the step of the next look; ``between`` steps lie between two looks
-    looked_at   the step of the last look
+    looked_at   the step of the last look, which took ``look_seconds`` by the clock
     heard       time of the clock at the last call of ``progress``
     reason      why the run ends; "" while it goes on
     ended       in a word, as in ``Solution``; ``timed`` if the clock ended it
@@ -109,6 +109,7 @@ class _Course:
     next_look: int = 0
     between: int = LEAST_BETWEEN
     looked_at: int = -1
+    look_seconds: float = 0.0
     heard: float = -math.inf
     reason: str = ""
     ended: str = "stopped"
@@ -302,7 +303,7 @@ class Loop:
             course.reason, course.ended = "interrupted", "interrupted"
         elif limit is not None and done >= limit:
             course.reason = "the budget is used up"
-        elif now >= self.limits.until:
+        elif now >= self.limits.until - course.look_seconds:
             course.reason, course.timed = "the time limit was reached", True
         if recipe.callback is not None and done % recipe.every == 0:
             self._called(recipe.callback)
@@ -319,8 +320,9 @@ class Loop:
         course, moved = self.course, self.moved
         if course.looked_at == course.steps:
             return
-        course.looked_at = course.steps
+        course.looked_at, began = course.steps, time.perf_counter()
         self._seen(*moved.weights())
+        course.look_seconds = time.perf_counter() - began
         course.reason = course.reason or self.best.patience_over()
         if course.reason and moved.averaged:
             self._seen(*moved.weights(averaged=False))

@@ -76,12 +76,12 @@ class Strata:
         """
         if size < len(self.sizes):
             return np.array([])
-        wanted = np.sqrt(self.sizes) / np.sqrt(self.sizes).sum() * size
+        shares = np.sqrt(self.sizes) / np.sqrt(self.sizes).sum() * size
         least = 1
         if size >= 4 * len(self.sizes):
             least = 2
-        counts = np.minimum(np.maximum(np.floor(wanted).astype(np.int64), least), self.sizes)
-        order = np.argsort(counts - wanted)
+        counts = np.minimum(np.maximum(np.floor(shares).astype(np.int64), least), self.sizes)
+        order = np.argsort(counts - shares)
         while counts.sum() > size:
             counts[np.argmax(counts)] -= 1
         while counts.sum() < size and (counts < self.sizes).any():
@@ -124,6 +124,14 @@ class StratifiedSampler(Sampler[list[int]]):
     def set_epoch(self, epoch: int) -> None:
         """Set the number of the epoch of the next iteration."""
         self.epoch = epoch
+
+    def state_dict(self) -> dict[str, int]:
+        """The number of the next epoch, from which a loop that loads it goes on."""
+        return {"epoch": self.epoch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on with the epoch that another sampler would have had next."""
+        self.set_epoch(state["epoch"])
 
     def __len__(self) -> int:
         return max(1, math.ceil(len(self.numbers) / self.joint_batch))

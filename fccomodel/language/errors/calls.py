@@ -177,11 +177,11 @@ def set_arguments(call: Quote, family: str, given: int, wanted: int, form: str) 
 def net_arguments(call: Quote, net: str, given: int, inputs: int, owner: str | None) -> Diagnostic:
     """A net is called with its parameters and its inputs; ``owner`` is the variable that holds its
     parameters."""
-    wanted = {1: "one input"}.get(inputs, f"{inputs} inputs")
+    expected = {1: "one input"}.get(inputs, f"{inputs} inputs")
     return NET.error(
         f"{call} does not fit the net `{net}`",
         span=call.span,
-        reason=f"A net is called with its parameters and {wanted}; {counted(given, 'argument')} "
+        reason=f"A net is called with its parameters and {expected}; {counted(given, 'argument')} "
         f"{are(given)} given.",
         fix=f"Write `{_net_form(net, owner)}`" + ("" if owner else f", after `var w = params({net});`") + ".",
     )

@@ -141,11 +141,11 @@ def column_of_another_set(value: Quote, column: str, domain: ir.Set, axis: ir.Se
 
 def _another_set(message: str, span: Span, axis: ir.Set | ir.Dim, fix: str) -> Diagnostic:
     if isinstance(axis, ir.Set):
-        wanted = f"the set {_quoted(axis)}"
+        expected = f"the set {_quoted(axis)}"
     else:
-        wanted = _range(axis)
+        expected = _range(axis)
     return OTHER_SET.error(
-        f"{message}, and this axis is indexed by {wanted}",
+        f"{message}, and this axis is indexed by {expected}",
         span=span,
         reason="An index picks an entry by its place in its own set, so the two sets must be the same.",
         fix=fix,

@@ -74,9 +74,9 @@ def infeasible(relation: Quote, lies: Interval, op: str) -> Diagnostic:
     lies  the interval of left minus right, for ``>=`` and ``>>`` of right minus left; for ``<<`` and ``>>``
           of the largest eigenvalue of that difference
     """
-    difference, wanted = "left minus its right side", "<= 0"
+    difference, expected = "left minus its right side", "<= 0"
     if op == "==":
-        wanted = "0"
+        expected = "0"
     elif op in (">=", ">>"):
         difference = "right minus its left side"
     if op in ("<<", ">>"):
@@ -84,7 +84,7 @@ def infeasible(relation: Quote, lies: Interval, op: str) -> Diagnostic:
     return INFEASIBLE.error(
         f"{relation} can never hold",
         span=relation.span,
-        reason=f"Its {difference} lies in {lies}, and must be {wanted}.",
+        reason=f"Its {difference} lies in {lies}, and must be {expected}.",
         fix="Turn the comparison round, or correct the bound.",
     )
 

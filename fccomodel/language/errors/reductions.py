@@ -332,8 +332,9 @@ def chance_by_cvar(relation: Quote, level: str) -> Diagnostic:
         "this constraint is kept by a surrogate of the probability",
         span=relation.span,
         reason="A probability jumps or is flat in the variables. In its place stands the mean excess of the "
-        f"worst share of the draws (`cvar`), for the level {level}: where it is at most 0, the probability "
-        "is within its bound, often well within. The report says how often the event happens.",
+        f"worst share of the draws (`cvar`), for the level {level}: where it is at most 0, the excess is "
+        "positive in at most that share, often in much less. An event with `>=` or `<=` happens at ties too, "
+        "which this does not count. The report says how often the event happens.",
         fix="Say so: `with surrogate = cvar`; or choose `with surrogate = sigmoid, width = 0.1`, a "
         "smoothed step, which is neither conservative nor convex.",
     )

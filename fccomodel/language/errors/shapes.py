@@ -207,9 +207,9 @@ def rows_of_an_array(first: Quote, other: Quote, span: Span) -> Diagnostic:
 
 def array_function(value: Quote, function: ArrayFunction) -> Diagnostic:
     """A function that makes arrays takes a vector, a matrix, or either."""
-    wanted = " or ".join({1: "a vector", 2: "a matrix"}[count] for count in function.axes)
+    expected = " or ".join({1: "a vector", 2: "a matrix"}[count] for count in function.axes)
     return SHAPE.error(
-        f"{value} is {value.what}, and `{function.signature}` takes {wanted}",
+        f"{value} is {value.what}, and `{function.signature}` takes {expected}",
         span=value.span,
         reason=f"`{function.signature}` is {function.meaning}.",
         fix="Change the argument, or the shape it is declared with.",

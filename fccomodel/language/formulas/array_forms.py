@@ -290,12 +290,12 @@ def _constant(ctx: Context, scope: Scope, node: syntax.Call) -> Array | None:
     if known is None:
         return None
     if node.func == "eye":
-        made = arrays.array(ctx, known * 2, lambda at: _where_equal(ctx, at, ONE, node.span), node.span)
-        ones = ir.Const(value=1.0, shape=made.shape[:1], span=node.span)
-        return replace(made, whole=lambda: _on_diagonal(ones, node.span))
+        filled = arrays.array(ctx, known * 2, lambda at: _where_equal(ctx, at, ONE, node.span), node.span)
+        ones = ir.Const(value=1.0, shape=filled.shape[:1], span=node.span)
+        return replace(filled, whole=lambda: _on_diagonal(ones, node.span))
     value = ONE if node.func == "ones" else ZERO
-    made = arrays.array(ctx, known, lambda at: value, node.span)
-    return replace(made, whole=lambda: ir.Const(value=value.value, shape=made.shape, span=node.span))
+    filled = arrays.array(ctx, known, lambda at: value, node.span)
+    return replace(filled, whole=lambda: ir.Const(value=value.value, shape=filled.shape, span=node.span))
 
 
 def _on_diagonal(vector: ir.Expr, span: Span) -> ir.Expr:

@@ -109,9 +109,9 @@ def _undeclared(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None
             return definitions.definition(ctx, scope, node, symbol, split[1])
     if name == "uniform" and len(node.args) == 1 and not node.keywords:
         return atom_calls.uniform_weights(ctx, scope, node)
-    made = array_forms.made(ctx, scope, node)
-    if made is not None:
-        return made[0]
+    array = array_forms.made(ctx, scope, node)
+    if array is not None:
+        return array[0]
     _check_arguments(ctx, scope, node)
     _report_unknown(ctx, node)
     return None

@@ -68,12 +68,12 @@ def surrogate(
     if name not in _SURROGATES:
         ctx.report(errors.reductions.no_surrogate(ctx.quote(choice.span if choice else span), _SURROGATES))
         return None
-    made = _SURROGATES[name](ctx, node, excess, level, options)
-    if made is None:
+    replacement = _SURROGATES[name](ctx, node, excess, level, options)
+    if replacement is None:
         return None
     event = node.body if above else ir.Apply(op="not", args=(node.body,), span=node.body.span)
     rare = dataclasses.replace(node, body=event)
-    return made, ir.Chance(event=rare, level=level, surrogate=name)
+    return replacement, ir.Chance(event=rare, level=level, surrogate=name)
 
 
 def of_quantile(ctx: Context, relation: syntax.Compare) -> syntax.Compare | None:

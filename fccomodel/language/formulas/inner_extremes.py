@@ -48,10 +48,10 @@ def _with_size(ctx: Context, scope: Scope, binder: syntax.Binder, body: syntax.E
     domain = binder.domain
     if not isinstance(domain, syntax.Call) or domain.func not in CLOSED:
         return binder
-    found = list(_sizes(ctx, scope, binder.name, body))
-    if not found:
+    sizes = list(_sizes(ctx, scope, binder.name, body))
+    if not sizes:
         return binder
-    sized = syntax.Index(obj=domain, items=max(found, key=len), span=domain.span)
+    sized = syntax.Index(obj=domain, items=max(sizes, key=len), span=domain.span)
     return dataclasses.replace(binder, domain=sized)
 
 

@@ -68,24 +68,24 @@ def family(
     head  the scope of its indices, and their binders
     """
     scope, binders = head
-    found = _ordered(ctx, name, value, binders, span)
-    if found is None:
+    order = _ordered(ctx, name, value, binders, span)
+    if order is None:
         return None
-    ctx.recursions[name] = found
+    ctx.recursions[name] = order
     was_used = name in ctx.used
     try:
-        for number in found.numbers:
-            step = _step(ctx, found, value, scope, span)
+        for number in order.numbers:
+            step = _step(ctx, order, value, scope, span)
             if step is None:
                 del ctx.recursions[name]
                 return None
-            found.steps[number] = step
+            order.steps[number] = step
     finally:
         ctx.assumed.clear()
         ctx.symbols.pop(name, None)
         if not was_used:
             ctx.used.discard(name)
-    return ir.Let(name=name, binders=found.binders, body=_any_member(found, span), span=span)
+    return ir.Let(name=name, binders=order.binders, body=_any_member(order, span), span=span)
 
 
 def _ordered(

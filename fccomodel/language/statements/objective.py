@@ -13,6 +13,7 @@ from fccomodel.language.latex import Printer, Row
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter, labelled
 from fccomodel.language.statements import Key, StatementKind, no_names
+from fccomodel.library import tex
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +73,12 @@ def _python(writer: PythonWriter, node: Objective, doc: str) -> str:
 
 
 def _latex(printer: Printer, problem: ir.Problem) -> list[Row]:
-    """The sense over the variables, and the function."""
+    """The sense over the variables, the function, and its label."""
     variables = [printer.variable(variable) for variable in problem.variables.values()]
     over = r",\; ".join(filter(None, variables))
     sense = r"\min" if problem.objective.sense == "minimize" else r"\max"
-    return [(rf"{sense}_{{{over}}} \quad", printer(problem.objective.expr), "")]
+    label = tex.escaped(problem.objective.label or "")
+    return [(rf"{sense}_{{{over}}} \quad", printer(problem.objective.expr), label)]
 
 
 objective = StatementKind(

@@ -232,17 +232,17 @@ class Domain:
         """The entries of argument k that violate its conditions in these intervals, and the condition in
         words.
         """
-        wanted = self.domains(*where)[k]
-        if wanted is not None:
-            if wanted.lo_open:
-                low = value > wanted.lo
+        allowed = self.domains(*where)[k]
+        if allowed is not None:
+            if allowed.lo_open:
+                low = value > allowed.lo
             else:
-                low = value >= wanted.lo
-            if wanted.hi_open:
-                high = value < wanted.hi
+                low = value >= allowed.lo
+            if allowed.hi_open:
+                high = value < allowed.hi
             else:
-                high = value <= wanted.hi
-            yield ~(low & high), within(wanted)
+                high = value <= allowed.hi
+            yield ~(low & high), within(allowed)
         if k in self.poles(*where):
             yield value == 0, NONZERO
         if k in self.counts:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.evaluation.checks.sizes import beyond_memory
 from fccomodel.pipeline import budget
 from fccomodel.pipeline.boundary import quoted
 from fccomodel.pipeline.routes import (
@@ -51,6 +53,10 @@ AFTERWARDS: tuple[Callable[[Request, Answer], Answer], ...] = (
     escape.from_better_points,
     more_draws.with_more_draws,
 )
+
+
+#: A note on an answer from which no run could go on.
+NO_ROOM = "memory ran out in a run that was to go on from this answer"
 
 
 @quoted
@@ -91,5 +97,11 @@ def _by_routes(planned: Planned, progress: Callable[[Progress], None] | None, se
     if planned.plan.interior or planned.ranks:
         return current
     for go_on in AFTERWARDS:
-        current = go_on(request, current)
+        try:
+            current = go_on(request, current)
+        except FccoError as error:
+            if not beyond_memory(error):
+                raise
+            notes = (*current.solution.notes, NO_ROOM)
+            current = replace(current, solution=replace(current.solution, notes=notes))
     return current

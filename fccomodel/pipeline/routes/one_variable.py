@@ -123,7 +123,7 @@ def _met(request: Request, variable: ir.Variable, best: _Best, asked: Callable[[
         return minimised_value, sign * float(slope)
 
     bounds = planned.analysis.see(ir.Var(name=variable.name)).interval.value
-    found = minimised(value_and_slope, best.x, bounds.lo, bounds.hi)
-    if found is not None:
-        best.x, best.value = found.x, found.value
-    return found is not None
+    minimum = minimised(value_and_slope, best.x, bounds.lo, bounds.hi)
+    if minimum is not None:
+        best.x, best.value = minimum.x, minimum.value
+    return minimum is not None

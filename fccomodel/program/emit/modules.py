@@ -79,7 +79,7 @@ def _written(module: nn.Module) -> tuple[str, list[str]]:
     kind = type(module)
     if kind is nn.Sequential:
         parts = [_written(child) for child in module.children()]
-        return f"torch.nn.Sequential({', '.join(made for made, _ in parts)})", [
+        return f"torch.nn.Sequential({', '.join(text for text, _ in parts)})", [
             one for _, more in parts for one in more
         ]
     own = own_layer(module)

@@ -312,17 +312,17 @@ class _Search:
         longest, step = max(gains, key=lambda pair: pair[0][0])
         if longest[0] < self.counts:
             return
-        found = [longest]
+        decreases = [longest]
         for share in CONFIRMING_SHARES:
             shorter = self.trial.gain(share * step)
             if shorter is None or shorter[0] < share * longest[0]:
                 return
-            found.append(shorter)
-        curvature = 2 * (2 * found[1][0] - longest[0])  # the first of the shorter steps is half of it
+            decreases.append(shorter)
+        curvature = 2 * (2 * decreases[1][0] - longest[0])  # the first of the shorter steps is half of it
         if curvature > 0:
             vertex = self.trial.gain((longest[0] + curvature) / (2 * curvature) * step)
-            found += [vertex] if vertex is not None else []
-        gain, point = max(found, key=lambda pair: pair[0])
+            decreases += [vertex] if vertex is not None else []
+        gain, point = max(decreases, key=lambda pair: pair[0])
         yield Better(gain=gain, where="along a direction in which columns nearly cancel", point=point)
 
     def _down(self, spectra: list[Spectrum]) -> Iterator[Better]:
@@ -385,10 +385,10 @@ class _Search:
             steps = [way * length * self.size * direction for way in (1.0, -1.0)]
             gains = [self.trial.gain(step) for step in steps]
             pairs = zip(gains, steps, strict=True)
-            found = [(got, step) for got, step in pairs if got is not None and got[0] > 0]
-            if not found:
+            descents = [(got, step) for got, step in pairs if got is not None and got[0] > 0]
+            if not descents:
                 continue
-            (gain, point), step = max(found, key=lambda pair: pair[0][0])
+            (gain, point), step = max(descents, key=lambda pair: pair[0][0])
             for _ in range(DOUBLINGS):
                 step = 2 * step
                 more = self.trial.gain(step)

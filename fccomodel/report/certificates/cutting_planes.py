@@ -174,10 +174,10 @@ def _planes(
     limits: list[tuple[torch.Tensor, float]] = []
     if level and which[0]:
         limits.append((system.sign * f, system.level))
-    for c, equation, wanted in zip(values, equal, which[1:], strict=True):
-        if wanted:
+    for c, equation, is_active in zip(values, equal, which[1:], strict=True):
+        if is_active:
             limits.append((c, 0.0))
-        if wanted and equation:
+        if is_active and equation:
             limits.append((-c, 0.0))
     for h, most in limits:
         if not h.requires_grad or not bool(torch.isfinite(h)):

@@ -320,10 +320,10 @@ def _steepest(node: ir.Apply, atom: atoms.ScalarAtom, k: int, error: ir.Expr) ->
     domain = atom.domains(*_anywhere(atom, node))[k]
     ends = []
     above, below = apply("add", node.args[k], error), apply("sub", node.args[k], error)
-    for moved in (above, below):
+    for neighbour in (above, below):
         if domain is not None and domain.lo >= 0:
-            moved = apply("max", moved, const(LEAST_POSITIVE))
-        args = tuple(moved if j == k else arg for j, arg in enumerate(node.args))
+            neighbour = apply("max", neighbour, const(LEAST_POSITIVE))
+        args = tuple(neighbour if j == k else arg for j, arg in enumerate(node.args))
         values = dict(zip(atom.names(len(args)), args, strict=True)) | {"y": replace(node, args=args)}
         try:
             ends.append(_size(atoms.expression(texts[k], values)))

@@ -12,24 +12,21 @@ from fccomodel.library.sets.capped_simplex import project_capped
 
 #: Distance of terms, relative to 1 + the largest, up to which they count as tied.
 TIED = 1e-6
-#: Tied terms that have weights of their own, at most.
+#: Tied terms of a row that have weights of their own, at most, ...
 MOST_TIED = 600
+#: ... or more, if those of all rows together are at most so many.
+MOST_TIED_IN_ALL = 20_000
 #: Size of a singular value, relative to the largest, up to which it counts as 0.
 VANISHING_SINGULAR_VALUE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """Q, a convex set of weights over the last dim, by its ``kind``:
+    """Q, a convex set of weights over the last dim; ``kind`` is a key of ``SHAPES``.
 
-    simplex    0 <= q <= high, sum ``total``
-    box        low <= q <= high
-    ball       |q|_2 <= 1 for every ``columns`` consecutive entries
-    positive   |q|_2 <= 1, q >= 0
-    cross      |q|_1 <= 1
-    spectral     q is a matrix with rows of ``columns`` entries and singular values of at most 1
-    nuclear      q is such a matrix, and the sum of its singular values is at most 1
-    spectraplex  q is a symmetric matrix of trace 1 without a negative eigenvalue
+    low, high   the ends of a box; ``high`` is also the largest weight of a simplex
+    total       the sum of the weights of a simplex
+    columns     the entries of each vector or matrix row that the last dim consists of; 0: all of them
     """
 
     kind: str
@@ -41,57 +38,15 @@ class Weights:
     @property
     def curved(self) -> bool:
         """Whether Q is no polytope."""
-        return self.kind in ("ball", "positive", "spectral", "nuclear", "spectraplex")
+        return SHAPES[self.kind].curved
 
     def top(self, t: np.ndarray) -> np.ndarray:
         """A q of Q with the largest q.t."""
-        if self.kind == "box":
-            at_zero = np.clip(0.0, self.low, self.high)
-            return np.where(t > 0, self.high, np.where(t < 0, self.low, at_zero))
-        if self.kind in ("ball", "positive"):
-            groups = self._matrix(self._allowed(t))
-            norm = np.linalg.norm(groups, axis=-1, keepdims=True)
-            return (groups / np.where(norm > 0, norm, 1)).reshape(t.shape)
-        if self.kind == "spectral":
-            left, size, right = np.linalg.svd(self._matrix(t), full_matrices=False)
-            positive = size > VANISHING_SINGULAR_VALUE * size.max(-1, keepdims=True)
-            return ((left * positive[..., None, :]) @ right).reshape(t.shape)
-        if self.kind == "nuclear":
-            left, _, right = np.linalg.svd(self._matrix(t), full_matrices=False)
-            return (left[..., :1] @ right[..., :1, :]).reshape(t.shape)
-        if self.kind == "spectraplex":
-            vectors = np.linalg.eigh(_symmetric(self._matrix(t)))[1][..., -1:]
-            return (vectors @ vectors.swapaxes(-1, -2)).reshape(t.shape)
-        if self.kind == "cross":
-            return np.where(_rank(np.abs(t)) == 0, np.sign(t), 0.0)
-        return np.clip(self.total - self.high * _rank(t), 0, self.high)
+        return SHAPES[self.kind].top(self, t)
 
     def project(self, q: np.ndarray) -> np.ndarray:
         """The nearest weights."""
-        if self.kind == "box":
-            return np.clip(q, self.low, self.high)
-        if self.kind in ("ball", "positive"):
-            groups = self._matrix(self._allowed(q))
-            norm = np.linalg.norm(groups, axis=-1, keepdims=True)
-            return (groups / np.maximum(1, norm)).reshape(q.shape)
-        if self.kind == "spectral":
-            left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
-            shortened = np.minimum(size, 1)
-            return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
-        if self.kind == "nuclear":
-            left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
-            inside = size.sum(-1, keepdims=True) <= 1
-            shortened = np.where(inside, size, _project_simplex(size, 1.0))
-            return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
-        if self.kind == "spectraplex":
-            size, vectors = np.linalg.eigh(_symmetric(self._matrix(q)))
-            weighed = vectors * _project_simplex(size, 1.0)[..., None, :]
-            return (weighed @ vectors.swapaxes(-1, -2)).reshape(q.shape)
-        if self.kind == "cross":
-            size = np.abs(q)
-            inside = size.sum(-1, keepdims=True) <= 1
-            return np.where(inside, q, np.sign(q) * _project_simplex(size, 1.0))
-        return self.total * _project_simplex(q / self.total, self.high / self.total)
+        return SHAPES[self.kind].project(self, q)
 
     def support(self, t: np.ndarray) -> np.ndarray:
         """phi(t), the largest q.t over Q."""
@@ -99,24 +54,7 @@ class Weights:
 
     def margin(self, t: np.ndarray) -> np.ndarray:
         """Distance from t to a kink of phi, where a second q attains the largest value."""
-        if self.kind == "box":
-            return np.abs(t).min(-1)
-        if self.kind in ("ball", "positive"):
-            return np.linalg.norm(self._matrix(self._allowed(t)), axis=-1).min(-1)
-        if self.kind == "spectral":
-            return np.linalg.svd(self._matrix(t), compute_uv=False).min(-1)
-        if self.kind == "nuclear":
-            size = np.linalg.svd(self._matrix(t), compute_uv=False)
-            return size[..., 0] - np.maximum(_second(size), 0.0)
-        if self.kind == "spectraplex":
-            size = np.linalg.eigvalsh(_symmetric(self._matrix(t)))
-            return size[..., -1] - _second(size)
-        if self.kind == "cross":
-            return np.abs(t).max(-1) - np.maximum(_second(np.abs(t)), 0.0)
-        q = self.top(t)
-        least_weighed = np.where(q > 0, t, np.inf).min(-1)
-        largest_not_full = np.where(q < min(1.0, self.high), t, -np.inf).max(-1)
-        return least_weighed - largest_not_full
+        return SHAPES[self.kind].margin(self, t)
 
     def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
         """The terms of each row of t whose weights are uncertain: ``most`` of them, and those tied
@@ -129,26 +67,215 @@ class Weights:
         if self.kind != "simplex" or n <= most or not t.size:
             return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
         order = np.argsort(-t, axis=-1, kind="stable")
-        last_full = min(int(1 / self.high), n) - 1
+        full_weights_in_total = int(1 / self.high)
+        last_full = min(full_weights_in_total, n) - 1
         edge = np.take_along_axis(t, order[:, [last_full]], -1)
         tie = TIED * (1 + np.abs(t).max(-1, keepdims=True))
         first = int((t > edge + tie).sum(-1).min())
         last = int((t >= edge - tie).sum(-1).max())
-        full = max(0, min(int(1 / self.high) - most // 2, n - most, first))
-        most = max(most, min(last - full, MOST_TIED))
+        full = max(0, min(full_weights_in_total - most // 2, n - most, first))
+        uncertain = max(most, min(last - full, max(MOST_TIED, MOST_TIED_IN_ALL // len(t))))
         full_weights = np.zeros(t.shape)
         np.put_along_axis(full_weights, order[:, :full], self.high, -1)
-        return replace(self, total=1 - self.high * full), order[:, full : full + most], full_weights
+        rest = replace(self, total=1 - self.high * full)
+        return rest, order[:, full : full + uncertain], full_weights
 
-    def _allowed(self, t: np.ndarray) -> np.ndarray:
-        """The part of t that weights of at least 0 can take up."""
-        if self.kind == "positive":
-            return np.maximum(t, 0.0)
-        return t
-
-    def _matrix(self, t: np.ndarray) -> np.ndarray:
+    def matrix(self, t: np.ndarray) -> np.ndarray:
         """The last dim as a matrix with rows of ``columns`` entries."""
         return t.reshape((*t.shape[:-1], -1, self.columns or t.shape[-1]))
+
+
+class Shape:
+    """One kind of set: its projection, its support points, its kinks."""
+
+    curved = False
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """A q of the set with the largest q.t."""
+        raise NotImplementedError
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """The nearest point of the set."""
+        raise NotImplementedError
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """Distance from t to where a second q attains the largest q.t."""
+        raise NotImplementedError
+
+
+class Simplex(Shape):
+    """0 <= q <= high, with the sum ``total``."""
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """The largest terms get ``high`` each, as long as the total lasts."""
+        left = weights.total - weights.high * _rank(t)
+        return np.clip(left, 0, weights.high)
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """The projection on a simplex of total 1, scaled."""
+        shares = _project_simplex(q / weights.total, weights.high / weights.total)
+        return weights.total * shares
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """From the least term with a weight to the largest term without a full one."""
+        q = self.top(weights, t)
+        least_weighed = np.where(q > 0, t, np.inf).min(-1)
+        largest_not_full = np.where(q < min(1.0, weights.high), t, -np.inf).max(-1)
+        return least_weighed - largest_not_full
+
+
+class Box(Shape):
+    """low <= q <= high."""
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """An end of the interval by the sign of each term."""
+        at_zero = np.clip(0.0, weights.low, weights.high)
+        not_positive = np.where(t < 0, weights.low, at_zero)
+        return np.where(t > 0, weights.high, not_positive)
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """Each weight moved into the interval."""
+        return np.clip(q, weights.low, weights.high)
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """The size of the term nearest to 0."""
+        return np.abs(t).min(-1)
+
+
+class Cross(Shape):
+    """|q|_1 <= 1."""
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """The sign of the largest term at its place."""
+        is_largest = _rank(np.abs(t)) == 0
+        return np.where(is_largest, np.sign(t), 0.0)
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """Sizes projected on the simplex, unless their sum is at most 1."""
+        size = np.abs(q)
+        inside = size.sum(-1, keepdims=True) <= 1
+        return np.where(inside, q, np.sign(q) * _project_simplex(size, 1.0))
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """From the largest size to the second largest, or to 0."""
+        size = np.abs(t)
+        return size.max(-1) - np.maximum(_second(size), 0.0)
+
+
+class Ball(Shape):
+    """|q|_2 <= 1 for every ``columns`` consecutive entries."""
+
+    curved = True
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """Each vector divided by its norm."""
+        vectors = weights.matrix(self.attainable(t))
+        norm = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        return (vectors / np.where(norm > 0, norm, 1)).reshape(t.shape)
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """Each vector shortened to length 1 if it is longer."""
+        vectors = weights.matrix(self.attainable(q))
+        norm = np.linalg.norm(vectors, axis=-1, keepdims=True)
+        return (vectors / np.maximum(1, norm)).reshape(q.shape)
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """The norm of the shortest vector."""
+        vectors = weights.matrix(self.attainable(t))
+        return np.linalg.norm(vectors, axis=-1).min(-1)
+
+    def attainable(self, t: np.ndarray) -> np.ndarray:
+        """The part of t that weights can have a product with."""
+        return t
+
+
+class PositiveBall(Ball):
+    """|q|_2 <= 1, q >= 0."""
+
+    def attainable(self, t: np.ndarray) -> np.ndarray:
+        """The positive part of t."""
+        return np.maximum(t, 0.0)
+
+
+class SpectralBall(Shape):
+    """q is a matrix with rows of ``columns`` entries and singular values of at most 1."""
+
+    curved = True
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """All singular values that are not 0 become 1."""
+        left, size, right = np.linalg.svd(weights.matrix(t), full_matrices=False)
+        positive = size > VANISHING_SINGULAR_VALUE * size.max(-1, keepdims=True)
+        return ((left * positive[..., None, :]) @ right).reshape(t.shape)
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """Singular values beyond 1 become 1."""
+        left, size, right = np.linalg.svd(weights.matrix(q), full_matrices=False)
+        shortened = np.minimum(size, 1)
+        return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """The smallest singular value."""
+        return np.linalg.svd(weights.matrix(t), compute_uv=False).min(-1)
+
+
+class NuclearBall(Shape):
+    """q is such a matrix, and the sum of its singular values is at most 1."""
+
+    curved = True
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """The product of the leading singular vectors."""
+        left, _, right = np.linalg.svd(weights.matrix(t), full_matrices=False)
+        return (left[..., :1] @ right[..., :1, :]).reshape(t.shape)
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """Singular values projected on the simplex, unless their sum is at most 1."""
+        left, size, right = np.linalg.svd(weights.matrix(q), full_matrices=False)
+        inside = size.sum(-1, keepdims=True) <= 1
+        shortened = np.where(inside, size, _project_simplex(size, 1.0))
+        return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """From the largest singular value to the second largest, or to 0."""
+        size = np.linalg.svd(weights.matrix(t), compute_uv=False)
+        return size[..., 0] - np.maximum(_second(size), 0.0)
+
+
+class Spectraplex(Shape):
+    """q is a symmetric matrix of trace 1 without a negative eigenvalue."""
+
+    curved = True
+
+    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """The square of the leading eigenvector."""
+        vectors = np.linalg.eigh(_symmetric(weights.matrix(t)))[1]
+        leading = vectors[..., -1:]
+        return (leading @ leading.swapaxes(-1, -2)).reshape(t.shape)
+
+    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+        """Eigenvalues projected on the simplex."""
+        size, vectors = np.linalg.eigh(_symmetric(weights.matrix(q)))
+        weighed = vectors * _project_simplex(size, 1.0)[..., None, :]
+        return (weighed @ vectors.swapaxes(-1, -2)).reshape(q.shape)
+
+    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+        """From the largest eigenvalue to the second largest."""
+        size = np.linalg.eigvalsh(_symmetric(weights.matrix(t)))
+        return size[..., -1] - _second(size)
+
+
+#: The sets of weights, by their kinds.
+SHAPES: dict[str, Shape] = {
+    "simplex": Simplex(),
+    "box": Box(),
+    "cross": Cross(),
+    "ball": Ball(),
+    "positive": PositiveBall(),
+    "spectral": SpectralBall(),
+    "nuclear": NuclearBall(),
+    "spectraplex": Spectraplex(),
+}
 
 
 def _symmetric(t: np.ndarray) -> np.ndarray:

@@ -46,25 +46,16 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     program = _Program(squares.size)
     for group in squares.groups:
         program.add(group)
-    M, b = _stacked(squares)
-    n = squares.size + program.more
-    length = sparse.csr_matrix((np.array([-1.0]), (np.array([0]), np.array([n]))), shape=(1, n + 1))
-    blocks = [length, -_wide(M, n + 1), *(-_wide(rows, n + 1) for rows, _ in program.rows)]
-    A = sparse.vstack(blocks, format="csc")
-    right = np.concatenate([np.zeros(1), b, *(const for _, const in program.rows)])
-    if A.nnz > MOST_NUMBERS or program.triangle > MOST_TRIANGLE:
+    numbers = program.with_least_length(_stacked(squares))
+    if numbers.A.nnz > MOST_NUMBERS or program.triangle > MOST_TRIANGLE:
         return None
-    price = _price(A)
+    price = _price(numbers.A)
     affordable = meter.left / price
     if affordable < USUAL_ITERATIONS:  # an answer cut short is worth less than the same work otherwise
         return None
+    iterations = None
     if math.isfinite(affordable):
         iterations = int(affordable)
-    else:
-        iterations = None
-    cones = [("second_order", 1 + len(b), 0.0), *((kind, size, 0.0) for kind, size in program.cones)]
-    objective = np.append(np.zeros(n), 1.0)
-    numbers = ConeProgram(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones)
     seconds = None
     if math.isfinite(meter.until):
         seconds = max(meter.until - time.perf_counter(), LEAST_S)
@@ -235,6 +226,20 @@ class _Program:
         self.triangle = max(self.triangle, len(i))
         self.rows.append(triangle)
         self.cones.append(("semidefinite", len(i)))
+
+    def with_least_length(self, residual: Rows) -> ConeProgram:
+        """The program with one more variable t, the least that is at least |M z + b|."""
+        M, b = residual
+        t = self.size + self.more
+        minus_t = sparse.csr_matrix((np.array([-1.0]), (np.array([0]), np.array([t]))), shape=(1, t + 1))
+        of_residual = -_wide(M, t + 1)
+        of_groups = (-_wide(rows, t + 1) for rows, _ in self.rows)
+        A = sparse.vstack([minus_t, of_residual, *of_groups], format="csc")
+        right = np.concatenate([np.zeros(1), b, *(const for _, const in self.rows)])
+        cones = [("second_order", 1 + len(b), 0.0), *((kind, size, 0.0) for kind, size in self.cones)]
+        objective = np.append(np.zeros(t), 1.0)
+        no_squares = sparse.csc_matrix((t + 1, t + 1))
+        return ConeProgram(no_squares, objective, A, right, cones)
 
     # ----------------------------------------------------------------------------------------- rows
     def at(self, places: Array) -> Rows:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.work import Meter, multiplied, priced
 from fccomodel.numerics import fista, min_norm, power_method
-from fccomodel.numerics.fista import Found
+from fccomodel.numerics.fista import Minimiser
 from fccomodel.report.kkt.groups import Array, Cone, Group, Simple, Weighing, parts_of
 from fccomodel.report.kkt.least_squares import Squares
 
@@ -75,33 +75,34 @@ def _length(squares: Squares, z: Array) -> float:
     return float(np.linalg.norm(squares.residual(z)))
 
 
-def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Found:
+def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Minimiser:
     """The nearest point from the vertices and rays of the sets."""
     part = meter.part(VERTICES_S)
-    solution = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), start, part))
+    generators = _generators(squares.groups, start)
+    z, exact = min_norm.nearest(*squares.stacked(), generators, start, part)
     meter.spend(part.spent)
-    return solution
+    return Minimiser(z, exact)
 
 
-def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
+def _by_cones(squares: Squares, start: Array, meter: Meter) -> Minimiser:
     """The answer of the interior-point method on the sets' cones, or the start if that is better."""
     from fccomodel.report.kkt import by_cones
 
     answer = by_cones.solve(squares, meter)
     if answer is None:
-        return Found(start, False)
+        return Minimiser(start, False)
     z, ended = answer
     better = _no_worse(squares, z, start)
     return better._replace(exact=better.exact and ended)
 
 
-def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
+def _no_worse(squares: Squares, z: Array, start: Array) -> Minimiser:
     """The unknowns moved into their sets, or the start if that is better."""
     for group in squares.groups:
         group.project(z)
     if _length(squares, z) <= _length(squares, start):
-        return Found(z, True)
-    return Found(start, False)
+        return Minimiser(z, True)
+    return Minimiser(start, False)
 
 
 def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
@@ -124,7 +125,7 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
     return min_norm.Generators(vertex=vertex, rays=rays)
 
 
-def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITERATIONS) -> Found:
+def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITERATIONS) -> Minimiser:
     """FISTA with restarts, with the work left; the unknowns are scaled so that their columns have one
     norm."""
     scale = _scales(squares)
@@ -140,7 +141,7 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
     begin = project(start / scale)
     lipschitz = _lipschitz(reduced)
     if not lipschitz:
-        return Found(begin * scale, True)
+        return Minimiser(begin * scale, True)
     solution = fista.least_squares(
         reduced.residual,
         reduced.pulled,
@@ -151,7 +152,7 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
         meter=meter,
         iterations=iterations,
     )
-    return Found(solution.z * scale, solution.exact)
+    return Minimiser(solution.z * scale, solution.exact)
 
 
 def _price(squares: Squares, z: Array) -> float:

@@ -25,6 +25,7 @@ import numpy as np
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import counting
 from fccomodel.data.bound import Bound
+from fccomodel.data.net_costs import part_of
 from fccomodel.data.subsets import Parts, averaged, without_groups
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.passes import amount, values
@@ -62,6 +63,7 @@ class Intervals:
     groups   number of groups that were left out in turn; 0 if there are no half-widths
     why      why there are no half-widths
     cut      what was estimated on fewer rows, because of the budget
+    events   how often the events of chance constraints happen, in sentences
     """
 
     objective: Estimate
@@ -69,6 +71,7 @@ class Intervals:
     groups: int = 0
     why: str = ""
     cut: str = ""
+    events: tuple[str, ...] = ()
 
 
 def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
@@ -121,8 +124,8 @@ def deviations(
     """
 
     def of(part: Bound) -> np.ndarray:
-        """The values on a part of the rows."""
-        return values(part, point, seed)[0]
+        """The values on a part of the rows, by passes of nets as thrifty as those over all rows."""
+        return values(part_of(part, bound), point, seed)[0]
 
     parts = Parts(bound=bound, seed=seed)
     with one_thread():

@@ -9,8 +9,9 @@ errors of the values come from the delete-a-group jackknife on the part.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,9 +21,13 @@ from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, part_of
 from fccomodel.data.subsets import Parts
 from fccomodel.evaluation import passes
-from fccomodel.evaluation.errors import EMPTY_GROUP, TOO_LARGE
+from fccomodel.evaluation.checks.sizes import beyond_memory
+from fccomodel.evaluation.errors import EMPTY_GROUP
+from fccomodel.evaluation.net_outputs import Outputs
 from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student
 from fccomodel.report.new_rows.memory_needed import bytes_needed
+
+Result = TypeVar("Result")
 
 #: Elements up to which a report always takes all rows.
 FREE_ELEMENTS = 300_000
@@ -35,7 +40,7 @@ SMALL_PARTS = (150_000, 300_000)
 #: Elements that a part has at least if all rows take too much work.
 LEAST_KEPT = 200_000
 #: Elements of a part that replaces rows too many for memory.
-KEPT = 2_000_000
+KEPT = 2_000_000.0
 #: Bytes that an element takes in a report, at most, in all models but the strangest.
 ELEMENT_BYTES = 2000.0
 #: Evaluations that a report takes in all.
@@ -217,11 +222,18 @@ def foreseen(bound: Bound, *, seed: int) -> float:
     return PASSES * passes.seconds_at_origin(bound, seed, FREE_ELEMENTS)
 
 
-def part_after(parts: Parts, error: FccoError) -> Part | None:
-    """A part in place of rows that cannot be evaluated together (F0704), or None for other errors."""
-    if any(d.code != TOO_LARGE.id for d in error.diagnostics) or parts.obstacle:
-        return None
-    return _described(parts, passes.thinned(parts, KEPT), passes.amount(parts.bound))
+def parts_after(parts: Parts, tried: Part | None = None) -> Iterator[Part]:
+    """Parts in place of rows that memory does not hold together, or of a part of them that was ``tried``.
+    Each is smaller than the one before; there are none if the problem has no parts."""
+    if parts.obstacle:
+        return
+    whole = passes.amount(parts.bound)
+    kept = KEPT
+    if tried is not None:
+        kept = min(kept, passes.amount(tried.bound) / SMALLER)
+    while kept >= SMALLEST_PART:
+        yield _described(parts, passes.thinned(parts, kept), whole)
+        kept /= SMALLER
 
 
 def part_that_fits(parts: Parts) -> Part | None:
@@ -259,13 +271,29 @@ def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: fl
     """``intervals`` in about ``afford`` counted seconds. If all rows take more, or cannot be evaluated
     together, a random part of them is used, whose half-widths are larger."""
     parts = Parts(bound=bound, seed=seed)
-    part = part_for(parts, point, afford=afford)
-    try:
+
+    def on(part: Part | None) -> Intervals:
+        """The intervals on a part, or on all rows."""
         certain_values = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
-    except FccoError as error:
-        if part is not None or (part := part_after(parts, error)) is None:
-            raise
-        certain_values = intervals(part.bound, point, seed=seed, budget=afford)
-    if part is None:
-        return certain_values
-    return replace(certain_values, cut="; ".join(filter(None, (part.rows, certain_values.cut))))
+        if part is None:
+            return certain_values
+        return replace(certain_values, cut="; ".join(filter(None, (part.rows, certain_values.cut))))
+
+    with Outputs().used():
+        return within_memory(parts, part_for(parts, point, afford=afford), on)
+
+
+def within_memory(parts: Parts, part: Part | None, work: Callable[[Part | None], Result]) -> Result:
+    """``work`` on a part of the rows (None: on all), or on the first smaller part that memory suffices for.
+
+    Raises the last error if it suffices for none.
+    """
+    smaller = parts_after(parts, part)
+    while True:
+        try:
+            return work(part)
+        except (FccoError, MemoryError, RuntimeError) as error:
+            following = next(smaller, None) if beyond_memory(error) else None
+            if following is None:
+                raise
+        part = following  # outside the handler: the error holds on to the arrays

@@ -142,12 +142,12 @@ class _Pairs:
     def pair(self, use: _Use, free: bool) -> tuple[Pair, Array]:
         """The pair of a use, and the weights of its largest terms."""
         system = self.system
-        met = system.records[use.record]
+        record = system.records[use.record]
         top = self.tops[use.record][use.instances]
-        weights, terms, rest = met.weights, np.zeros((len(use.instances), 0), dtype=int), top
+        weights, terms, rest = record.weights, np.zeros((len(use.instances), 0), dtype=int), top
         if free and use.record not in self.held:
-            plain = met.kink.sign * met.terms.detach().numpy()[use.instances]
-            weights, terms, rest = met.weights.narrowed(plain, 2 * system.d + len(system.kept) + SPARE)
+            plain = record.kink.sign * record.terms.detach().numpy()[use.instances]
+            weights, terms, rest = record.weights.narrowed(plain, 2 * system.d + len(system.kept) + SPARE)
         at = self.place + np.arange(terms.size).reshape(terms.shape)
         self.place += at.size
         pair = Pair(

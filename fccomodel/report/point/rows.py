@@ -24,7 +24,7 @@ PASSES_OF_A_DIRECTION = 4.0
 #: Evaluations that a gradient takes.
 PASSES_OF_A_GRADIENT = 3.0
 #: Gradients that are so few are always computed; columns that are computed to time many at once.
-FEW = 16
+ALWAYS_COMPUTED = 16
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,29 +47,40 @@ class Gradients:
 def gradients(system: System, meter: Meter) -> Gradients:
     """The gradients, if they are few enough to be held. If too little work is left, weights are not
     chosen."""
-    if not system.records and not len(system.kept):
-        return Gradients(weighed=True, c=np.zeros((0, system.d)))
-    if system.records and PASSES_OF_A_DIRECTION * system.forward_s > meter.left:
+    constraints, records, d = len(system.kept), system.records, system.d
+    if not records and not constraints:
+        return Gradients(weighed=True, c=np.zeros((0, d)))
+    if records and PASSES_OF_A_DIRECTION * system.forward_s > meter.left:
         return _without_weights(system, meter)
-    few = len(system.kept) <= FEW and len(system.kept) * system.d <= MOST_ENTRIES
-    if not system.records and few and len(system.kept) < system.d:
-        meter.spend(len(system.kept) * PASSES_OF_A_GRADIENT * system.forward_s)
+    few_constraints = constraints <= ALWAYS_COMPUTED and constraints * d <= MOST_ENTRIES
+    if not records and few_constraints and constraints < d:
+        meter.spend(constraints * PASSES_OF_A_GRADIENT * system.forward_s)
         return Gradients(weighed=True, c=_finite(system, _by_row(system, [])[0]))
-    pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
     wanted = _wanted(system)
-    size = len(system.kept) + sum(map(len, wanted))
-    passes: float = size
-    if size >= system.d:
-        passes = system.d / _together(system, meter)
-    soon = size <= FEW or passes * pass_s < meter.left
-    weighed = not system.records or soon or CHOICE_PASSES * pass_s < meter.left
+    count = constraints + sum(map(len, wanted))
+    if records and ALWAYS_COMPUTED < count < d:
+        foreseen = min(count, CHOICE_PASSES) * PASSES_OF_A_DIRECTION * system.forward_s
+        if foreseen > meter.left:
+            return _without_weights(system, meter)
+    _, push_s = meter.count(lambda: system.push(np.eye(1, d)[0]))
+    pass_s = push_s + system.forward_s
+    passes: float = count
+    if count >= d:
+        passes = d / _together(system, meter)
+    affordable = count <= ALWAYS_COMPUTED or passes * pass_s < meter.left
+    choice_affordable = CHOICE_PASSES * pass_s < meter.left
+    weighed = not records or affordable or choice_affordable
     if not weighed:
-        wanted, size = [np.zeros(0, dtype=int) for _ in wanted], len(system.kept)
-    if size * system.d > MOST_ENTRIES or weighed and system.records and not soon:
+        wanted = [np.zeros(0, dtype=int) for _ in wanted]
+        count = constraints
+    unaffordable_terms = weighed and records and not affordable
+    if count * d > MOST_ENTRIES or unaffordable_terms:
         return Gradients(weighed=weighed)
-    meter.spend(min(size, passes) * pass_s)
-    by = _by_row if size < system.d else _by_column
-    c, terms = by(system, wanted)
+    meter.spend(min(count, passes) * pass_s)
+    if count < d:
+        c, terms = _by_row(system, wanted)
+    else:
+        c, terms = _by_column(system, wanted)
     for part in (c, *terms):
         _finite(system, part)
     return Gradients(weighed=weighed, c=c, terms=tuple(zip(wanted, terms, strict=True)))
@@ -86,7 +97,7 @@ def _without_weights(system: System, meter: Meter) -> Gradients:
     """The gradients of constraints that are few, where even the price of choosing weights of kinks takes
     more work than is left."""
     count = len(system.kept)
-    if count > FEW or count * system.d > MOST_ENTRIES:
+    if count > ALWAYS_COMPUTED or count * system.d > MOST_ENTRIES:
         return Gradients(weighed=False)
     meter.spend(count * PASSES_OF_A_GRADIENT * system.forward_s)
     nothing = tuple((np.zeros(0, dtype=int), np.zeros((0, system.d))) for _ in system.records)
@@ -101,7 +112,7 @@ def _together(system: System, meter: Meter) -> float:
         for _ in zip(range(count), system.columns(count), strict=False):
             pass
 
-    count = min(FEW, system.d)
+    count = min(ALWAYS_COMPUTED, system.d)
     one_s = meter.count(partial(some, 1))[1]
     all_s = meter.count(partial(some, count))[1]
     return max(1.0, count * one_s / max(all_s, 1e-9))

@@ -7,6 +7,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +18,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
+from fccomodel.evaluation import net_outputs
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.kernels.derivatives import by_row, jacobian, jacobian_of_rows, vector_products
 from fccomodel.evaluation.sets.axes import ROOT, STEEPEST
@@ -35,9 +38,11 @@ MOST_KEPT = 1000
 #: Constraints, and terms of a kink, beyond twice the entries of the variables that are kept too.
 SPARE = 20
 #: Size from which on the square of a number may be beyond double precision.
-LARGE = 1e150
+SQUARE_OVERFLOWS = 1e150
 #: Numbers of derivatives along many directions at once.
 TOGETHER = 2_000_000
+#: Numbers of the gradients that are kept.
+MOST_PULLED = 2_000_000
 #: Rounds of projections if a variable is in several sets.
 ALTERNATIONS = 200
 
@@ -48,7 +53,7 @@ def norm(x: Array) -> float:
     largest = float(np.abs(x).max(initial=0.0))
     if not math.isfinite(largest):
         return math.inf
-    if largest > LARGE:
+    if largest > SQUARE_OVERFLOWS:
         return largest * norm(x / largest)
     return float(np.linalg.norm(x))
 
@@ -117,8 +122,9 @@ class System:
         self.kinks, self.left = find(bound, bound.problem.roots)
         leaves = {name: value.clone().requires_grad_(True) for name, value in self.point.items()}
         recorder = Recorder(self.kinks)
-        found, self.forward_s = priced(lambda: self.evaluate(leaves, recorder))
-        self.f, self.c, self.labels, self.equal, self.evaluator = found
+        with net_outputs.anew():  # the price is that of an evaluation that runs its nets
+            values, self.forward_s = priced(lambda: self.evaluate(leaves, recorder))
+        self.f, self.c, self.labels, self.equal, self.evaluator = values
         self.leaves = [self.evaluator.point[name] for name in self.names]
         self.records: tuple[Record, ...] = tuple(recorder.records)
         self.refused = recorder.refused
@@ -136,6 +142,7 @@ class System:
         self.roots = any(
             isinstance(node, ir.Apply) and node.op == ROOT for node in self.problem.expressions()
         )
+        self._gradients: dict[Any, tuple[Array, list[torch.Tensor]]] = {}
         self.slope = self.pull([(self.f, 1.0)])
         self._twice = True
         self._pulled: tuple[dict[int, torch.Tensor], Sequence[torch.Tensor | None]] | None = None
@@ -233,11 +240,24 @@ class System:
 
     def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
         """The gradient of a weighted sum of f, c and terms, with kinks held fixed. Raises F0701 if it is
-        not finite."""
+        not finite.
+
+        The last gradients are kept: the searches for multipliers begin with the same ones.
+        """
+        used = [(tensor, np.asarray(weight)) for tensor, weight in weights if np.any(weight)]
+        key = tuple((id(tensor), blake2b(weight.tobytes()).digest()) for tensor, weight in used)
+        if key not in self._gradients:
+            while (len(self._gradients) + 1) * self.d > MOST_PULLED and self._gradients:
+                del self._gradients[next(iter(self._gradients))]
+            tensors = [tensor for tensor, _ in used]  # held, so that no other tensor gets its id
+            self._gradients[key] = self._gradient(used), tensors
+        return self._gradients[key][0].copy()
+
+    def _gradient(self, weights: Sequence[tuple[torch.Tensor, Array]]) -> Array:
+        """``pull`` by one backward pass."""
         total = torch.zeros((), dtype=torch.float64)
         for tensor, weight in weights:
-            if np.any(weight):  # a pass over all rows for weights of 0 is spared
-                total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
+            total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
         if not total.requires_grad:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
@@ -356,15 +376,15 @@ class System:
         by_part: dict[int, torch.Tensor | None] = {}
         if used:
             values, along = zip(*((g, way.reshape(-1, *g.shape)) for g, way in used), strict=True)
-            wanted = list(outer_of.values())
+            outputs = list(outer_of.values())
             slopes: tuple[torch.Tensor | None, ...]
             if len(directions) == 1:
                 products = ((g * way[0]).sum() for g, way in zip(values, along, strict=True))
                 total = sum(products, torch.zeros(()))
-                slopes = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
+                slopes = torch.autograd.grad(total, outputs, retain_graph=True, allow_unused=True)
                 slopes = tuple(None if slope is None else slope[None] for slope in slopes)
             else:
-                slopes = vector_products(values, wanted, along)
+                slopes = vector_products(values, outputs, along)
             by_part = dict(zip(outer_of, slopes, strict=True))
         return [by_part.get(id(part)) for part in self._outputs()]
 

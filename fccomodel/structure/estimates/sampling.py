@@ -302,14 +302,14 @@ class Probe:
 
     def _moved(self, point: Mapping[str, torch.Tensor], step: torch.Tensor) -> dict[str, torch.Tensor]:
         """The point after a step, projected into the simple sets."""
-        moved, start = {}, 0
+        steps, start = {}, 0
         for name in self.names:
             value = point[name]
-            moved[name] = self.projected(
+            steps[name] = self.projected(
                 name, value + step[start : start + value.numel()].reshape(value.shape)
             )
             start += value.numel()
-        return moved
+        return steps
 
 
 def difference_step(points: Sequence[Mapping[str, torch.Tensor]]) -> float:

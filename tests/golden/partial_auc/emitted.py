@@ -323,7 +323,8 @@ def begin(state, h):
 def adam_step(state, G, h):
     """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps).
 
-    sonex-alexr2-2025, appendix E. Returns the step size of each coordinate, which a separable prox must use.
+    sonex-alexr2-2025, appendix E, with the new s where it has the one before. Returns the step size of
+    each coordinate, which a separable prox must use.
     """
     state.v.lerp_(G, h.beta)
     state.s.lerp_(G.square(), h.beta_prime)
@@ -522,17 +523,18 @@ def all_blocks(data, w):
 
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
-#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, one_step, take_steps,
-#   reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness, set_out,
-#   step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, in_memory,
+#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
+#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
+#   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
 #   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
-#   write_stage, solve, why_over, centre_rows, differentiated, full_problem, forward_backward, at_once, direction,
-#   falls, with_pair, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
-#   violation_noise, least_violation, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers,
-#   allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts,
-#   without_end, descent_without_end, all_rounds, finish, one_pass, LastStage, passes_may_replace_steps,
-#   before_the_end, run_last_stage, steps_before_passes, one_look, allotted, planned_end, solve_then_finish
+#   write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows, differentiated, full_problem,
+#   forward_backward, at_once, direction, falls, with_pair, searched, panoc, cautious_step, from_the_first,
+#   shift_centres, stagnant, excess, violation_noise, least_violation, conflict, first_point, begin_rounds,
+#   unfinished, goes_on_with, within_numbers, allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, all_rounds, finish, one_pass, LastStage,
+#   passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted, planned_end,
+#   solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them
@@ -548,4 +550,4 @@ SOLVER = BlockSolver(
 # ---- checkpoints: the state of a run in a folder
 
 
-# the source: put_back, Keeper, FileKeeper, kept, main
+# the source: put_back, Keeper, FileKeeper, keeper_of_run, main

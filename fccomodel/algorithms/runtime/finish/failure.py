@@ -47,12 +47,12 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
 
     last = count.passes + most
     x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
-    moved = forward_backward(at, prox, x, step)
-    x, blur = moved.new, rounding * (moved.w.abs() + moved.new.abs()) / moved.step
+    candidate = forward_backward(at, prox, x, step)
+    x, blur = candidate.new, rounding * (candidate.w.abs() + candidate.new.abs()) / candidate.step
     inside = (
-        moved.new == moved.w - moved.step * moved.gradient
+        candidate.new == candidate.w - candidate.step * candidate.gradient
     )  # no set has moved these entries: no normal there
-    normal = torch.where(inside, torch.zeros_like(x), -moved.move / moved.step - moved.gradient)
+    normal = torch.where(inside, torch.zeros_like(x), -candidate.move / candidate.step - candidate.gradient)
     gradient = at(x)[1]
     off = gradient.abs() * (100 * rounding) + torch.where(inside, torch.zeros_like(x), blur)
     left = float((gradient + normal).norm() + off.norm())

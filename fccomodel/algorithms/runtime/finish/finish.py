@@ -24,6 +24,9 @@ from fccomodel.algorithms.runtime.finish.failure import (
 from fccomodel.algorithms.runtime.finish.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.helpers.support import gradient_of
 from fccomodel.algorithms.runtime.loops.progress import (
+    Work,
+    completed,
+    cut_short,
     merit,
     passes_over,
     record,
@@ -32,11 +35,12 @@ from fccomodel.algorithms.runtime.loops.progress import (
     started,
     status,
     summary,
+    why_left,
 )
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings, RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced, to_the_end
+from fccomodel.core.work import priced
 
 
 def differentiated(solver: Solver, data, c, h: LoopSettings, count):
@@ -404,7 +408,7 @@ def finish(solver: Solver, outcome, data, dear=0.05, **given):
     ``outcome.scarce`` says that few passes fit: none is spent on what the first round will show anyway. In
     the result, ``failure`` says why there is no solution, with the evidence, or is None; ``moved`` says
     whether the point has changed. If a pass costs more than ``dear`` counted seconds, it is left before its
-    end once the time is over; the best point so far is kept.
+    end once the time is over, and every pass is if memory runs out; the best point so far is kept.
     """
     asked = RunOptions(**given)
     keep, tol = asked.keep, 1e-6 if asked.tol is None else asked.tol
@@ -424,21 +428,23 @@ def finish(solver: Solver, outcome, data, dear=0.05, **given):
         run.c, run.h, run.count, full.keep = full.c, full.h, full.count, keep_state
         state.failure = all_rounds(run, full, solver, outcome, asked, began)
 
-    ended_early = not to_the_end(work, over, (asked.price or 0.0) > dear)
+    spent = Work()
+    ended_early = not completed(work, over, spent, (asked.price or 0.0) > dear)
     full, now = state.full, run.now
     if now is None:  # left before the first of its points was known
         outcome.passes = 0
-        if asked.stop is not None and asked.stop():
-            outcome.status = outcome.reason = "interrupted"
-        else:
-            outcome.timed = True
+        cut_short(outcome, asked.stop, spent)
         return outcome
+    why = ""
     if ended_early:
-        full.count.timed |= not (asked.stop is not None and asked.stop())
+        why = why_left(asked.stop, spent)
+        full.count.timed |= spent.timed
     ended = status(asked.stop, now.error <= tol)
     reason = why_over(now, full, asked.passes)
     if ended == "interrupted":
         reason = ended
+    elif spent.short:
+        reason = why
     elif state.failure:
         reason = state.failure["kind"]
     more = {"w": now.best, "c": full.c, "h": full.h, "history": run.history, "exact": data}

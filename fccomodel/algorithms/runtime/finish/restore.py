@@ -4,15 +4,24 @@ copies it."""
 
 from __future__ import annotations
 
+import math
 import time
 from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.helpers.support import gradient_of
-from fccomodel.algorithms.runtime.loops.progress import merit, passes_over, summary, thinned
+from fccomodel.algorithms.runtime.loops.progress import (
+    Work,
+    completed,
+    cut_short,
+    merit,
+    passes_over,
+    summary,
+    thinned,
+)
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import priced, to_the_end
+from fccomodel.core.work import in_memory, priced
 
 
 def constraint_row(solver: Solver, data, w):
@@ -48,6 +57,13 @@ def least_norm(J, values, equal):
             else:
                 y[k] = new.clamp(min=0)
     return -(J.T @ y.to(J.device))
+
+
+def measured(work, most):
+    """Counted seconds of ``work()``; infinity if they are more than ``most``, or if memory runs out."""
+    prices = [math.inf]
+    in_memory(lambda: prices.append(priced(work, most=most)[1]))
+    return prices[-1]
 
 
 def restore(solver: Solver, outcome, data, *, most=256, dear=0.05, **given):
@@ -112,9 +128,9 @@ def restore(solver: Solver, outcome, data, *, most=256, dear=0.05, **given):
             if keep is not None:
                 keep("restore", run)
 
-    price = priced(lambda: violations(run.w), most=dear)[1]
-    if not to_the_end(lower_violations, passes_over(began, asked.stop, seconds), price > dear):
-        timed |= not (asked.stop is not None and asked.stop())
+    work, price = Work(), measured(lambda: violations(run.w), dear)
+    if not completed(lower_violations, passes_over(began, asked.stop, seconds), work, price > dear):
+        cut_short(outcome, asked.stop, work)
     more = {
         "w": run.w,
         "history": history,

@@ -26,6 +26,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
     Outcome,
     Work,
     centre_at,
+    completed,
     ending,
     hearing,
     least,
@@ -389,7 +390,7 @@ def solve(solver: BlockSolver, data, dear=0.05, **given):
     ``planned``: the number of steps by which the stages were planned. ``oracles`` bounds the values g_i(w;
     xi) that steps ask for; evaluations between stages do not count. ``keep`` writes and restores ``run``,
     which contains everything that changes. If a look costs more than ``dear`` counted seconds, it is left
-    before its end once the time is over.
+    before its end once the time is over. If memory runs out after the first look, the run ends.
     """
     asked = RunOptions(**given)
     keep, device, dtype = asked.keep, asked.device, asked.dtype or torch.float32
@@ -424,19 +425,24 @@ def solve(solver: BlockSolver, data, dear=0.05, **given):
         close_stage(run, solver, quick, G)
         write_stage(run, solver, exact, minibatches, asked, began)
 
+    def stage():
+        """Make the steps of a stage."""
+        nonlocal reason
+        reason = take_steps(run, solver, data, planned, ended, keep, reason, heard)
+
     while not reason:
         if not inside:
             open_stage(run, solver, planned)
         if inside or iterations == 0:
             reason = ended(run.count)
-        inside, reason = False, take_steps(run, solver, data, planned, ended, keep, reason, heard)
-        if not to_the_end(look, over, work.look > dear):
+        inside, enough = False, completed(stage, over, work, dear=False)
+        if not enough or not completed(look, over, work, work.look > dear):
             reason = left_early(run, solver, asked, began)
         if not reason and schedule.adapts:
             reason = reached(run.watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
     if solver.centred and not schedule.adapts and not early:
         at_best = run.best.w.double()
-        to_the_end(lambda: centre_at(solver, exact, at_best, run.c, h), over, work.look > dear)
+        completed(lambda: centre_at(solver, exact, at_best, run.c, h), over, work, work.look > dear)
     h.rho, w = run.rho, run.best.w.double()
     solver.project(w, 0.0)  # to double precision
     return Outcome(

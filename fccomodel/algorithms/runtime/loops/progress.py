@@ -14,6 +14,7 @@ from fccomodel.algorithms.runtime.helpers.support import shuffled
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
+from fccomodel.core.work import in_memory, to_the_end
 
 
 @dataclass(kw_only=True)
@@ -22,18 +23,22 @@ class Work:
 
     step    of one step
     call    of one oracle call
+    passed  of one oracle call in a full pass
     look    of one evaluation of the exact problem
     looks   of all such evaluations so far, and of estimates of the residual
     start   before the first step
     timed   whether the clock ended the run
+    short   whether lack of memory ended the run
     """
 
     step: float = 0.0
     call: float = 0.0
+    passed: float = 0.0
     look: float = 0.0
     looks: float = 0.0
     start: float = 0.0
     timed: bool = False
+    short: bool = False
 
 
 @dataclass(kw_only=True)
@@ -101,19 +106,19 @@ def started(keep, spent=0.0):
 
 
 def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
-    """The function ``ended(count, calls)``: why a run ends after ``count`` steps and ``calls`` oracle
-    calls, or "" if it goes on.
+    """The function ``ended(count, calls, passed)``: why a run ends after ``count`` steps and ``calls``
+    oracle calls, ``passed`` of these in full passes, or "" if it goes on.
 
     ``share`` bounds its part of ``work`` in counted seconds. ``work.timed`` becomes True if the clock ends
     the run.
     """
 
-    def ended(count, calls=0):
+    def ended(count, calls=0, passed=0):
         """Why the run ends after ``count`` steps, or nothing."""
         if stop is not None and stop():
             return "interrupted"
         spent = (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
-        if spent or (share is not None and worked(work, count, calls) > share):
+        if spent or (share is not None and worked(work, count, calls, passed) > share):
             return "the budget is used up"
         if seconds is not None and time.perf_counter() - began > seconds:
             work.timed = True
@@ -147,12 +152,41 @@ def passes_over(began, stop, seconds, share=0.1, grace=0.5, pace=0.1):
     return over
 
 
+def completed(task, over, work, dear=True):
+    """Do ``task()``. Whether it came to its end, within the time (see ``to_the_end``) and the memory that
+    there is. ``work`` records whether memory ran out.
+    """
+    done = False
+
+    def begun():
+        """Do it in the time that there is."""
+        nonlocal done
+        done = to_the_end(task, over, dear)
+
+    work.short |= not in_memory(begun)
+    return done
+
+
 def why_left(stop, work):
-    """Why a pass was left before its end, in words. ``work`` records whether the clock was the reason."""
+    """Why a pass was left before its end, in words. ``work`` records whether the clock was the reason, and
+    has recorded whether memory was.
+    """
     if stop is not None and stop():
         return "interrupted"
+    if work.short:
+        return "memory ran out"
     work.timed = True
     return "the time limit was reached"
+
+
+def cut_short(outcome, stop, work):
+    """Record in the ``outcome`` of the steps why the stage after them was left before its end."""
+    why = why_left(stop, work)
+    outcome.timed |= work.timed
+    if why == "interrupted":
+        outcome.status = why
+    if not work.timed:
+        outcome.reason = why
 
 
 def steps_within(iterations, oracles, each):
@@ -193,11 +227,12 @@ def passes_first(price, step, slope, tol, room):
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
-def worked(work, count, calls=0):
-    """Counted seconds of ``count`` steps and ``calls`` oracle calls, with the work before them and the
-    looks between them.
+def worked(work, count, calls=0, passed=0):
+    """Counted seconds of ``count`` steps and ``calls`` oracle calls, ``passed`` of these in full passes, with
+    the work before them and the looks between them.
     """
-    return work.start + work.step * count + work.call * calls + work.looks
+    by_samples = work.call * (calls - passed)
+    return work.start + work.step * count + by_samples + work.passed * passed + work.looks
 
 
 def record(history, progress, began, value, weight, **entry):

@@ -173,10 +173,10 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
     apart = sum((v - violation) ** 2 for v in violations)
     length = float(G.norm())
     step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(length, 1e-300))
-    moved = w - step * G
-    solver.project(moved, step)
+    stepped = w - step * G
+    solver.project(stepped, step)
     if math.isfinite(length):
-        size = max(float((w - moved).norm()) / step, violation, shift)
+        size = max(float((w - stepped).norm()) / step, violation, shift)
     else:
         size = math.inf
     enough = count >= watch.few or (solver.whole is not None and not solver.heavy)

@@ -234,6 +234,7 @@ def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableT
     hidden = len(intervals.constraints) - len(worst)
     if hidden:
         lines.append(Text(f"{hidden} more constraints have smaller values", style="dim"))
+    lines += [Text(sentence) for sentence in intervals.events]
     if intervals.why:
         method = f"no half-widths: {intervals.why}"
     else:

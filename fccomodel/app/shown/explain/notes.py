@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fccomodel.app.shown.explain.costly import costly
 from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.core.memory import available, in_words
 from fccomodel.core.options import Unused
@@ -27,7 +28,8 @@ def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     """All notes on a model, each once.
 
     They are: cautions about data and options, conditions that are not proved or are checked with the
-    data, assumptions in use, the lint of the model, and the memory that the plan needs.
+    data, assumptions in use, the lint of the model, texts that cost more than others of the same meaning,
+    and the memory that the plan needs.
     """
     problem = analysis.problem
     unused = () if plan is None else plan.unused
@@ -46,6 +48,7 @@ def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
             if _is_assumption(fact):
                 texts.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
     texts += [getattr(warning, "message", str(warning)) for warning in problem.warnings]
+    texts += costly(problem)
     texts += _large(analysis)
     texts += _memory(analysis, plan)
     return list(dict.fromkeys(texts))

@@ -26,6 +26,7 @@ from fccomodel.language import statements
 
 if TYPE_CHECKING:
     import numpy as np
+    from markupsafe import Markup
 
     from fccomodel.app.stored.results import Stored
 
@@ -54,6 +55,7 @@ def html(stored: Stored) -> str:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = lambda value: display.number(value, 5)
     environment.filters["residual"] = display.residual
+    environment.filters["words"] = _words
     template = environment.from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
     return template.render(**_context(stored))
 
@@ -76,6 +78,7 @@ def _context(stored: Stored) -> dict[str, Any]:
     return {
         "r": record,
         "label": problem.objective.label or "objective",
+        "how": _how(record),
         "mathematics": mathematics(problem),
         "rows": [
             (label, rows[label], violations[label] <= display.TOLERANCE)
@@ -100,6 +103,19 @@ def _context(stored: Stored) -> dict[str, Any]:
     }
 
 
+def _how(record: Mapping[str, Any]) -> str:
+    """The methods that ran, in words; of results that do not say so, the algorithm with its steps."""
+    words = (record.get("answered_by") or {}).get("words")
+    return words or f"{record['algorithm']}, {record['iterations']:,} steps"
+
+
+def _words(text: str) -> Markup:
+    """A sentence of the record as HTML, with names and formulas in backquotes as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
+
+
 def _largest(value: np.ndarray, axes: Any) -> str:
     """The entries of a variable that are largest in size, with the names that its axes give them."""
     array = labelled.variables({"": value}, {"": axes})[""]
@@ -116,13 +132,13 @@ def _coefficients(stored: Stored) -> list[tuple[str, float]]:
     from fccomodel.app.scoring import linear
 
     try:
-        found = linear.coefficients(stored.fitted())
+        table = linear.coefficients(stored.fitted())
     except FccoError:
         return []
-    if found.coefficients.ndim > 1:
+    if table.coefficients.ndim > 1:
         return []
-    pairs = sorted(zip(found.names, found.coefficients.tolist(), strict=True), key=lambda pair: -abs(pair[1]))
-    return [*pairs[:SHOWN_COEFFICIENTS], ("constant", float(found.constant))]
+    pairs = sorted(zip(table.names, table.coefficients.tolist(), strict=True), key=lambda pair: -abs(pair[1]))
+    return [*pairs[:SHOWN_COEFFICIENTS], ("constant", float(table.constant))]
 
 
 def _held_out(holdout: Any) -> str:

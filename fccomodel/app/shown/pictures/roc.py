@@ -75,12 +75,12 @@ def curves(outcome: Outcome | None, rows: Any, *, by: str | None, target: str | 
     if outcome is None:
         refuse(errors.no_rows_at_hand())
     known = scoring.fitted(outcome)
-    wanted = of_rows.score(known.compiled)
+    score = of_rows.score(known.compiled)
     if rows is None:
-        rows_asked = outcome.bound.tables[wanted.table.name]
+        rows_asked = outcome.bound.tables[score.table.name]
     else:
         rows_asked = rows
-    scores, positive, member = scoring.judged(known, wanted, rows_asked, target=target, by=by)
+    scores, positive, member = scoring.judged(known, score, rows_asked, target=target, by=by)
     names = sorted(set(member), key=lambda name: -int((member == name).sum()))
     per_group = (curve(name, scores[member == name], positive[member == name]) for name in names)
     return [one for one in per_group if one is not None]

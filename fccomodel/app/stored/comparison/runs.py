@@ -235,7 +235,7 @@ class Bench:
                 job=job, objective=objective, violation=level(inside, point, seed=job.seed).violation, **used
             )
         report = kkt.report(inside, point, multipliers=solution.multipliers, seed=job.seed)
-        wanted = lets(inside.problem, self.task.show)
+        lets_shown = lets(inside.problem, self.task.show)
         test: dict[str, Any] | None = None
         if self.test is not None:
             there = level(self.test, point, seed=job.seed)
@@ -251,7 +251,7 @@ class Bench:
             violation=report.feasibility,
             kkt=report.epsilon,
             stopped=solution.stopped,
-            values=values(inside, point, wanted, seed=job.seed),
+            values=values(inside, point, lets_shown, seed=job.seed),
             test=test,
             history=tuple(solution.history),
             **used,

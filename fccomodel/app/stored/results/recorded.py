@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -127,5 +128,9 @@ class Recorded(habits.Answering, Answer):
 
 
 def _violation(record: Mapping[str, Any]) -> float:
-    """The largest violation, relative to its constraint's scale if the record has that."""
-    return (record.get("relative") or {}).get("feasibility", record["kkt"]["feasibility"])
+    """The largest violation, relative to its constraint's scale if the record has that; infinite if it is
+    not known."""
+    violation = (record.get("relative") or {}).get("feasibility", record["kkt"]["feasibility"])
+    if violation is None:
+        return math.inf
+    return violation

@@ -177,12 +177,12 @@ class Loops:
     def look(self, node: Node, write: bool) -> None:
         """Add a view, at the place that torch gives."""
         source = self.view(node.args[0])
-        found, base = node.meta["val"], node.args[0].meta["val"]
-        several = isinstance(found, tuple | list)
+        value, base = node.meta["val"], node.args[0].meta["val"]
+        several = isinstance(value, tuple | list)
         if several:
-            many = found
+            many = value
         else:
-            many = [found]
+            many = [value]
         shift = source.start - base.storage_offset()
         views = []
         for x in many:

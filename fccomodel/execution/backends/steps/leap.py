@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Any
@@ -14,9 +15,39 @@ from fccomodel.execution.backends.steps.several import STEPS, Several, counts, h
 
 #: The new arrays, the arrays that were changed in place, and the numbers after the steps.
 Results = tuple[list[torch.Tensor], list[torch.Tensor], Mapping[str, Any]]
-#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)`` takes steps that begin with the
-#: numbers ``before``. With ``pooled``, one update of w uses several batches.
-Call = Callable[..., Results]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Arguments:
+    """What the steps of one call take.
+
+    before    the numbers of the state
+    fixed     the arrays of the data
+    moving    arrays that each step replaces: those of the state, and the average
+    kept      arrays that steps change in place: estimates and centres
+    rows      the settings of each step
+    weights   the weight of each iterate in the average
+    drawn     the samples of all steps
+    pooled    whether one update of w uses several batches
+    """
+
+    before: dict[str, Any]
+    fixed: list[torch.Tensor]
+    moving: list[torch.Tensor]
+    kept: list[torch.Tensor]
+    rows: torch.Tensor
+    weights: torch.Tensor
+    drawn: list[torch.Tensor]
+    pooled: bool
+
+    @property
+    def changing(self) -> list[torch.Tensor]:
+        """All arrays but the fixed ones, in order."""
+        return [*self.moving, *self.kept, self.rows, self.weights, *self.drawn]
+
+
+#: Takes several steps.
+Call = Callable[[Arguments], Results]
 
 
 class Leap:
@@ -43,15 +74,17 @@ class Leap:
             return
         if self.fixed[0] is not data:
             self.fixed = data, self.several.fixed(data)
-        rows = self.rows(run, solver, h, now, iterations, count)
-        weights = self.weights(run, solver, count)
-        samples = list(chain.from_iterable(run.ahead[:count]))
-        moving = self.several.moving(run.state, run.average)
-        estimates_and_centres = self.several.kept(run.u, run.c)
-        pooled = self.several.pooled and now.together > 1
-        (*state, run.average), estimates_and_centres, after = self.call(
-            counts(run.state), self.fixed[1], moving, estimates_and_centres, rows, weights, samples, pooled
+        arguments = Arguments(
+            before=counts(run.state),
+            fixed=self.fixed[1],
+            moving=self.several.moving(run.state, run.average),
+            kept=self.several.kept(run.u, run.c),
+            rows=self.rows(run, solver, h, now, iterations, count),
+            weights=self.weights(run, solver, count),
+            drawn=list(chain.from_iterable(run.ahead[:count])),
+            pooled=self.several.pooled and now.together > 1,
         )
+        (*state, run.average), estimates_and_centres, after = self.call(arguments)
         self.put_back(run, state, estimates_and_centres, after)
         if self.several.pooled:
             run.state.met = (run.state.met + count) % now.together

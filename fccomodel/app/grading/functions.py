@@ -1,0 +1,140 @@
+"""Whether two objectives have the same minimisers, judged by their values at points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fccomodel.app.grading.points import between, crossing
+from fccomodel.app.grading.values import Point
+
+#: Relative difference up to which two values computed in different orders are equal.
+EQUAL = 1e-8
+#: The same, for values that a search for a level has found.
+LEVEL_EQUAL = 1e-6
+#: Points with finite values that a judgement needs.
+NEEDED = 6
+#: Levels at which a nonlinear relation of two objectives is tested.
+LEVELS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relation:
+    """How the answer's objective depends on the key's.
+
+    kind    ``equal``, ``affine`` (a positive multiple, plus a number), ``increasing``, ``reversed``,
+            ``different``, or ``unknown``
+    factor  for ``affine`` and ``reversed``: the factor
+    shift   for these: the number added
+    place   for ``different``: the number of a point at which the relation fails
+    """
+
+    kind: str
+    factor: float = 1.0
+    shift: float = 0.0
+    place: int = 0
+
+    @property
+    def same(self) -> bool:
+        """Whether both have the same minimisers."""
+        return self.kind in ("equal", "affine", "increasing")
+
+
+def close(a: np.ndarray, b: np.ndarray, size: np.ndarray | float = 0.0) -> np.ndarray:
+    """Where two arrays of values are equal up to rounding; ``size`` is that of numbers that cancelled."""
+    scale = np.maximum(np.maximum(np.abs(a), np.abs(b)), size)
+    return np.abs(a - b) <= EQUAL * scale + 1e-12
+
+
+def relation(
+    key: np.ndarray,
+    answer: np.ndarray,
+    points: Sequence[Point],
+    of_key: Callable[[Point], float],
+    of_answer: Callable[[Point], float],
+) -> Relation:
+    """The relation of two objectives to be minimised, from their values at the points and at others."""
+    finite = np.isfinite(key) & np.isfinite(answer)
+    near = np.array([max(np.abs(v).max(initial=0) for v in point.values()) <= NEAR_ZERO for point in points])
+    lost = np.flatnonzero(np.isfinite(key) & np.isnan(answer) & near)
+    if lost.size:
+        return Relation(kind="different", place=int(lost[0]))
+    if finite.sum() < NEEDED:
+        return Relation(kind="unknown")
+    numbers = np.flatnonzero(finite)
+    k, a = key[finite], answer[finite]
+    equal = close(k, a)
+    if equal.all():
+        return Relation(kind="equal")
+    first_wrong = int(numbers[np.flatnonzero(~equal)[0]])
+    if close(k, np.full_like(k, k[0])).all():
+        return Relation(kind="different", place=first_wrong)
+    linear = _affine(k, a)
+    if linear is not None:
+        factor, shift = linear
+        kind = "affine" if factor > 0 else "reversed"
+        return Relation(kind=kind, factor=factor, shift=shift, place=first_wrong)
+    if _increasing(k, a):
+        chosen = [point for point, well in zip(points, finite, strict=True) if well]
+        if _levels_agree(k, a, chosen, of_key, of_answer):
+            return Relation(kind="increasing")
+    return Relation(kind="different", place=first_wrong)
+
+
+#: Size of the points at which an answer without a value is wrong; further out its formula may overflow.
+NEAR_ZERO = 10.0
+
+
+def _affine(k: np.ndarray, a: np.ndarray) -> tuple[float, float] | None:
+    """The factor and the shift with ``a = factor * k + shift`` at all points, or None."""
+    order = np.argsort(np.abs(k))
+    i, j = order[0], order[len(order) // 2]
+    if k[i] == k[j]:
+        j = order[-1]
+    if k[i] == k[j] or a[i] == a[j]:
+        return None
+    factor = (a[i] - a[j]) / (k[i] - k[j])
+    shift = a[i] - factor * k[i]
+    if abs(shift) <= EQUAL * abs(a[i]):
+        shift = 0.0
+    if close(factor * k + shift, a, np.abs(shift)).all():
+        return float(factor), float(shift)
+    return None
+
+
+def _increasing(k: np.ndarray, a: np.ndarray) -> bool:
+    """Whether the answer's values rise wherever the key's do."""
+    order = np.argsort(k)
+    return bool((np.diff(a[order]) > 0).all())
+
+
+def _levels_agree(
+    k: np.ndarray,
+    a: np.ndarray,
+    points: Sequence[Point],
+    of_key: Callable[[Point], float],
+    of_answer: Callable[[Point], float],
+) -> bool:
+    """Whether the answer's objective has one value on each of some level sets of the key's."""
+    order = np.argsort(k)
+    tested = 0
+    for low, middle, high in zip(order, order[1:], order[2:], strict=False):
+        start, end = points[low], points[high]
+        level = k[middle]
+
+        def above(share: float, start: Point = start, end: Point = end, level: float = level) -> float:
+            """How far the key's objective is above the level, on the way between two points."""
+            return of_key(between(start, end, share)) - level
+
+        share = crossing(above, k[low] - level, k[high] - level)
+        if share is None:
+            continue
+        value = of_answer(between(start, end, share))
+        if abs(value - a[middle]) > LEVEL_EQUAL * max(abs(value), abs(a[middle])):
+            return False
+        tested += 1
+        if tested == LEVELS:
+            break
+    return tested >= LEVELS // 2

@@ -1,0 +1,111 @@
+"""Points at which two models are compared: random, of several sizes, in the sets of the variables, and
+moved to where the constraints hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from fccomodel.app.grading.values import Point, Side
+
+#: Sizes of random points, in turn.
+SIZES = (1.0, 0.1, 3.0, 0.5, 30.0, 1.0, 1000.0)
+#: Each so many-th point has entries of one sign, for logarithms and roots.
+POSITIVE_EVERY = 3
+#: Steps of a search for a point where all constraints hold.
+RESTORING_STEPS = 30
+#: After each so many of them, the largest violation must have halved.
+HALVING_STEPS = 6
+#: Violation up to which a constraint counts as met.
+MET = 1e-9
+
+
+def random_point(side: Side, number: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """A random value of each variable; the number decides its size and whether entries are positive."""
+    size = SIZES[number % len(SIZES)]
+    point = {}
+    for name in side.partner:
+        value = size * rng.standard_normal(side.shape(name))
+        if number % POSITIVE_EVERY == POSITIVE_EVERY - 1:
+            value = np.abs(value)
+        point[name] = value
+    return point
+
+
+def restored(side: Side, point: Point) -> Point | None:
+    """A point near this one at which a model's constraints hold, or None if the search finds none.
+
+    Steps of Gauss and Newton on the violated constraints, each followed by the projection on the sets.
+    """
+    largest = np.inf
+    for number in range(RESTORING_STEPS):
+        point = side.projected(point)
+        violated, jacobian = side.violated(point, MET)
+        if not np.isfinite(violated).all() or not np.isfinite(jacobian).all():
+            return None
+        if not len(violated):
+            return point
+        now = float(np.abs(violated).max())
+        if number % HALVING_STEPS == 0:
+            if now > largest / 2:
+                return None
+            largest = now
+        step = np.linalg.lstsq(jacobian, -violated * OVERSHOOT, rcond=None)[0]
+        point = moved(point, step)
+    return None
+
+
+#: Steps to a boundary go a little beyond it, so that curved constraints are met after few of them.
+OVERSHOOT = 1.01
+
+
+def moved(point: Point, step: np.ndarray) -> dict[str, np.ndarray]:
+    """The point plus a step over the entries of all variables."""
+    result = {}
+    at = 0
+    for name, value in point.items():
+        part = step[at : at + value.size].reshape(value.shape)
+        result[name] = value + part
+        at += value.size
+    return result
+
+
+def between(a: Point, b: Point, share: float) -> dict[str, np.ndarray]:
+    """The point on the way from a to b."""
+    return {name: (1 - share) * a[name] + share * b[name] for name in a}
+
+
+def crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
+    """A zero of a function between 0 and 1 where its values at the ends differ in sign.
+
+    Method: regula falsi in the form of Illinois, which halves the value of an end that stays.
+    """
+    a, b, at_a, at_b = 0.0, 1.0, low, high
+    stayed = ""
+    for _ in range(CROSSING_STEPS):
+        c = (a * at_b - b * at_a) / (at_b - at_a)
+        value = function(c)
+        if not np.isfinite(value):
+            return None
+        if value == 0 or b - a < CROSSING_WIDTH:
+            return c
+        if (value > 0) == (at_b > 0):
+            b, at_b = c, value
+            at_a = at_a / 2 if stayed == "a" else at_a
+            stayed = "a"
+        else:
+            a, at_a = c, value
+            at_b = at_b / 2 if stayed == "b" else at_b
+            stayed = "b"
+    return (a + b) / 2
+
+
+#: Steps of a search for a zero, and the width of the interval at which it ends.
+CROSSING_STEPS = 60
+CROSSING_WIDTH = 1e-13
+
+
+def as_lists(point: Mapping[str, np.ndarray]) -> dict[str, object]:
+    """A point as JSON values."""
+    return {name: value.tolist() for name, value in point.items()}
