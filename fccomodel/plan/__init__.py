@@ -381,7 +381,15 @@ def _samples(
     thrifty   whether every row of the nets is expensive
     """
     nets, deep = bool(normal.problem.nets), sizes.depth(normal.problem.roots)
-    batch, sample_sizes = sizes.of_steps(settled, normal, bound, nets=nets, deep=deep, thrifty=thrifty)
+    batch, sample_sizes = sizes.of_steps(
+        settled,
+        normal,
+        bound,
+        nets=nets,
+        deep=deep,
+        thrifty=thrifty,
+        every_block=record.oracle == "vector",
+    )
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}

@@ -33,10 +33,13 @@ def linearised(f, w):
             return torch.autograd.grad((value * s).sum(), x, retain_graph=True)[0]
 
     def matrix():
-        """J, row by row."""
+        """J, row by row, or column by column if these are fewer."""
         rows = torch.eye(len(value), dtype=w.dtype, device=w.device)
         if len(rows) <= 8:  # fewer than it pays to batch
             return torch.stack([pull(s) for s in rows])
+        if len(w) <= len(rows):
+            columns = torch.eye(len(w), dtype=w.dtype, device=w.device)
+            return torch.stack([push(d) for d in columns], 1)
         rows = rows.split(32)  # so many passes backwards at once
         return torch.cat(
             [torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows]
