@@ -623,7 +623,7 @@ def test_diminishing_steps_fall_as_the_cube_root_with_kinks_and_without(
     monkeypatch.setattr(
         hscg_module, "averaged_move", lambda state, F, v, eta, theta: seen.append((eta, theta))
     )
-    h = SimpleNamespace(theta=0.3, eta=0.1)
+    h = SimpleNamespace(theta=0.3, eta=0.1, flat=0.0, values=1.0)
     for kinks in (False, True):
         for t in (0, 14, 126):  # (2 / (t + 2))^(1/3) = 1, 1/2, 1/4
             hscg_module.diminishing_step(SimpleNamespace(w=0, t=t), SimpleNamespace(smoothing=kinks), h)

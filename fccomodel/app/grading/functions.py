@@ -57,10 +57,10 @@ def relation(
 ) -> Relation:
     """The relation of two objectives to be minimised, from their values at the points and at others."""
     finite = np.isfinite(key) & np.isfinite(answer)
-    if (np.isfinite(key) & ~np.isfinite(answer)).any():
-        lost = int(np.flatnonzero(np.isfinite(key) & ~np.isfinite(answer))[0])
-        if np.abs(key[lost]) < HUGE:
-            return Relation(kind="different", place=lost)
+    near = np.array([max(np.abs(v).max(initial=0) for v in point.values()) <= NEAR_ZERO for point in points])
+    lost = np.flatnonzero(np.isfinite(key) & np.isnan(answer) & near)
+    if lost.size:
+        return Relation(kind="different", place=int(lost[0]))
     if finite.sum() < NEEDED:
         return Relation(kind="unknown")
     numbers = np.flatnonzero(finite)
@@ -83,8 +83,8 @@ def relation(
     return Relation(kind="different", place=first_wrong)
 
 
-#: Values beyond which an overflow of the answer's formula says nothing.
-HUGE = 1e8
+#: Size of the points at which an answer without a value is wrong; further out its formula may overflow.
+NEAR_ZERO = 10.0
 
 
 def _affine(k: np.ndarray, a: np.ndarray) -> tuple[float, float] | None:

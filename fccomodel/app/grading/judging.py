@@ -77,7 +77,7 @@ def grade(
     except FccoError as error:
         return Grade(
             verdict="invalid",
-            basis=f"It has {len(error.diagnostics)} error(s).",
+            basis=f"Errors in it: {len(error.diagnostics)}.",
             diagnostics=error.diagnostics,
             source=error.source or answer,
         )
