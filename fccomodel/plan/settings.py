@@ -309,11 +309,11 @@ def annealed(settled: Origins, record: Algorithm, budget: Budget, *, nets: bool)
 
 
 #: Size of Adam-type steps without nets.
-PLAIN = 0.05
+ADAM_STEP = 0.05
 #: Size of Adam-type steps of nets with layers of at most 64.
-WIDE = 2e-2
+ADAM_STEP_OF_NETS = 2e-2
 #: Size of Adam-type steps of nets with layers of at most 64, if the objective saturates.
-SATURATING = 4e-3
+ADAM_STEP_OF_SATURATING = 4e-3
 
 
 def adam_step_size(analysis: Analysis) -> float:
@@ -325,14 +325,14 @@ def adam_step_size(analysis: Analysis) -> float:
     """
     problem, bound = analysis.problem, analysis.bound
     if not problem.nets:
-        return PLAIN
+        return ADAM_STEP
     widest = 0
     if bound is not None:
         weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1]
         widest = max((p[0].numel() for p in weights), default=0)
-    most = WIDE
+    most = ADAM_STEP_OF_NETS
     if saturating(analysis):
-        most = SATURATING
+        most = ADAM_STEP_OF_SATURATING
     return most * 64 / min(max(widest, 64), 640)
 
 

@@ -21,7 +21,7 @@ DRAWN = 256
 #: Number that stands for the elements of a distribution.
 ENDLESS = 1 << 30
 #: Samples, or blocks, in a step.
-USUAL = 512
+STEP_SAMPLES = 512
 #: Samples of an expectation in a step of nets.
 NET_SAMPLES = 128
 #: Blocks in a step of nets.
@@ -60,8 +60,8 @@ def batches(
     crowded   binder -> samples of each block, where all blocks together would have too many
     """
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
-    inner: Any = NET_SAMPLES if nets else USUAL
-    outer: Any = NET_BLOCKS if nets else USUAL
+    inner: Any = NET_SAMPLES if nets else STEP_SAMPLES
+    outer: Any = NET_BLOCKS if nets else STEP_SAMPLES
     if thrifty:
         inner = outer = OF_DEAR_NETS
     if deep >= 3:

@@ -22,7 +22,7 @@ from fccomodel.plan.settings import BATCHES
 from fccomodel.structure.facts import Fact, Standing
 
 #: Value in place of a constant that is zero, since formulas divide by it.
-LEAST = 1e-12
+FOR_ZERO = 1e-12
 #: Constants that may be zero, with the meaning.
 ZERO = {
     "C_f": "C_f = 0: the outer functions are constant",
@@ -37,7 +37,7 @@ INFINITE = {
 }
 #: Hyper-parameters that must be positive.
 POSITIVE = ("eta", "inner_eta", "nu", "lam", "beta", "gamma", "stage", "inner_steps")
-#: A schedule is refused if a hyper-parameter grows by more than this factor with a smaller ``LEAST``.
+#: A schedule is refused if a hyper-parameter grows by more than this factor with a smaller ``FOR_ZERO``.
 DEPENDS = 2.0
 #: The least accuracy in the search for the one that some steps are worth.
 FINEST = 1e-9
@@ -141,12 +141,12 @@ def _not_usable(values: Mapping[str, float]) -> dict[str, float]:
 
 def _zeros(numbers: Constants) -> list[str]:
     """The constants that are zero, in words."""
-    return [words for name, words in ZERO.items() if getattr(numbers, name) <= LEAST]
+    return [words for name, words in ZERO.items() if getattr(numbers, name) <= FOR_ZERO]
 
 
 def _depends_on_zeros(record: Algorithm, step: str, numbers: Constants, values: Mapping[str, float]) -> str:
     """A hyper-parameter that tends to infinity as constants that are zero tend to 0; "" if there is none."""
-    smaller: dict[str, Any] = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
+    smaller: dict[str, Any] = {name: FOR_ZERO**2 for name in ZERO if getattr(numbers, name) <= FOR_ZERO}
     others = numbers_of(record, step, replace(numbers, **smaller))
     if others is None:
         return "its step size"
@@ -199,7 +199,7 @@ def constants(
         rows=rows,
         d1=max((b.arguments for b in setting.blocks), default=1) or 1,
         standing={name: str(standing) for name, (_, standing) in numbers.items()},
-        **{name: max(value, LEAST) if name in floor else value for name, (value, _) in numbers.items()},
+        **{name: max(value, FOR_ZERO) if name in floor else value for name, (value, _) in numbers.items()},
     )
 
 

@@ -67,6 +67,7 @@ def test_a_model_with_errors() -> None:
     assert found.json["errors"][0]["code"] == "F0201"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key, answer",
     [
@@ -83,6 +84,7 @@ def test_what_cannot_be_decided_is_called_undecided(key: str, answer: str) -> No
     assert found.verdict == "undecided" and found.notes and found.score < 1, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key, answer, verdict",
     [

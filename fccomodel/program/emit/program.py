@@ -189,7 +189,7 @@ def helpers(parts: Iterable[str]) -> list[Carried]:
         for module in (maps, support, sweep, raised, distances, ranks)
         for name, f in functions(module).items()
     }
-    offered |= {"noise": distributions.noise, **reductions.programs()}
+    offered |= {"noise": distributions.noise, **distributions.programs(), **reductions.programs()}
     names, defined = (set().union(*each) for each in zip(*map(read, parts), strict=True))
     return [
         f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined
