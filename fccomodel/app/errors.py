@@ -413,6 +413,13 @@ def no_estimators(error: ImportError) -> Diagnostic:
     )
 
 
+def no_editor(error: ImportError) -> Diagnostic:
+    """The language server speaks with editors by pygls."""
+    return PACKAGE.error(
+        f"The language server needs pygls 2 or later: {error}", fix="pip install 'fccomodel[editor]'"
+    )
+
+
 def no_table_for_estimator(features: str, target: str, tables: Sequence[str]) -> Diagnostic:
     """An estimator's model has one table, with a column of features and one of the target."""
     if tables:

@@ -19,7 +19,7 @@ from fccomodel.core.memory import ran_out
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """Seconds that one thread takes, as measured once by ``tests/bench/rates.py``.
+    """Seconds that one thread takes, as measured by ``tests/bench/rates.py`` and a fifth more.
 
     call     one operation of torch, with its part in differentiation and the Python around it
     byte     one byte read or written
@@ -28,40 +28,47 @@ class Rates:
     moved    one entry read or written by its index, or searched for the largest ones
     drawn    one random number
     ordered  one entry that is sorted, or looked up in a sorted list
+    narrow   products and curved entries of numbers of less than eight bytes (float32) take this share
     """
 
-    call: float = 5e-6
-    byte: float = 5e-11
-    product: float = 5e-11
-    curved: float = 2.5e-9
-    moved: float = 5e-9
-    drawn: float = 4.5e-9
+    call: float = 4e-6
+    byte: float = 3e-11
+    product: float = 4.5e-11
+    curved: float = 2e-9
+    moved: float = 4.5e-9
+    drawn: float = 3.5e-9
     ordered: float = 1.2e-7
+    narrow: float = 0.5
 
 
-def operation_price(operation, shapes, sizes, rates):
+def operation_price(operation, shapes, sizes, rates, wide=8):
     """Counted seconds of one operation of torch.
 
     operation  its name
     shapes     shapes of its tensors, the result's last
     sizes      bytes of the same tensors
+    wide       bytes of a number of double precision
     """
     name = operation.partition(".")[0].strip("_")
     # these do not read all of their first tensor
     if name in ("index", "index_select", "gather", "take", "embedding", "masked_select"):
         shapes, sizes = shapes[1:], sizes[1:]
     cost = rates.call + rates.byte * sum(sizes)
+    if shapes and sizes[-1] < wide * math.prod(shapes[-1]):
+        share = rates.narrow
+    else:
+        share = 1.0
     products = "mm mv bmm addmm addmv baddbmm dot vdot matmul linear linalg_vecdot addbmm"
     if name in products.split():
         length = next((shape[-1] for shape in shapes[name.startswith(("add", "badd")) :] if shape), 1)
-        return cost + rates.product * length * math.prod(shapes[-1])
+        return cost + share * rates.product * length * math.prod(shapes[-1])
     if name.startswith("conv"):
         inner = [math.prod(shape[1:]) for shape in shapes[1:2]]
-        return cost + rates.product * sum(inner) * math.prod(shapes[-1])
+        return cost + share * rates.product * sum(inner) * math.prod(shapes[-1])
     entries = max((math.prod(shape) for shape in shapes), default=0)
     curved = "exp log sigmoid tanh softplus pow erf sin cos softmax elu gelu"
     if name.startswith(tuple(curved.split())):
-        return cost + rates.curved * entries
+        return cost + share * rates.curved * entries
     gathering = "index gather scatter take embedding masked_s nonzero put topk kthvalue"
     if name.startswith(tuple(gathering.split())):
         return cost + rates.moved * entries

@@ -36,7 +36,7 @@ PRODUCTS_OF_A_NUMBER = 16
 THRIFTY_ROWS = 256
 
 #: The price of operations by their multiply-adds alone.
-PRODUCTS = Rates(call=0.0, byte=0.0, product=1.0, curved=0.0, moved=0.0, drawn=0.0, ordered=0.0)
+PRODUCTS = Rates(call=0.0, byte=0.0, product=1.0, curved=0.0, moved=0.0, drawn=0.0, ordered=0.0, narrow=1.0)
 #: The price of operations without their multiply-adds, and without what each call costs.
 POINTWISE = Rates(call=0.0, product=0.0)
 #: Numbers of rows whose prices tell that of one row more.

@@ -35,9 +35,22 @@ def strata(bound: Bound, table: BoundTable, of: Collection[str] | None = None) -
     keys = [table.columns[name] for name in listed if of is None or name in of]
     if ir.FAMILY in table.columns:
         keys.append(table.columns[ir.FAMILY])
-    if keys:
-        return np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1].ravel()
-    return np.zeros(table.n, np.int64)
+    stratum = np.zeros(table.n, np.int64)
+    for key in keys:
+        values = _numbered(key)
+        stratum = _numbered(stratum * (values.max(initial=0) + 1) + values)
+    return stratum
+
+
+def _numbered(values: np.ndarray) -> np.ndarray:
+    """For each value its place among the distinct values, in ascending order."""
+    low, high = values.min(initial=0), values.max(initial=0)
+    whole = values.dtype.kind in "iu" or bool((values == np.rint(values)).all())
+    if not whole or high - low > len(values):
+        return np.unique(values, return_inverse=True)[1].ravel()
+    places = (values - low).astype(np.int64)
+    is_there = np.bincount(places) > 0
+    return (np.cumsum(is_there) - 1)[places]
 
 
 def part(bound: Bound, keep: Mapping[str, np.ndarray]) -> Bound:

@@ -20,10 +20,14 @@ from fccomodel.evaluation import memory
 from fccomodel.evaluation.sets import elements, members, realising, selections
 
 Point = Mapping[str, np.ndarray]
-#: Steps of the bisection that finds how many rows have a number of elements.
-BISECTIONS = 8
-#: The smallest share of the rows that the bisection tries.
+#: Parts that are tried at most to find how many rows have a number of elements.
+TRIED_PARTS = 8
+#: The smallest share of the rows that is tried.
 SMALLEST_SHARE = 1e-8
+#: A part whose number of elements differs by at most this share from the wanted one is taken.
+ERROR_OF_ELEMENTS = 0.1
+#: After a part with another number, shares are tried as if this power of them counted.
+POWER_OF_SHARE = 2.0
 
 
 def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:
@@ -127,13 +131,18 @@ def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
 
 def thinned(parts: Parts, kept: float) -> Bound:
     """The problem on a random part of its rows, with about ``kept`` elements."""
-    share, low, high = 0.0, 0.0, 1.0
-    thin = parts.bound
-    for _ in range(BISECTIONS):  # the model decides how elements grow with rows
-        share = math.sqrt(max(low, SMALLEST_SHARE) * high)
+    share, low, high = kept / max(amount(parts.bound), 1.0), SMALLEST_SHARE, 1.0
+    for _ in range(TRIED_PARTS):  # the model decides how elements grow with rows
+        share = min(max(share, low), high)
         thin = parts.of_share(share)
-        if amount(thin) > kept:
+        count = amount(thin)
+        if abs(count - kept) <= ERROR_OF_ELEMENTS * kept:
+            break
+        if count > kept:
             high = share
         else:
             low = share
+        share *= (kept / max(count, 1.0)) ** (1 / POWER_OF_SHARE)
+        if not low < share < high:
+            share = math.sqrt(low * high)
     return thin

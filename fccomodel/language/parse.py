@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from fccomodel.language.lexer import grammar_text
 from fccomodel.language.splitter import Piece, split
 from fccomodel.language.tree import Refusal, build
 
-__all__ = ["declared_indices", "grammar_text", "parse"]
+__all__ = ["declared_indices", "grammar_text", "parse", "statement"]
 
 #: Characters of a model file.
 MAX_CHARACTERS = 1_000_000
@@ -27,10 +27,16 @@ MAX_WORDS = 50_000
 START_WORD = "START_AT"
 #: Errors reported at once.
 MAX_ERRORS = 30
+#: From the words of a statement, whether constraints may stand there, and the declared indices to its nodes.
+Reading = Callable[[Piece, bool, frozenset[str]], tuple[syntax.Statement, ...]]
 
 
-def parse(source: Source) -> syntax.Model:
-    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors in order."""
+def parse(source: Source, read: Reading | None = None) -> syntax.Model:
+    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors in order.
+
+    read  reads one statement, in place of ``statement``: an editor remembers those that it has read
+    """
+    read = read or statement
     text = source.text
     refused = characters.unreadable(text, MAX_CHARACTERS)
     if refused is not None:
@@ -49,7 +55,7 @@ def parse(source: Source) -> syntax.Model:
         if piece.broken:
             continue
         try:
-            parsed += _statements(piece, constrained, indices)
+            parsed += read(piece, constrained, indices)
         except Refusal as refusal:
             diagnostics.append(refusal.diagnostic)
             if refusal.rest is not None:
@@ -84,7 +90,7 @@ def declared_indices(pieces: list[Piece]) -> frozenset[str]:
     )
 
 
-def _statements(piece: Piece, constrained: bool, indices: frozenset[str]) -> tuple[syntax.Statement, ...]:
+def statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> tuple[syntax.Statement, ...]:
     """The nodes of one statement, several for ``var x, y;``; raises ``Refusal``."""
     words = piece.words
     if len(words) > MAX_WORDS:

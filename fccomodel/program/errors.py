@@ -217,6 +217,27 @@ def criterion_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
     )
 
 
+def criterion_frozen(frozen: Sequence[str], nets: Sequence[str]) -> Diagnostic:
+    """Outputs of frozen nets are known."""
+    named = ", ".join(f"`{name}`" for name in frozen)
+    return CRITERION.error(
+        f"{named} has no weights to train, so a criterion takes no outputs of it",
+        reason="The criterion computes the outputs of frozen nets itself, on the columns that were bound.",
+        fix=f"Leave it out: {', '.join(f'{name}=...' for name in nets)}.",
+    )
+
+
+def criterion_heads(net: str, heads: Sequence[str]) -> Diagnostic:
+    """A net with several heads has one tensor of scores."""
+    shown = ", ".join(f'out["{head}"]' for head in heads)
+    return CRITERION.error(
+        f"the scores of `{net}` are a dictionary with {', '.join(heads)}, not a tensor",
+        reason="The net is applied to one column, so its scores are one tensor.",
+        fix=f"Give the output that the model uses, or all of them in the model's order: "
+        f"criterion(rows, {net}=torch.stack([{shown}], -1)).",
+    )
+
+
 def criterion_scores(given: Sequence[str], nets: Sequence[str]) -> Diagnostic:
     """Scores are given under the names of the model's nets."""
     unknown = [name for name in given if name not in nets]
@@ -351,6 +372,15 @@ def criterion_batch_size() -> Diagnostic:
         "a criterion has no option `batch_size`",
         reason="The rows of a batch are counted by `batch`.",
         fix="Write problem.criterion(batch=64).",
+    )
+
+
+def criterion_rate(name: str) -> Diagnostic:
+    """The steps of a training loop of your own are those of its optimizer."""
+    return CRITERION.error(
+        f"a criterion has no option `{name}`",
+        reason="The steps are your optimizer's.",
+        fix="Give it to the optimizer: torch.optim.AdamW(net.parameters(), lr=1e-3).",
     )
 
 

@@ -425,6 +425,94 @@ def test_two_columns_of_one_net() -> None:
         criterion.evaluate([(np.arange(30), torch.from_numpy(a))], s=net)
 
 
+def test_nets_on_different_columns_are_evaluated_on_their_own() -> None:
+    """Two towers and a frozen one: each reads its column of a loader's batch, by order or by name."""
+    text = (
+        "model m; dim d; data D : table(a: real[d], b: real[d]); net f : real[d] -> real; "
+        "net h : real[d] -> real; net old : real[d] -> real frozen; var u = params(f); var v = params(h);"
+        "minimize E[z ~ D] square(f(u; z.a) - h(v; z.b)); subject to E[z ~ D] square(f(u; z.a) - old(z.a)) <= 9;"
+    )
+    rng = np.random.default_rng(1)
+    a, b = (torch.from_numpy(part) for part in rng.normal(size=(2, 30, 5)))
+    nets = {name: torch.nn.Sequential(torch.nn.Linear(5, 1), torch.nn.Flatten(0)).double() for name in "fh"}
+    bound_nets = {**nets, "old": copy.deepcopy(nets["f"])}
+    problem = fccomodel.compile(text).bind(D={"a": a.numpy(), "b": b.numpy()}, nets=bound_nets)
+    criterion, rows = problem.criterion(batch=30), np.arange(30)
+    exact = (nets["f"](a) - nets["h"](b)).square().mean().item()
+    for batch in ((a, b), {"b": b, "a": a}):
+        assert criterion.evaluate([(rows, batch)], **nets).objective == pytest.approx(exact, rel=1e-6)
+    with pytest.raises(FccoError, match="does not have the columns a, b"):
+        criterion.evaluate([(rows, a)], **nets)
+    with pytest.raises(FccoError, match="`old` has no weights to train"):
+        criterion(rows, f=nets["f"](a), h=nets["h"](b), old=nets["f"](a))
+
+
+def test_a_loader_without_numbers_is_refused() -> None:
+    problem, data, net = bound(AUC)
+    images = torch.utils.data.TensorDataset(torch.from_numpy(data["x"]))
+    loader = torch.utils.data.DataLoader(images, batch_size=50)
+    with pytest.raises(FccoError, match="the loader gives a list of 1,"):
+        problem.criterion(batch=24).evaluate(loader, s=net)
+
+
+def test_the_precision_of_the_algebra_stays() -> None:
+    """A module of half precision around the criterion moves it, but does not round its estimates."""
+    problem, data, net = bound(AUC)
+    criterion = problem.criterion(batch=24)
+    rows = list(range(24))
+    criterion(rows, s=net(torch.from_numpy(data["x"][rows])))
+    before = copy.deepcopy(criterion.state_dict())
+    torch.nn.ModuleList([criterion]).half().float()
+    for name, value in criterion.state_dict().items():
+        if isinstance(value, torch.Tensor):
+            assert torch.equal(value, before[name]), name
+
+
+def test_wrapped_modules_are_reported_and_bound() -> None:
+    problem, _, net = bound(AUC)
+    wrapped = torch.nn.DataParallel(net)
+    wrapped.module.train()
+    report = problem.criterion(batch=24).report(s=wrapped)
+    assert report.objective == problem.criterion(batch=24).report(s=net).objective
+
+
+@pytest.mark.slow  # torch loads its compiler
+def test_a_compiled_module_is_bound() -> None:
+    _, data, net = bound(AUC)
+    wrapped = torch.compile(torch.nn.DataParallel(net.train()), backend="eager")
+    again = fccomodel.compile(AUC).bind(D=data, nets={"s": wrapped})
+    assert again.solve(budget="2it", optimizer=torch.optim.Adam).outcome.solution.iterations == 2
+
+
+def test_a_sampler_goes_on_with_its_next_epoch() -> None:
+    problem, _, _ = bound(AUC)
+    sampler = problem.criterion(batch=24).sampler(seed=3)
+    first = list(sampler)
+    other = problem.criterion(batch=24).sampler(seed=3)
+    other.load_state_dict(sampler.state_dict())
+    assert list(other) == list(sampler) != first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optimizer": torch.optim.LBFGS}, "LBFGS computes the loss several times"),
+        ({"optimizer": torch.optim.Adam, "epochs": 3}, "budget is in steps"),
+    ],
+)
+def test_loops_say_how_they_are_run(options: dict[str, Any], message: str) -> None:
+    problem, _, _ = bound(AUC)
+    with pytest.raises(FccoError) as error:
+        problem.solve(**{"budget": "2it", **options})
+    assert message in str(error.value).replace("\n  ", " ")
+
+
+def test_a_rate_is_the_optimizers() -> None:
+    problem, _, _ = bound(AUC)
+    with pytest.raises(FccoError, match="steps are your optimizer's"):
+        problem.criterion(lr=0.1)
+
+
 def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """The scripts of the guide, one after the other: they rank, and flag no more than they may."""
     page = (ROOT / "tutorials" / "guide" / "training.md").read_text()
@@ -455,6 +543,7 @@ def test_what_does_not_fit_is_said() -> None:
         (torch.tensor([0.0, 1.0]), {"s": s[:2]}, "their type is float32"),
         (torch.tensor([True, False]), {"s": s[:2]}, "their type is bool"),
         ([0, 1], {"s": net}, "a Sequential, not a tensor"),
+        ([0, 1], {"s": {"rank": s[:2], "label": s[:2]}}, "a dictionary with rank, label"),
     ]
     for batch, scores, message in wrong:
         with pytest.raises(FccoError, match=message) as error:

@@ -73,6 +73,7 @@ def test_the_page(folder, tmp_path, capsys):
     assert all(label in page.texts["constraints"] for label in record["constraints"])
     assert "<b>g0</b>" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S), "labels are text"
     assert "0.3 of the rows at random, seed 0" in text
+    assert record["answered_by"]["words"] in text and "`" not in page.texts["assumptions"]
     assert all(name in page.texts["assumptions"] for name in record["assumptions"])
     assert text.count("<math") > 3 and text.count("<svg") == 3
     assert [source for source in page.sources if not source.startswith("#")] == []

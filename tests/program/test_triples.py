@@ -53,7 +53,7 @@ def test_large_intermediate_values_are_deleted(monkeypatch: pytest.MonkeyPatch):
     """What only prepared values need is freed after its last use, and the values stay the same."""
     text = f"{HEAD}minimize {NESTED} + 0.01 * sumsq(w);\n"
     kept = prepared_full(emitted(text))
-    monkeypatch.setattr(printer, "LARGE", 10)
+    monkeypatch.setattr(printer, "DELETED_FROM", 10)
     program = emitted(text)
     left = prepared_full(program)
     assert "\n    del data." in program.text
@@ -75,7 +75,7 @@ def test_a_full_pass_is_left_once_the_time_is_over():
     solver = SimpleNamespace(
         outer_part=None, centred=False, components=1, samples=1, rows=10**8, inner_full=inner_full
     )
-    state, h = SimpleNamespace(w=torch.zeros(3), oracles=0), SimpleNamespace(matrix=0, pass_limit=1e7)
+    state, h = SimpleNamespace(w=torch.zeros(3), oracles=0, passed=0), SimpleNamespace(matrix=0, pass_limit=1e7)
     F = VectorOracle(solver, None, None, None, state, h, over=lambda: len(calls) >= 5)
     with pytest.raises(Left):
         F.whole(state.w)

@@ -26,6 +26,7 @@ from fccomodel.app.cli.explain import explain
 from fccomodel.app.cli.format import format
 from fccomodel.app.cli.grade import grade
 from fccomodel.app.cli.latex import latex
+from fccomodel.app.cli.lsp import lsp
 from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
 from fccomodel.app.cli.options import options
@@ -60,6 +61,7 @@ COMMANDS = (
     algorithms,
     options,
     completion,
+    lsp,
 )
 #: Seconds that a rank waits while another one says why all end.
 WAIT_FOR_SPEAKER = 1.0

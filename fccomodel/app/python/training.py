@@ -18,7 +18,7 @@ from fccomodel.app.python import starts
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import rewrite_problem
-from fccomodel.data.nets import build
+from fccomodel.data.nets import build, unwrapped
 from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
 from fccomodel.execution.training import errors as refusals
@@ -44,6 +44,8 @@ __all__ = ["Criterion", "Values", "criterion", "numbered"]
 TRACKED_EVERY = 20
 #: How the names of columns begin that have the places of rows in a list of scores.
 PLACES = "places of scores"
+#: What belongs to the optimizer of a loop.
+RATES = ("lr", "learning_rate", "weight_decay", "momentum", "eta")
 #: Why the run stopped, as a result of such steps says it.
 OWN_STEPS = "steps by your optimizer: no theorem is claimed"
 
@@ -132,8 +134,7 @@ class Criterion(compiled.Criterion):
                  in evaluation mode
         together whether every rank of ``torch.distributed`` calls it, each with a part of the rows
         """
-        if set(nets) != set(self.inputs):
-            self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
+        self._named(nets)
         rows, scores = self._pass(loader, inputs, nets, together, bound_rows=data is None)
         bound, point = self._at_scores(rows, scores, data)
         from fccomodel.report.point.system import System
@@ -167,7 +168,7 @@ class Criterion(compiled.Criterion):
         asked = columns_read[0]
         items = Items(self.bound.tables[asked.table], asked.columns)
         with torch.no_grad(), _evaluating(nets.values()):
-            for numbers, batch in loader:
+            for numbers, batch in map(self._pair, loader):
                 numbers = np.asarray(numbers)
                 if numbers.ndim > 1 or numbers.dtype.kind not in "iu":
                     description = (
@@ -175,10 +176,11 @@ class Criterion(compiled.Criterion):
                     )
                     self._refuse(errors.criterion_row_numbers(asked.table, description))
                 rows.append(numbers.astype(np.int64).reshape(-1))
-                items.add(rows[-1], batch, self._input(asked, batch, inputs))
+                items.add(rows[-1], batch, self._inputs(asked, batch, inputs, nets[asked.net])[0])
                 for one in columns_read:
                     net = nets[one.net]
-                    value = net(_on_device_of(net, self._input(one, batch, inputs)))
+                    given = self._inputs(one, batch, inputs, net)
+                    value = net(*(_on_device_of(net, each) for each in given))
                     scores[one].append(value.detach().double().cpu().numpy())
         row_numbers = np.concatenate(rows)
         if bound_rows:
@@ -190,10 +192,30 @@ class Criterion(compiled.Criterion):
         numbers, first = np.unique(row_numbers, return_index=True)
         return numbers, {one: values.reshape(-1, *one.event)[first] for one, values in outputs.items()}
 
-    def _input(self, one: ScoreInput, batch: Any, inputs: Callable[[Any], Any] | None) -> Any:
-        """The input of a net in a batch, on one of its columns; F0826 if it is not clear which that is."""
-        if len(self.inputs[one.net]) == 1:
-            return (inputs or _first)(batch)
+    def _pair(self, of_loader: Any) -> tuple[Any, Any]:
+        """Row numbers and a batch; F0826 for loaders that give something else."""
+        if isinstance(of_loader, list | tuple) and len(of_loader) == 2:
+            return of_loader[0], of_loader[1]
+        kind = type(of_loader).__name__
+        if isinstance(of_loader, list | tuple):
+            kind = f"{kind} of {len(of_loader)}"
+        description = f"the loader gives a {kind}, not a pair of row numbers and a batch"
+        self._refuse(errors.criterion_row_numbers(self.tables[0], description))
+        raise AssertionError("a refusal raises")
+
+    def _inputs(
+        self, one: ScoreInput, batch: Any, inputs: Callable[[Any], Any] | None, net: Any = None
+    ) -> tuple[Any, ...]:
+        """The inputs of a net in a batch, on one of its columns; F0826 if it is not clear which those are.
+
+        If all nets read one column, the input is the batch, its first entry, or what ``inputs`` makes of it.
+        Otherwise it is found by the column's name.
+        """
+        wanted = [other for columns in self.inputs.values() for other in columns]
+        read = {other: _columns_below(other) for other in wanted}
+        columns = list(dict.fromkeys(name for names in read.values() for name in names))
+        if len(columns) == 1:
+            return ((inputs or _first)(batch),)
         if inputs is not None:
             given = inputs(batch)
         elif isinstance(batch, list | tuple):
@@ -201,11 +223,15 @@ class Criterion(compiled.Criterion):
             given = dict(zip(declared, batch, strict=False))
         else:
             given = batch
-        key = self.key(one)
-        if not isinstance(given, Mapping) or key not in given:
-            names = [self.key(other) for other in self.inputs[one.net]]
-            self._refuse(errors.criterion_columns_of_a_batch(one.net, names))
-        return given[key]
+        if not isinstance(given, Mapping):
+            if inputs is not None and not isinstance(net, torch.nn.Module):
+                return (given,)
+        elif self.key(one) in given:
+            return (given[self.key(one)],)
+        elif set(read[one]) <= set(given):
+            return tuple(given[name] for name in read[one])
+        self._refuse(errors.criterion_columns_of_a_batch(one.net, columns))
+        raise AssertionError("a refusal raises")
 
     def _bound_rows(self, rows: np.ndarray, items: Items) -> None:
         """Raises F0826 unless these are the bound rows with these numbers, as far as it shows."""
@@ -326,7 +352,7 @@ class Criterion(compiled.Criterion):
             self._refuse(errors.criterion_modules(list(nets), self._trained))
         modules = {}
         for name, net in nets.items():
-            module = copy.deepcopy(net).cpu().eval()
+            module = copy.deepcopy(unwrapped(net)).cpu().eval()
             modules[name], _ = build(self.bound.problem.nets[name], module, self.bound.dims)
         point = {}
         for name, variable in self.bound.problem.variables.items():
@@ -401,6 +427,9 @@ def criterion(
         refuse(errors.criterion_batch_size())
     if "precision" in given:
         refuse(errors.criterion_precision())
+    for name in RATES:
+        if name in given:
+            refuse(errors.criterion_rate(name))
     return Criterion(model, _planned(model, algorithm, **given), batch, together=together, track=track)
 
 
@@ -441,6 +470,8 @@ def trained(
     """
     if not model.compiled.problem.nets:
         refuse(refusals.loop_without_net([name for name in given if name != "every"]))
+    if "epochs" in chosen:
+        refuse(refusals.epochs_of_loop(chosen["epochs"]))
     planned = starts.begun(_planned(model, **chosen), start)
     if planned.ranks:
         refuse(of_one_process("A solve with an optimizer of yours"), source=planned.problem.source)
@@ -473,6 +504,12 @@ def _validation(planned: pipeline.Planned, validate: Any) -> Bound:
     encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
     binding = replace(planned.binding, data={**planned.binding.data, **validate})
     return pipeline.bind(planned.compiled, binding, seed=planned.seed, encoding=encoding)
+
+
+def _columns_below(one: ScoreInput) -> tuple[str, ...]:
+    """The columns that a net is computed from, also through other nets."""
+    below = (node for node in ir.walk(*one.call.inputs) if isinstance(node, ir.Column))
+    return tuple(dict.fromkeys(str(column.name) for column in below))
 
 
 def _first(batch: Any) -> Any:

@@ -36,6 +36,7 @@ __all__ = [
     "same_settings",
     "same_value",
     "size",
+    "unwrapped",
     "walk",
     "written",
 ]
@@ -45,6 +46,8 @@ __all__ = [
 IN_TRAIN_MODE = "_fccomodel_train_mode"
 #: The attribute of a bound module that holds the module as it was given.
 GIVEN = "_fccomodel_given"
+#: The attribute by which ``torch.compile`` holds the module that it compiled.
+COMPILED = "_orig_mod"
 #: rows of the data on which a module is tried when it is bound
 TRIED_ROWS = 3
 
@@ -101,7 +104,7 @@ def build(
                 assert output_shape is not None
                 module = make(definition, input_shape, output_shape)
         elif isinstance(definition, torch.nn.Module):
-            module = definition
+            module = unwrapped(definition)
         elif callable(definition):
             name = getattr(definition, "__name__", "the function")
             module = _call(definition, name, input_shape, output_shape, dims)
@@ -109,6 +112,18 @@ def build(
             refuse(errors.value_not_a_net(net.name, definition))
     tried = _in_its_types(net, module, rows if rows else _zeros(inputs))
     return _checked(net, module, tried, output_shape, dims, learn)
+
+
+def unwrapped(module: torch.nn.Module) -> torch.nn.Module:
+    """The module inside wrappers for speed or for several devices: ``torch.compile``, ``DataParallel``,
+    ``DistributedDataParallel``. It has the same weights.
+    """
+    parallel = (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)
+    while True:
+        inner = module.module if isinstance(module, parallel) else getattr(module, COMPILED, None)
+        if not isinstance(inner, torch.nn.Module):
+            return module
+        module = inner
 
 
 def _of_layers(text: str, seed: int) -> torch.nn.Module:

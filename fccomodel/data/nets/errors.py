@@ -277,4 +277,13 @@ def forward_fails(net: ir.Net, rows: Sequence[torch.Tensor], error: Exception) -
 
 def not_a_tensor(net: str, value: object) -> Diagnostic:
     """A net returns one tensor."""
-    return FIT.error(f"net {net} gives a {type(value).__name__}, not a tensor", fix="return one tensor")
+    if isinstance(value, Mapping):
+        heads = f"list({net}(x).values())"
+    else:
+        heads = f"{net}(x)"
+    return FIT.error(
+        f"net {net} gives a {type(value).__name__}, not a tensor",
+        reason="The model names one output: a number for each row, or a vector of them.",
+        fix="wrap the module in one that returns a single tensor: the output that the model uses, or all "
+        f"heads as a vector, torch.stack({heads}, -1), for `net {net} : ... -> real[k]`",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -171,6 +171,21 @@ class Criterion(torch.nn.Module):
             self._buffer("value", "objective", torch.tensor(full, dtype=self.dtype))
         for label, (_, value) in lowered.watched.items():
             self._buffer("value", label or "objective", torch.full(_shape(value), full, dtype=self.dtype))
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Criterion:
+        """Moves buffers and variables to another device, but keeps their precision: the algebra of scores
+        is in ``dtype`` whatever the precision of the nets is (``module.half()``).
+        """
+
+        def moved(tensor: torch.Tensor) -> torch.Tensor:
+            """The tensor where ``fn`` would put it."""
+            there = fn(tensor)
+            if there.dtype == tensor.dtype:
+                return there
+            return tensor.to(there.device)
+
+        super()._apply(moved, recurse)
+        return self
 
     def _buffer(self, group: str, name: str, value: torch.Tensor) -> None:
         self.register_buffer(f"{group}_{name}", value)
@@ -348,10 +363,19 @@ class Criterion(torch.nn.Module):
             self.draws[table] = Draws(draws.rows)
             self._refuse(errors.criterion_labels(table, draws.batches, draws.drawn, few))
 
+    def _named(self, given: Iterable[str]) -> None:
+        """Raises F0826 unless these are the names of the nets whose scores are taken."""
+        names = set(given)
+        if names == set(self.inputs):
+            return
+        frozen = sorted((names - set(self.inputs)) & set(self.bound.problem.nets))
+        if frozen:
+            self._refuse(errors.criterion_frozen(frozen, list(self.inputs)))
+        self._refuse(errors.criterion_scores(list(given), list(self.inputs)))
+
     def _scores(self, given: Mapping[str, Any], ids: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The scores of a batch by the names that a step has for them."""
-        if set(given) != set(self.inputs):
-            self._refuse(errors.criterion_scores(list(given), list(self.inputs)))
+        self._named(given)
         scores = {}
         for net, asked in self.inputs.items():
             value = given[net]
@@ -361,6 +385,8 @@ class Criterion(torch.nn.Module):
                     self._refuse(errors.criterion_inputs(net, names))
                 value = {names[0]: value}
             elif set(value) != set(names):
+                if len(asked) == 1:
+                    self._refuse(errors.criterion_heads(net, list(value)))
                 self._refuse(errors.criterion_inputs(net, names))
             for one, name in zip(asked, names, strict=True):
                 if not isinstance(value[name], torch.Tensor):

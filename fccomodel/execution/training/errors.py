@@ -121,6 +121,27 @@ def not_an_optimizer(value: Any) -> Diagnostic:
     )
 
 
+def needs_closure(value: Any) -> Diagnostic:
+    """A step has one gradient: estimates move with each batch."""
+    return ARGUMENT.error(
+        f"{type(value).__name__} computes the loss several times in a step",
+        reason="Each loss is of a batch, and moves the estimates: a line search on it would compare numbers "
+        "of different batches.",
+        fix="Take an optimizer whose step() needs no closure: torch.optim.AdamW, SGD, RMSprop. For a "
+        "deterministic method on all rows leave `optimizer` out.",
+    )
+
+
+def epochs_of_loop(epochs: Any) -> Diagnostic:
+    """The length of a run is its budget."""
+    return ARGUMENT.error(
+        f"`epochs={writable(epochs)}` is not how a run with an optimizer of yours ends",
+        reason="Its budget is in steps or in seconds.",
+        fix='Give steps, `budget="1200it"`: an epoch has len(problem.criterion(batch=64).sampler()) of them. '
+        'Or seconds, `budget="60s"`.',
+    )
+
+
 def other_parameters() -> Diagnostic:
     """An optimizer moves the parameters that it was called with."""
     return ARGUMENT.error(

@@ -136,6 +136,8 @@ def _optimizer(recipe: Recipe, parameters: Parameters) -> torch.optim.Optimizer:
     optimizer = recipe.optimizer(parameters)
     if not isinstance(optimizer, torch.optim.Optimizer):
         refuse(errors.not_an_optimizer(optimizer))
+    if isinstance(optimizer, torch.optim.LBFGS):
+        refuse(errors.needs_closure(optimizer))
     known = set(map(id, parameters))
     if any(id(p) not in known for group in optimizer.param_groups for p in group["params"]):
         refuse(errors.other_parameters())

@@ -125,6 +125,14 @@ class StratifiedSampler(Sampler[list[int]]):
         """Set the number of the epoch of the next iteration."""
         self.epoch = epoch
 
+    def state_dict(self) -> dict[str, int]:
+        """The number of the next epoch, from which a loop that loads it goes on."""
+        return {"epoch": self.epoch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on with the epoch that another sampler would have had next."""
+        self.set_epoch(state["epoch"])
+
     def __len__(self) -> int:
         return max(1, math.ceil(len(self.numbers) / self.joint_batch))
 

@@ -12,8 +12,10 @@ from fccomodel.library.sets.capped_simplex import project_capped
 
 #: Distance of terms, relative to 1 + the largest, up to which they count as tied.
 TIED = 1e-6
-#: Tied terms that have weights of their own, at most.
+#: Tied terms of a row that have weights of their own, at most, ...
 MOST_TIED = 600
+#: ... or more, if those of all rows together are at most so many.
+MOST_TIED_IN_ALL = 20_000
 #: Size of a singular value, relative to the largest, up to which it counts as 0.
 VANISHING_SINGULAR_VALUE = 1e-12
 
@@ -72,7 +74,7 @@ class Weights:
         first = int((t > edge + tie).sum(-1).min())
         last = int((t >= edge - tie).sum(-1).max())
         full = max(0, min(full_weights_in_total - most // 2, n - most, first))
-        uncertain = max(most, min(last - full, MOST_TIED))
+        uncertain = max(most, min(last - full, max(MOST_TIED, MOST_TIED_IN_ALL // len(t))))
         full_weights = np.zeros(t.shape)
         np.put_along_axis(full_weights, order[:, :full], self.high, -1)
         rest = replace(self, total=1 - self.high * full)

@@ -36,7 +36,7 @@ def allotted(solver: Solver, exact, device, room, patience):
 
     - ``finish``, if 400 passes take less than 1.6 times the ``room``. The steps get as long as these
       passes, plus a second, and at most 0.6 of the room. If passes may come first, the steps get a quarter
-      of what the passes take, or a fortieth if no function is smoothed and a pass takes less than 0.01 s.
+      of what the passes take, or a fortieth if no function is smoothed.
     - ``finish``, if at least 25 passes (6 for a convex problem) fit into three quarters of the room. The
       steps get the last quarter: curvature gains more by a pass than by a step.
     - ``restore`` otherwise. It keeps the time of thirty exact evaluations, at most 0.3 of the room.
@@ -55,7 +55,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     fewest_passes = (25 if solver.nonconvex else 6) * last.price
     if typical_passes < (0.25 if annealed else 1.6) * room:
         last.way = "finish"
-        last.share = steps_before_passes(solver, last.price, typical_passes, room)
+        last.share = steps_before_passes(solver, typical_passes, room)
         if patience is not None:
             last.passes = int(400 * patience / typical_passes) + 1
     elif fewest_passes < 0.75 * room and not annealed:
@@ -70,11 +70,11 @@ def allotted(solver: Solver, exact, device, room, patience):
     return last
 
 
-def steps_before_passes(solver: Solver, price, typical_passes, room):
+def steps_before_passes(solver: Solver, typical_passes, room):
     """Counted seconds of the steps before a finish whose ``typical_passes`` fit into the ``room``."""
     if not solver.direct or solver.nonconvex:
         return min(typical_passes + 1.0, 0.6 * room)
-    if price < 0.01 and not solver.centred:  # passes that need little preparation
+    if not solver.centred:  # passes that need little preparation
         return typical_passes / 40
     return typical_passes / 4
 

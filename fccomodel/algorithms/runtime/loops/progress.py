@@ -23,6 +23,7 @@ class Work:
 
     step    of one step
     call    of one oracle call
+    passed  of one oracle call in a full pass
     look    of one evaluation of the exact problem
     looks   of all such evaluations so far, and of estimates of the residual
     start   before the first step
@@ -32,6 +33,7 @@ class Work:
 
     step: float = 0.0
     call: float = 0.0
+    passed: float = 0.0
     look: float = 0.0
     looks: float = 0.0
     start: float = 0.0
@@ -104,19 +106,19 @@ def started(keep, spent=0.0):
 
 
 def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
-    """The function ``ended(count, calls)``: why a run ends after ``count`` steps and ``calls`` oracle
-    calls, or "" if it goes on.
+    """The function ``ended(count, calls, passed)``: why a run ends after ``count`` steps and ``calls``
+    oracle calls, ``passed`` of these in full passes, or "" if it goes on.
 
     ``share`` bounds its part of ``work`` in counted seconds. ``work.timed`` becomes True if the clock ends
     the run.
     """
 
-    def ended(count, calls=0):
+    def ended(count, calls=0, passed=0):
         """Why the run ends after ``count`` steps, or nothing."""
         if stop is not None and stop():
             return "interrupted"
         spent = (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
-        if spent or (share is not None and worked(work, count, calls) > share):
+        if spent or (share is not None and worked(work, count, calls, passed) > share):
             return "the budget is used up"
         if seconds is not None and time.perf_counter() - began > seconds:
             work.timed = True
@@ -225,11 +227,12 @@ def passes_first(price, step, slope, tol, room):
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
-def worked(work, count, calls=0):
-    """Counted seconds of ``count`` steps and ``calls`` oracle calls, with the work before them and the
-    looks between them.
+def worked(work, count, calls=0, passed=0):
+    """Counted seconds of ``count`` steps and ``calls`` oracle calls, ``passed`` of these in full passes, with
+    the work before them and the looks between them.
     """
-    return work.start + work.step * count + work.call * calls + work.looks
+    by_samples = work.call * (calls - passed)
+    return work.start + work.step * count + by_samples + work.passed * passed + work.looks
 
 
 def record(history, progress, began, value, weight, **entry):

@@ -145,7 +145,7 @@ def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
     their values so far.
     """
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
-    F, u, k = VectorOracle(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
+    F, u, k = VectorOracle(solver, data, rng, c, SimpleNamespace(w=w, oracles=0, passed=0), h), 0.0, 0
     while True:
         at, k = F.sample(w, F.batch()), k + 1
         u = u + (at.value - u) / k
@@ -157,6 +157,15 @@ def call_price(solver: VectorSolver, data, w, c, h: VectorSettings):
     """Counted seconds of an oracle call of a step, measured on the gradient of one minibatch."""
     rng = torch.Generator(device=w.device).manual_seed(0)
     return priced(lambda: next(gradients(solver, data, w, c, h, rng)))[1] / solver.samples
+
+
+def pass_price(solver: VectorSolver, work, times=3):
+    """Counted seconds of an oracle call in a full pass: ``times`` that of a look for the values and the
+    gradient, and at most that of a call of a step. Where looks take pairs of fewer rows, it is the latter.
+    """
+    if solver.heavy or not solver.rows:
+        return work.call
+    return min(work.call, times * work.look / solver.rows)
 
 
 def gradient_of_few(F, few):
@@ -207,7 +216,7 @@ def take_steps(run, solver: VectorSolver, F, asked: RunOptions, ended, reason=""
         run.count += 1
         run.left -= 1
         run.average.lerp_(state.w, 1.0 / max(1, state.length - run.left + 1 - state.length // 2))
-        reason = ended(run.count, state.oracles)
+        reason = ended(run.count, state.oracles, state.passed)
         if asked.keep is not None:
             asked.keep("steps", run, reason)
     return reason
@@ -281,7 +290,8 @@ def write_look(run, solver: VectorSolver, exact, minibatches, asked: RunOptions,
     work, calls = run.work, run.state.oracles
     entry = {"iteration": run.count, "oracles": calls, "eta": run.h.eta}
     work.looks = run.watch.spent + 3 * work.look * (len(run.history) + 1)
-    entry |= observe(run, solver, exact, run.best, worked(work, run.count, calls), minibatches)
+    spent = worked(work, run.count, calls, run.state.passed)
+    entry |= observe(run, solver, exact, run.best, spent, minibatches)
     record(run.history, asked.progress, began, run.value, run.h.weight, **entry)
 
 
@@ -352,10 +362,15 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
     exact, quick, data = opened(solver, data, device, dtype, asked.exact)
     rng = torch.Generator(device=device).manual_seed(asked.seed)
     h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
-    state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
+    state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, passed=0, t=0, epoch=0)
     run = VectorRun(state=state, c=c, h=h, rng=rng, waiting=data.waiting, ahead=[], work=work, length=h.stage)
     over, reason = passes_over(began, asked.stop, asked.seconds), ""
-    F = VectorOracle(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "", over)
+
+    def late():
+        """Whether the budget is used up."""
+        return ended(run.count, state.oracles, state.passed) != ""
+
+    F = VectorOracle(solver, data, rng, c, state, h, late, over)
     run.ahead = F.ahead
     few = []
     if solver.rows > h.probe:
@@ -369,6 +384,7 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
 
     if to_the_end(lambda: prepare_steps(run, solver, quick, asked, few, F, G), over):
         work.call = call_price(solver, data, state.w, c, h)
+        work.passed = pass_price(solver, work)
         run.watch = watching(asked.tol, work.look, work.call * solver.samples)
         run.first, run.worst = merit(run.value, h.weight), run.value[2]
     else:
@@ -388,7 +404,7 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
 
     while not reason:
         if inside:
-            reason = ended(run.count, state.oracles)
+            reason = ended(run.count, state.oracles, state.passed)
         enough, inside = completed(steps, over, work, dear=False), False
         was_left = not enough or reason is None
         if was_left or not completed(look, over, work, work.look > dear):
@@ -414,7 +430,7 @@ def solve(solver: VectorSolver, data, dear=0.05, **given):
         exact=exact,
         epsilon=pair.epsilon,
         timed=work.timed,
-        worked=worked(work, run.count, state.oracles),
+        worked=worked(work, run.count, state.oracles, state.passed),
         planned=None,
         first=first,
     )

@@ -34,7 +34,7 @@ STYLE = """<style>
 .fcco th { font-weight: 500; opacity: .68; }
 .fcco .rows th, .fcco .rows td { border-bottom: 1px solid var(--line); }
 .fcco .n { text-align: right !important; white-space: nowrap; }
-.fcco .mathematics td { padding: .1rem .3rem; white-space: nowrap; }
+.fcco .mathematics td { vertical-align: middle; padding: .1rem .3rem; white-space: nowrap; }
 .fcco .verdict { border-left: .3rem solid; padding-left: .6rem; margin: .4rem 0; font-weight: 600; }
 .fcco details > details, .fcco details > .inside { margin-left: 1.1rem; } .fcco summary { cursor: pointer; }
 .fcco math { font-size: 1.2em; }

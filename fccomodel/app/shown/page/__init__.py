@@ -26,6 +26,7 @@ from fccomodel.language import statements
 
 if TYPE_CHECKING:
     import numpy as np
+    from markupsafe import Markup
 
     from fccomodel.app.stored.results import Stored
 
@@ -54,6 +55,7 @@ def html(stored: Stored) -> str:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = lambda value: display.number(value, 5)
     environment.filters["residual"] = display.residual
+    environment.filters["words"] = _words
     template = environment.from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
     return template.render(**_context(stored))
 
@@ -76,6 +78,7 @@ def _context(stored: Stored) -> dict[str, Any]:
     return {
         "r": record,
         "label": problem.objective.label or "objective",
+        "how": _how(record),
         "mathematics": mathematics(problem),
         "rows": [
             (label, rows[label], violations[label] <= display.TOLERANCE)
@@ -98,6 +101,19 @@ def _context(stored: Stored) -> dict[str, Any]:
         "heldout": _held_out(record.get("holdout")),
         "given": [(k, o["value"], o["origin"]) for k, o in record["options"].items()],
     }
+
+
+def _how(record: Mapping[str, Any]) -> str:
+    """The methods that ran, in words; of results that do not say so, the algorithm with its steps."""
+    words = (record.get("answered_by") or {}).get("words")
+    return words or f"{record['algorithm']}, {record['iterations']:,} steps"
+
+
+def _words(text: str) -> Markup:
+    """A sentence of the record as HTML, with names and formulas in backquotes as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _largest(value: np.ndarray, axes: Any) -> str:
