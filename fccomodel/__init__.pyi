@@ -118,6 +118,13 @@ def bernoulli(p: Value) -> Set:
 
     1 with probability p, else 0"""
 
+bottomk: _Reduction
+"""bottomk(f(z) for z in D, k=3)
+
+the mean of the k smallest elements, of all where there are fewer
+
+In a file: bottomk(k = 3)[k in K] f"""
+
 def box(low: Value = ..., high: Value = ...) -> Set:
     """box(low, high): a simple set, for ``var(..., domain=box(...))``
 
@@ -223,6 +230,11 @@ def eye(n: Value) -> Term:
     """eye(n)
 
     the identity matrix"""
+
+def gamma(shape: Value, rate: Value) -> Set:
+    """gamma(shape, rate): a distribution, for ``E(f(z) for z in gamma(...))``
+
+    density proportional to z^(shape - 1) exp(-rate z) for z > 0, of mean shape / rate"""
 
 def group_norm(u: Value, size: Value) -> Term:
     """group_norm(u, size)
@@ -449,6 +461,11 @@ the power mean, (mean of e^p)^(1/p), of elements that are not negative
 
 In a file: pmean(p = 2)[k in K] f"""
 
+def poisson(rate: Value) -> Set:
+    """poisson(rate): a distribution, for ``E(f(z) for z in poisson(...))``
+
+    k = 0, 1, 2, ... with probability rate^k exp(-rate) / k!"""
+
 def pos(u: Value) -> Term:
     """pos(u)
 
@@ -472,6 +489,13 @@ def psd() -> Set:
     """psd: a simple set, for ``var(..., domain=psd(...))``
 
     symmetric matrices without a negative eigenvalue"""
+
+quantile: _Reduction
+"""quantile(f(z) for z in D, level=0.05)
+
+the number that a share `level` of the draws is at most, as one side of a constraint
+
+In a file: quantile(level = 0.05)[z ~ D] f"""
 
 def relu(u: Value) -> Term:
     """pos(u)
@@ -541,6 +565,13 @@ def square(u: Value) -> Term:
     """square(u)
 
     u^2"""
+
+std: _Reduction
+"""std(f(z) for z in D)
+
+the root of the variance of the elements drawn
+
+In a file: std[z ~ D] f"""
 
 def step(u: Value) -> Term:
     """step(u)

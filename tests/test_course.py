@@ -72,10 +72,42 @@ def test_wrong_answers_are_not_right(classroom):
     assert check("1.1", 0.8) is False and check("2.1", 0.1) is False and check("5.1", 1.0) is False
 
 
+#: Wrong models, each with what is said of it.
+WRONG_MODELS = [
+    ("1.2", "var w >= -2, <= 2; minimize (w - 1)^2; # normal(1, 1)", "No expectation"),
+    ("1.2", "var w >= -2, <= 2; minimize (E[x ~ normal(1, 1)] (w * x) - 1)^2;", "not affine"),
+    ("1.2", "var w >= -2, <= 2; minimize E[x ~ normal(1, 1)] (w * x);", "not strictly convex"),
+    ("1.3", "var w >= -2, <= 2; minimize E[x ~ normal(1, 1)] (w * x - 1)^2;", "objective"),
+    ("4.3", "data D : table(a: real); var w; minimize E[z ~ D] abs(w - z.a);", "absolute value"),
+    ("5.3", "data c : real[3]; var x[3]; maximize dot(c, x) - sumsq(x); subject to sum(x) <= 1;", "variable x"),
+    ("7.3", "var w; minimize w", "F0105"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, text, said", WRONG_MODELS)
+def test_wrong_models_are_told_what_is_wrong(name, text, said, classroom, capsys):
+    from checks import check
+
+    assert check(name, text) is False
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_models_are_judged_by_their_mathematics(classroom):
+    from checks import check
+
+    assert check("1.2", "var w >= -2, <= 2; minimize E[x ~ normal(1,1)] (w - x)^2;")
+    assert check("2.2", [1, 2]) is False and check("2.2", [0.1, 0.9]) is True
+    assert check("5.3", "data c : real[3]; var y[3]; minimize dot(y, y) - dot(y, c); subject to y >= 0; 1 - sum(y) >= 0;")
+    assert check("7.2", """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
+        minimize mean[z in D] log(1 + exp(0.1 * norm1(w) - z.y * dot(z.x, w)));""")
+
+
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.stem)
 def test_a_session_says_what_it_is_for(session):
     text = session.read_text(encoding="utf-8")
     assert (
-        "After this session you can" in text and text.count("## Exercise") == 2 and "What to remember" in text
+        "After this session you can" in text and text.count("## Exercise") == 3 and "What to remember" in text
     )
     assert session.name in (COURSE / "README.md").read_text(encoding="utf-8")

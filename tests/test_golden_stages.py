@@ -117,7 +117,7 @@ def sources() -> set[str]:
     after = carried(
         [finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish], [*block, *vector]
     )
-    kept = carried([checkpoints.FileKeeper, checkpoints.kept])
+    kept = carried([checkpoints.FileKeeper, checkpoints.keeper_of_run])
     own = {*block, *vector, *after, *kept}
     return {*map(source, own), report(finishing=False), report(finishing=True)}
 

@@ -162,7 +162,9 @@ algorithm = Algorithm(
         ),
         Variant("g smooth (A2)", "sonex-alexr2-2025, remark to Theorem 4.10", "as in the paper"),
         Variant(
-            "Adam-type steps", "sonex-alexr2-2025, Algorithm 2, line 15", "as in the paper (step = adam)"
+            "Adam-type steps",
+            "sonex-alexr2-2025, Algorithm 2, line 15",
+            "by SONEX's formula with the second moment of this step, without a theorem (step = adam)",
         ),
         Variant(
             "constraints by the smoothed hinge",

@@ -2,11 +2,17 @@
 Algorithm 1)."""
 
 import math
+from dataclasses import dataclass
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.base import Algorithm, Constants, Variant
 from fccomodel.algorithms.runtime.loops import vector_loop
 from fccomodel.algorithms.runtime.loops.vector_estimates import corrected, corrected_by_samples, refer
+
+#: The largest logarithm of a number of samples.
+LARGEST = 600.0
+#: The values of alpha > 1 that Theorem 3.5 leaves open and that are tried.
+ALPHAS = (1.01, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 
 
 def begin(state, F, h):
@@ -33,12 +39,69 @@ def doubling_step(state, F, h):
     state.w = F.prox(state.w - eta * v, eta)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What Theorem 3.5 asks for with one value of alpha.
+
+    eta      the step size
+    samples  A, B and C: one minibatch serves all three; at most all rows, which leave no noise
+    stage    k_0, the steps of the first epoch
+    steps    the steps of all epochs
+    """
+
+    eta: float
+    samples: float
+    stage: int
+    steps: float
+
+
+def sizes(k: Constants, alpha: float) -> Sizes:
+    """The sizes of Theorem 3.5 for one alpha > 1, with D_x = diameter^2 and D_phi = delta0."""
+    L, D_x, D_phi = k.smoothness(), k.diameter**2, k.delta0
+    of_start = (2 * D_phi / (3 * L * D_x)) ** (1 / alpha)
+    of_accuracy = (k.eps / (60 * math.sqrt(2) * L * (D_x + 2 * D_phi))) ** (1 / alpha)
+    eta = min(1 / (2 * L), of_start, of_accuracy)
+    of_A, of_B, of_C = (k.C_g**2 * k.L_f / L) ** 2, (k.C_f * k.L_g / L) ** 2, 1.0
+    logarithm = math.log(12 * max(of_A, of_B, of_C)) - 2 * alpha * math.log(eta)
+    return _of_step(k, eta, math.exp(min(logarithm, LARGEST)))
+
+
+def sizes_of_all_rows(k: Constants) -> Sizes:
+    """The limit of Remark 3.7, alpha -> infinity: eta = 1 / (2 L), and every row in each minibatch."""
+    return _of_step(k, 1 / (2 * k.smoothness()), k.rows)
+
+
+def _of_step(k: Constants, eta: float, samples: float) -> Sizes:
+    """The sizes for a step size and the samples of a minibatch."""
+    stage = math.floor(k.diameter**2 / (2 * eta * k.delta0)) + 1
+    epochs = _epochs(k)
+    return Sizes(
+        eta=eta, samples=max(1.0, min(samples, k.rows)), stage=stage, steps=stage * (2.0**epochs - 1)
+    )
+
+
+def _epochs(k: Constants) -> int:
+    """S = floor(log2(6 D_phi / eps)) + 1."""
+    return math.floor(math.log2(max(6 * k.delta0 / k.eps, 1.0))) + 1
+
+
 def theory(k: Constants) -> dict[str, float]:
-    """Theorem 3.5 in the limit of Remark 3.7: eta = 1 / (2 L), D_x = diameter^2, D_phi = delta0."""
-    L = k.smoothness()
-    stage = math.floor(k.diameter**2 * L / k.delta0) + 1
-    epochs = math.floor(math.log2(max(6 * k.delta0 / k.eps, 1.0))) + 1
-    return {"eta": 1 / L, "stage": stage, "epochs": epochs, "iterations": stage * (2.0**epochs - 1)}
+    """Theorem 3.5, by the alpha for which all steps together take the fewest samples. Steps here are 2
+    eta sqrt(T / (2T - l)) / 2.
+    """
+    tried = [sizes(k, alpha) for alpha in ALPHAS]
+    if math.isfinite(k.rows):
+        tried.append(sizes_of_all_rows(k))
+    best = min(tried, key=lambda one: one.steps * one.samples)
+    samples = math.ceil(best.samples)
+    return {
+        "eta": 2 * best.eta,
+        "stage": best.stage,
+        "epochs": _epochs(k),
+        "inner_batch": samples,
+        "outer_batch": samples,
+        "iterations": best.steps,
+    }
 
 
 algorithm = Algorithm(
@@ -66,7 +129,8 @@ algorithm = Algorithm(
         Variant(
             "epochs that double, samples of the outer index",
             "ascvrg-2021, Algorithm 1 and Theorem 3.5",
-            "as in the paper; g_j and f_i by one minibatch, those of one step together",
+            "as in the paper (schedule = theory); g_j and f_i by one minibatch, those of one step together; "
+            "by products, which the paper does not have, where the Jacobian is too large to keep",
         ),
     ),
     steps={"doubling": doubling_step},

@@ -176,8 +176,10 @@ class Algorithm:
     outermost    function that the program calls instead: the loop and a last stage after it
     hyper        default values of the hyper-parameters
     theory       their values in the theorem, from the problem's constants: with ``lam`` if f is smoothed,
-                 and ``iterations``, the steps until eps. ``schedule = theory`` takes them, and the loop
-                 changes none of them
+                 batch sizes if the theorem sets them, and ``iterations``, the steps until eps. ``schedule =
+                 theory`` takes them, and the loop changes none of them
+    theories     name of an update of w -> the schedule of its own theorem, if it is not ``theory``
+    updates_in_theory  name of an update of w -> the theorem's update, if practice takes another
     grid         hyper-parameter -> the values tried in the papers' experiments; ``compare --tune``
                  searches them
     """
@@ -215,6 +217,8 @@ class Algorithm:
     outermost: Callable[..., Any] | None = None
     hyper: Mapping[str, float] = field(default_factory=dict)
     theory: Callable[[Constants], Mapping[str, float]] | None = None
+    theories: Mapping[str, Callable[[Constants], Mapping[str, float]]] = field(default_factory=dict)
+    updates_in_theory: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
@@ -230,6 +234,15 @@ class Algorithm:
         """
         return (*self.better, Theorem(name=self.theorem, rate=self.rate, gives=self.gives))
 
+    def scheduled(self, step: str, constants: Constants) -> Mapping[str, float] | None:
+        """The schedule of the theorem about this update of w, for a problem's constants; None if there is
+        none.
+        """
+        theory = self.theories.get(step, self.theory)
+        if theory is None:
+            return None
+        return theory(constants)
+
     @property
     def solve(self) -> Callable[..., Any]:
         """The function that a program calls."""
@@ -241,6 +254,8 @@ class Algorithm:
         They are the algorithm's own functions for an update of w and a schedule.
         """
         chosen = {"begin": self.begin, "update": self.steps[step]}
+        if schedule == "theory":
+            chosen["update"] = self.updates_in_theory.get(step, self.steps[step])
         if self.oracle == "blocks":
             chosen |= {"step_sizes": self.step_sizes, "advance": self.advance}
             if schedule == "practical":

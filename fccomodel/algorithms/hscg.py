@@ -9,6 +9,9 @@ from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.runtime.loops import vector_loop
 from fccomodel.algorithms.runtime.loops.vector_estimates import begin_with, hybrid
 
+#: The most steps that the bound is searched for, as a logarithm.
+LONGEST = 300.0
+
 
 def begin(state, F, h):
     """Start an epoch from exact estimates (Algorithm 2); without restarts only the first (Algorithm 1).
@@ -48,19 +51,18 @@ def constant_step(state, F, h):
 
 
 def diminishing_step(state, F, h):
-    """beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)).
+    """beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)) (Theorems 3.2 and 3.4).
 
-    Without kinks theta_t ~ (t + 2)^-1/3 (Theorem 3.2). With kinks gamma_t ~ (t + 2)^-1/3, L_t <=
-    L / gamma_t, values come from 1 / gamma_t^2 minibatches, and theta_t is constant (Theorem 3.4).
-    In both cases eta_t theta_t ~ (t + 2)^-1/3.
+    Without kinks L_t = L = 1 / eta and theta_t ~ (t + 2)^-1/3. With kinks the smoothing falls like (t +
+    2)^-1/3, the part of L above ``flat`` grows as it falls, and values come from batches that grow like
+    1 / smoothing^2. In both cases theta_t ~ L_t (t + 2)^-1/3.
     """
     falling = (2 / (state.t + 2)) ** (1 / 3)
-    if F.smoothing:
-        gamma, theta = falling, h.theta
-    else:
-        gamma, theta = 1.0, h.theta * falling
-    v = hybrid(state, F, 1 - (state.t + 2) ** (-2 / 3), gamma, 1 / gamma**2)
-    averaged_move(state, F, v, 2 * gamma * h.eta / (3 + theta), theta)
+    gamma = falling if F.smoothing else 1.0
+    L = h.flat + (1 / h.eta - h.flat) / gamma
+    theta = min(1.0, h.theta * falling * L * h.eta)
+    v = hybrid(state, F, 1 - (state.t + 2) ** (-2 / 3), gamma, h.values / gamma**2)
+    averaged_move(state, F, v, 2 / (L * (3 + theta)), theta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,47 @@ def theory(k: Constants) -> dict[str, float]:
     return {**weights(k, c, T, (k.B2 * (T + 1)) ** (1 / 3)), "iterations": T}
 
 
+def diminishing_theory(k: Constants) -> dict[str, float]:
+    """Theorems 3.2 and 3.4 with c0 = 1 and b0 = b: the settings of ``diminishing_step``, and the T that
+    makes the bound (22), or (26) with kinks, eps^2.
+
+    The proof of Theorem 3.2 has 16 Q / 3 where (22) has 32 Q / 3; (26) has 16 Q / 3 too.
+    """
+    c = constants(k)
+    if c.kinks:
+        smoothing, of_smoothing, norm_K = 2 ** (-1 / 3), k.C_f**2 / 2, 1.0
+    else:
+        smoothing, of_smoothing, norm_K = 1.0, 0.0, k.L_f
+    L = k.smoothness(norm_K / smoothing)
+    theta = 1.0
+    if c.P:
+        theta = min(1.0, L * math.sqrt(k.B2) / (c.P * 2 ** (1 / 3)))
+    scheduled = {"eta": 1 / L, "theta": theta, "iterations": _steps_of_bound(k, c, of_smoothing)}
+    if c.kinks:
+        scheduled |= {"lam": smoothing, "values": smoothing**-2, "flat": k.smoothness(0.0)}
+    return scheduled
+
+
+def _steps_of_bound(k: Constants, c: Numbers, of_smoothing: float) -> float:
+    """The least T for which the bound (22), or (26) with kinks, is at most eps^2, by bisection of log T."""
+
+    def bound(T: float) -> float:
+        """The bound of E |G(x_T)|^2 after T steps."""
+        fall = k.delta0 + of_smoothing / (T + 2) ** (1 / 3)
+        noise = 2 ** (1 / 3) + 2 * (1 + math.log(T + 1))
+        numerator = 32 * c.P * fall / math.sqrt(k.B2) + 16 * c.Q * noise / k.B2
+        return numerator / (3 * ((T + 3) ** (2 / 3) - 2 ** (2 / 3)))
+
+    low, high = 0.0, LONGEST
+    for _ in range(80):
+        middle = (low + high) / 2
+        if bound(math.exp(middle)) <= k.eps**2:
+            high = middle
+        else:
+            low = middle
+    return math.exp(high)
+
+
 #: The addition that makes a theorem about the penalised problem one about the constrained problem.
 CONSTRAINED = "; with constraints, of their penalty, and sonex-alexr2-2025, Proposition 5.2"
 algorithm = Algorithm(
@@ -146,7 +189,9 @@ algorithm = Algorithm(
             "as in the paper (schedule = theory)",
         ),
         Variant(
-            "diminishing step, phi smooth", "hscg-2020, Theorem 3.2", "as in the paper (step = diminishing)"
+            "diminishing step, phi smooth",
+            "hscg-2020, Theorem 3.2",
+            "as in the paper (step = diminishing, schedule = theory)",
         ),
         Variant(
             "constant step, phi with kinks", "hscg-2020, Theorem 3.3", "as in the paper (schedule = theory)"
@@ -154,10 +199,12 @@ algorithm = Algorithm(
         Variant(
             "diminishing step, phi with kinks",
             "hscg-2020, Theorem 3.4",
-            "as in the paper (step = diminishing)",
+            "as in the paper (step = diminishing, schedule = theory)",
         ),
         Variant(
-            "products with the Jacobian", "hscg-2020, (16)", "as in the paper where it is large (matrix = 0)"
+            "products with the Jacobian",
+            "hscg-2020, (16)",
+            "not of the paper: where the Jacobian is too large to keep, a hybrid estimate of J' s itself",
         ),
         Variant(
             "the pair of an approximate KKT point", "hscg-2020, Lemma 3.1", "as in the paper, by full passes"
@@ -194,8 +241,10 @@ algorithm = Algorithm(
         "fresh": 0.0,
         "horizon": 0.0,
         "values": 1.0,
+        "flat": 0.0,
         "restarts": 1.0,
     },
     grid=grids.HSCG,
     theory=theory,
+    theories={"diminishing": diminishing_theory},
 )

@@ -89,7 +89,9 @@ class Bag:
     seconds: float
 
 
-def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int = population.ENOUGH) -> Bag:
+def bagged(
+    planned: pipeline.Planned, written: Bound, seconds: float, count: int = population.DRAWS_FOR_LEVEL
+) -> Bag:
     """Results on random draws of rows: this many draws, or as many as the seconds allow; ``failed``
     draws have no answer. ``written`` is the problem without margins."""
     began, rng = time.perf_counter(), np.random.default_rng([planned.seed, 1])

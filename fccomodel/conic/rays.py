@@ -37,7 +37,7 @@ ROUNDING = 2.0**-53
 #: Relative error of the program's numbers, in roundings.
 ROUNDINGS = 8.0
 #: Entries of a ray below this share of the largest count as 0.
-TINY = 1e-9
+ZERO_SHARE = 1e-9
 #: The largest number of rows and of columns of a matrix that is factored.
 MAX_FACTORED = 2500
 #: The largest number of rows and of columns of a matrix that is eliminated exactly.
@@ -233,8 +233,8 @@ def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
     for kind, rows, power in blocks(program):
         part = y[rows]
         if kind in ("zero", "nonneg"):
-            part = np.where(np.abs(part) > TINY, part, 0.0)
-        elif np.abs(part).max(initial=0.0) <= TINY:
+            part = np.where(np.abs(part) > ZERO_SHARE, part, 0.0)
+        elif np.abs(part).max(initial=0.0) <= ZERO_SHARE:
             continue
         if kind == "zero":
             projected[rows] = part
@@ -566,7 +566,7 @@ def _eliminated(
     if vertex is None:
         return
     sizes = np.abs(vertex)
-    rows_left = np.flatnonzero(sizes > TINY * sizes.max(initial=0.0))
+    rows_left = np.flatnonzero(sizes > ZERO_SHARE * sizes.max(initial=0.0))
     if not 0 < len(rows_left) <= MAX_ELIMINATED:
         return
     exact_equations = [[Fraction(float(equation[k])) for k in rows_left] for equation in equations]
@@ -631,11 +631,11 @@ def falls(program: Assembled, d: np.ndarray) -> bool:
     size = float(np.abs(d).max(initial=0.0))
     if not 0 < size < math.inf or not np.isfinite(d).all():
         return False
-    d = np.where(np.abs(d) > TINY * size, d / size, 0.0)
+    d = np.where(np.abs(d) > ZERO_SHARE * size, d / size, 0.0)
     A = program.A.tocsr()
     s = -(A @ d)
     size_of_terms = abs(A) @ np.abs(d)
-    s[np.abs(s) <= TINY * size_of_terms] = 0.0
+    s[np.abs(s) <= ZERO_SHARE * size_of_terms] = 0.0
     recession = _recession(program, A, s)
     if recession is None:
         return False

@@ -34,7 +34,7 @@ LSQR_TOLERANCE = 1e-4
 #: The largest exponent of a factor, as a power of 2.
 MAX_POWER = 300.0
 #: Numbers above this, or below its inverse, are far from 1.
-FAR = 1e5
+FAR_FROM_ONE = 1e5
 #: The largest exponent c by which an exponential exp(u) is replaced by exp(u - c).
 MAX_SHIFT = 600.0
 
@@ -91,11 +91,11 @@ def odd(program: Assembled) -> bool:
     """Whether some numbers are far from 1: entries and right sides, or all costs."""
     numbers = np.abs(np.concatenate([program.A.data, program.b]))
     numbers = numbers[numbers != 0]
-    if (numbers > FAR).any() or (numbers < 1 / FAR).any():
+    if (numbers > FAR_FROM_ONE).any() or (numbers < 1 / FAR_FROM_ONE).any():
         return True
     costs = np.abs(np.concatenate([program.P.data, program.q]))
     largest_cost = costs.max(initial=0.0)
-    return bool(largest_cost > FAR or 0 < largest_cost < 1 / FAR)
+    return bool(largest_cost > FAR_FROM_ONE or 0 < largest_cost < 1 / FAR_FROM_ONE)
 
 
 def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:

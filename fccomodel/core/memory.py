@@ -26,7 +26,7 @@ KEPT_OF_FILES = ("inactive_file", "total_inactive_file")
 #: Bytes from which a limit counts as none (version 1 writes the largest multiple of a page).
 NO_LIMIT = 1 << 60
 #: Bytes that are allocated without asking what is available.
-SMALL = 1 << 26
+UNASKED_BYTES = 1 << 26
 #: The share of the available memory that may be taken inside ``limited``.
 SHARE = 0.95
 #: A kibibyte, the unit of ``MEMORY_OF_MACHINE``, in bytes.
@@ -48,9 +48,9 @@ def available() -> int:
 def lacking(size: float) -> float | None:
     """The bytes that are available if ``size`` bytes do not fit, or None if they do.
 
-    Sizes up to SMALL always fit.
+    Sizes up to UNASKED_BYTES always fit.
     """
-    if size <= SMALL:
+    if size <= UNASKED_BYTES:
         return None
     left = available()
     if size > left:

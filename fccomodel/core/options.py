@@ -101,7 +101,7 @@ NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
     **dict.fromkeys(("probe", "look"), (True, 1, math.inf)),
     **dict.fromkeys(
-        ("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam", "mu"), (False, 0, math.inf)
+        ("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam", "mu", "flat"), (False, 0, math.inf)
     ),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon", "pass_limit"), (False, 0, math.inf)),
     "restarts": (True, 0, 1),

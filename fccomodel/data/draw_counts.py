@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MOST = 1 << 26  # numbers that one sample, or one product with a sample, may hold
+MOST_NUMBERS = 1 << 26  # numbers that one sample, or one product with a sample, may hold
 FEWEST_JOINT = 8  # draws at least for each element drawn together with others
 FEWEST_ALONE = 256  # draws at least of a binder that is drawn alone
 
@@ -14,6 +14,6 @@ def count(draws: int, around: int, joint: int) -> int:
     results would not fit, or if there are many elements.
     """
     if joint == 1:
-        return max(1, min(draws, max(FEWEST_ALONE, MOST // max(1, around))))
+        return max(1, min(draws, max(FEWEST_ALONE, MOST_NUMBERS // max(1, around))))
     joint_draws = max(FEWEST_JOINT, -(-4 * draws // joint))
-    return max(1, min(draws, joint_draws, max(1, MOST // max(1, around))))
+    return max(1, min(draws, joint_draws, max(1, MOST_NUMBERS // max(1, around))))

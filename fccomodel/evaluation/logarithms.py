@@ -30,7 +30,7 @@ from fccomodel.library.atoms import Interval
 from fccomodel.library.ranges import Ranges
 
 #: Least value of a factor that may vanish, so that its logarithm has a derivative.
-TINY = 1e-30
+LEAST_FACTOR = 1e-30
 #: Largest power whose mean does not need logarithms.
 LOW_POWER = 2
 REALS = Interval()
@@ -178,7 +178,7 @@ class Logarithms(memory.Owned):
                 return const(math.log(node.value))
             return const(-math.inf)
         if ir.variables_of(node):
-            positive = make("max", node, const(TINY))
+            positive = make("max", node, const(LEAST_FACTOR))
         else:
             positive = node
         return make("log", positive, span=node.span)

@@ -218,14 +218,14 @@ class Keeper(keeper.Keeper):
         """Tell the keeper the program and its data, and the ranks what this one wishes."""
         super().of(module, data, device, told)
         self.module, self.held = module, SimpleNamespace(**data)
-        module.RANKS.wish = lambda: super(Keeper, self).word("")
+        module.RANKS.wish = lambda: super(Keeper, self).requests("")
 
-    def word(self, stage: str = "") -> tuple[bool, bool, bool]:
+    def requests(self, stage: str = "") -> tuple[bool, bool, bool]:
         """The wishes of any rank at the last exchange between ranks; in stages of rank 0 alone, its own
         wishes.
         """
         if stage in ALONE:
-            return super().word(stage)
+            return super().requests(stage)
         heard, self.module.RANKS.heard = self.module.RANKS.heard, (False, False, False)
         return heard
 

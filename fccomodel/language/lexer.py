@@ -40,10 +40,18 @@ def grammar_text() -> str:
     """
     package = Path(__file__).parents[1]
     written = "|".join(reductions.named(lambda kind: kind.written))
+    spelled = "|".join(map(_before_index, reductions.spelled()))
     for place in (package / "grammar" / "fcco.lark", package.parent / "grammar" / "fcco.lark"):
         if place.is_file():
-            return place.read_text(encoding="utf-8").replace("REDUCTIONS", written)
+            text = place.read_text(encoding="utf-8")
+            return text.replace("REDUCTIONS", written).replace("|SPELLED/", f"|{spelled}/")
     raise FileNotFoundError("grammar/fcco.lark is neither in the installed package nor beside it")
+
+
+def _before_index(word: str) -> str:
+    """The pattern of a word that is one only before an index, so that data and columns may have its name."""
+    index = r"\[\s*[A-Za-z_]\w*\s*(?:~|in\b)"
+    return rf"{word}(?=\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?{index})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +150,8 @@ def tokens(text: str) -> list[Token]:
 
 def is_name(token: Token) -> bool:
     """Whether a word reads as a name: a ``NAME``, or a word of the language that looks like one."""
-    return token.type == "NAME" or str(token) in grammar().words
+    word = str(token)
+    return token.type == "NAME" or word in grammar().words or word in reductions.spelled()
 
 
 def subscript(word: str) -> str | None:

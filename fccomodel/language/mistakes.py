@@ -22,12 +22,12 @@ _REDUCTIONS = {
     **dict.fromkeys(("softmax", "smax"), "logmeanexp{0} u"),
     **dict.fromkeys(("average", "avg"), "mean{0} u"),
     **dict.fromkeys(("expectation", "expect", "ex"), "E{0} u"),
-    **dict.fromkeys(("std", "sd", "stdev"), "sqrt(variance{0} u)"),
+    **dict.fromkeys(("sd", "stdev"), "std{0} u"),
     "var": "variance{0} u",
     "norm1": "sum{0} abs(u)",
     **dict.fromkeys(("norm2", "norm"), "sqrt(sum{0} u^2)"),
     "median": "E{0} abs(v - u), whose least u is a median",
-    "quantile": "cvar(tail = 0.1){0} u, which bounds the quantile",
+    **dict.fromkeys(("quantile", "percentile"), "quantile(level = 0.05){0} u >= v"),
     **dict.fromkeys(("count", "cardinality"), "sum{0} 1"),
     **dict.fromkeys(("pr", "p", "probability", "chance"), "prob{0} (u <= v)"),
 }
@@ -301,7 +301,7 @@ def _no_reduction(s: Slip, name: Token, bracket: Token, index: Token, word: Toke
 
 def _two_bodies(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
     """A reduction with an argument and a body in the same brackets."""
-    form = reductions.all()[reduction].head
+    form = reductions.words()[reduction].head
     return errors.syntax.two_bodies(reduction, form, s.at)
 
 

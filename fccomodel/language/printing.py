@@ -256,10 +256,13 @@ class Writer:
                 self.expression(node.condition)
 
     def binder(self, node: syntax.Binder) -> None:
-        """Write ``name in domain`` or ``name ~ domain``."""
+        """Write ``name in domain``, ``name ~ domain`` or ``name ~ domain by weight``."""
         with self.marked(node.span):
             self(f"{node.name} {node.kind} ")
             self.expression(node.domain, Strength.RANGED)
+            if node.weight is not None:
+                self(" by ")
+                self.expression(node.weight, Strength.SUM)
 
     # --------------------------------------------------------------------- what statements share
     def after(self, sign: str, node: syntax.Expr | None) -> None:

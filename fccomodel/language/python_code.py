@@ -280,7 +280,7 @@ class PythonWriter:
             else:
                 index = ""
             return f"{self.word(node.kind)}{index}({self.formula(node.body)})"
-        kind = "~" if reductions.all()[node.kind].drawn else "in"
+        kind = "~" if reductions.words()[node.kind].drawn else "in"
         over = self.over(node.indexing, kind, lambda: self.formula(node.body))
         keywords = self._keywords(node.keywords)
         if keywords:
@@ -308,15 +308,23 @@ class PythonWriter:
     def domain(self, binder: syntax.Binder, condition: syntax.Expr | None, how: str = "where") -> str:
         """The set that a binder ranges over, under a condition on it: ``D.where(...)``."""
         domain = self.formula(binder.domain, Binding.ATOM)
+        if binder.weight is not None:
+            domain = self.chosen(domain, binder, binder.weight, "by")
         if condition is None:
             return domain
-        columns = self._of_columns(binder, condition)
-        if columns is not None:
-            return f"{domain}.{how}({self.formula(columns)})"
+        if self._of_columns(binder, condition) is not None:
+            return self.chosen(domain, binder, condition, how)
         if self._is_number(binder.domain) or (self._is_dim(binder.domain) and how != "where"):
             domain = f"{self.fc('iterate')}({domain})"
+        return self.chosen(domain, binder, condition, how)
+
+    def chosen(self, domain: str, binder: syntax.Binder, formula: syntax.Expr, how: str) -> str:
+        """``D.where(D.y == 1)``, or with a function of the element where columns do not say it."""
+        columns = self._of_columns(binder, formula)
+        if columns is not None:
+            return f"{domain}.{how}({self.formula(columns)})"
         with self.locals([binder.name]):
-            return f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
+            return f"{domain}.{how}(lambda {binder.name}: {self.formula(formula)})"
 
     def _is_dim(self, node: syntax.Expr) -> bool:
         return isinstance(node, syntax.Name) and self.sorts.get(node.id) == "dim"

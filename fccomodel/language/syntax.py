@@ -137,11 +137,12 @@ class SetLiteral(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class Binder(Node):
-    """``name in domain`` (``kind`` is ``in``) or ``name ~ domain`` (``~``)."""
+    """``name in domain`` (``kind`` is ``in``), ``name ~ domain`` or ``name ~ domain by weight`` (``~``)."""
 
     name: str
     kind: str
     domain: Expr
+    weight: Expr | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -296,7 +296,7 @@ def _keyword(c: list, at: Span) -> syntax.Keyword:
 @_rule("call")
 def _call(c: list, at: Span) -> syntax.Expr:
     func, (args, keywords, semicolon) = str(c[0]), c[1]
-    kind, place = reductions.get(func), lexer.span(c[0])
+    kind, place = reductions.words().get(func), lexer.span(c[0])
     if kind is not None and kind.drawn:
         raise Refusal(errors.syntax.draw_in_round_brackets(func, kind.index, place))
     if kind is not None and kind.option is not None:
@@ -314,7 +314,7 @@ def _reduce(c: list, at: Span) -> syntax.Expr:
 def _reduce_with(c: list, at: Span) -> syntax.Expr:
     kind, (args, keywords, _), indexing, body = str(c[0]), *c[1:]
     if args:
-        option = reductions.all()[kind].option
+        option = reductions.words()[kind].option
         name = option.name if option is not None else ""
         raise Refusal(errors.syntax.unnamed_option(kind, name, args[0].span))
     return syntax.Reduce(kind=kind, body=body, indexing=indexing, keywords=keywords, span=at)
@@ -329,7 +329,7 @@ def _reduce_subscript(c: list, at: Span) -> syntax.Expr:
 @_rule("reduce_free")
 def _reduce_free(c: list, at: Span) -> syntax.Expr:
     kind = str(c[0])
-    if not reductions.all()[kind].drawn:
+    if not reductions.words()[kind].drawn:
         random_reductions = reductions.named(lambda reduction: reduction.drawn)
         raise Refusal(errors.syntax.no_index(kind, random_reductions, lexer.span(c[0])))
     return syntax.Reduce(kind=kind, body=c[1], span=at)
@@ -342,7 +342,8 @@ def _binder_in(c: list, at: Span) -> syntax.Binder:
 
 @_rule("binder_draw")
 def _binder_draw(c: list, at: Span) -> syntax.Binder:
-    return syntax.Binder(name=declared(c[0]), kind="~", domain=c[1], span=at)
+    weight = c[2] if len(c) > 2 else None
+    return syntax.Binder(name=declared(c[0]), kind="~", domain=c[1], weight=weight, span=at)
 
 
 @_rule("indexing")

@@ -16,7 +16,7 @@ def names() -> frozenset[str]:
         {
             *functions,
             *array_functions.FUNCTIONS,
-            *reductions.named(lambda kind: kind.written),
+            *reductions.words(),
             *sets.all(),
             *distributions.all(),
         }

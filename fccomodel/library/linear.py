@@ -16,7 +16,7 @@ from fccomodel.core.source import Span
 from fccomodel.library import atoms
 
 #: A sum of more terms than this is built as a tree.
-MANY = 100
+TERMS_OF_CHAINS = 100
 
 
 class Factor(NamedTuple):
@@ -102,18 +102,18 @@ def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[T
             result.append(term)
         else:
             stack.extend(reversed(inner))
-        if len(result) == MANY and _repeats(expr, fixed):
+        if len(result) == TERMS_OF_CHAINS and _repeats(expr, fixed):
             return _collected(expr, fixed)
     return result
 
 
 def shortened(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> ir.Expr:
     """The expression with like terms collected, if sums that it uses several times would give it more
-    than MANY terms; else the expression itself."""
+    than TERMS_OF_CHAINS terms; else the expression itself."""
     counts: dict[int, int] = {}
     for key, (_, below) in reversed(_inner(expr, fixed).items()):
         counts[key] = sum(counts[id(term.core)] for term in below) or 1
-    if counts[id(expr)] > MANY and _repeats(expr, fixed):
+    if counts[id(expr)] > TERMS_OF_CHAINS and _repeats(expr, fixed):
         return joined(_collected(expr, fixed), expr.span)
     return expr
 
@@ -293,7 +293,7 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
 def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
     """The sum of terms, from left to right; many terms form a tree of logarithmic depth."""
     listed = list(parts)
-    if len(listed) > MANY:
+    if len(listed) > TERMS_OF_CHAINS:
         half = len(listed) // 2
         return make("add", joined(listed[:half], span), joined(listed[half:], span), span=span)
     if not listed:

@@ -15,7 +15,7 @@ from fccomodel.core.work import Meter
 Array = np.ndarray
 
 #: Without progress for this many iterations, the method stops.
-PATIENCE = 400
+ITERATIONS_WITHOUT_PROGRESS = 400
 #: Iterations between two looks at the residual.
 LOOK_EVERY = 20
 #: Relative decrease of the residual between two looks that counts as progress.
@@ -23,7 +23,7 @@ PROGRESS = 1e-5
 #: Norm of the projected gradient, relative to the residual, at which the residual is the least.
 STILL = 1e-9
 #: Residual that counts as 0, relative to the residual at 0.
-NOTHING = 1e-12
+ZERO_RESIDUAL = 1e-12
 
 
 class Minimiser(NamedTuple):
@@ -57,7 +57,7 @@ def least_squares(
     momentum = 1.0
     best, record, since = z, np.inf, 0
     residual_at_0 = residual(np.zeros(len(z)))
-    nothing = NOTHING * float(np.linalg.norm(residual_at_0))
+    nothing = ZERO_RESIDUAL * float(np.linalg.norm(residual_at_0))
     for iteration in range(iterations):
         rest = residual(ahead)
         new = project(ahead - pulled(rest) / lipschitz)
@@ -71,7 +71,7 @@ def least_squares(
             since = 0 if size < record * (1 - PROGRESS) else since + LOOK_EVERY
             if size < record:
                 best, record = new, size
-            if since >= PATIENCE or meter.over:
+            if since >= ITERATIONS_WITHOUT_PROGRESS or meter.over:
                 break
         elif meter.late:
             break

@@ -13,7 +13,7 @@ import numpy as np
 
 Array = np.ndarray
 #: Rows or columns up to which a matrix is taken as one block.
-SMALL = 60
+ONE_BLOCK_SIZE = 60
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ def row_space(matrix: Array, tolerance: float) -> Array:
 def _blocks(matrix: Array) -> Iterator[tuple[Array, Array]]:
     """The numbers of the rows and columns of each block."""
     rows, columns = matrix.shape
-    if min(rows, columns) <= SMALL:
+    if min(rows, columns) <= ONE_BLOCK_SIZE:
         yield np.arange(rows), np.arange(columns)
         return
     from scipy import sparse

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
@@ -269,20 +270,15 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     settings.refuse_unsuited(given, record, problem, budget)
     settled = settings.by_algorithm(given, record, normal, shared=sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
-    deep = sizes.depth(problem.roots)
     thrifty = nets and dear(bound)
-    batch, sample_sizes = sizes.of_steps(settled, normal, bound, nets=nets, deep=deep, thrifty=thrifty)
-    settings.settle(settled, sample_sizes)
-    shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
-    drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
-    counts = None
-    if bound is not None:
-        counts = sizes.counted(normal, bound, batch, drawn)
+    batch, shared, counts = _samples(settled, normal, bound, record, thrifty)
     eps = float(value(settled, "epsilon"))
     schedule = None
     if kind == "theory":
         numbers = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
-        schedule = of_theorem(record, numbers, problem)
+        schedule = of_theorem(record, str(step), numbers, problem)
+        if settings.take_batches(settled, schedule.batches, eps):
+            batch, shared, counts = _samples(settled, normal, bound, record, thrifty)
     scheduled: dict[str, float] = {}
     if schedule is not None:
         scheduled = {n: v for n, v in schedule.hyper.items() if n != "lam" or normal.smoothed}
@@ -366,6 +362,41 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     if choice.interior is None:
         return plan
     return by_interior_point(plan, choice.interior)
+
+
+class Samples(NamedTuple):
+    """What a step draws: the batch sizes, the rows that expectations share, and the numbers n, B1, B2 and
+    rows, or None before binding."""
+
+    batch: sizes.Batch
+    shared: tuple[Strata, ...]
+    counts: dict[str, Any] | None
+
+
+def _samples(
+    settled: Origins, normal: NormalForm, bound: Bound | None, record: Algorithm, thrifty: bool
+) -> Samples:
+    """What a step draws by the options, and set their batch sizes if none are given.
+
+    thrifty   whether every row of the nets is expensive
+    """
+    nets, deep = bool(normal.problem.nets), sizes.depth(normal.problem.roots)
+    batch, sample_sizes = sizes.of_steps(
+        settled,
+        normal,
+        bound,
+        nets=nets,
+        deep=deep,
+        thrifty=thrifty,
+        every_block=record.oracle == "vector",
+    )
+    settings.settle(settled, sample_sizes)
+    shared = settings.shared(settled, normal, bound, batch, record, thrifty=thrifty)
+    drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
+    counts = None
+    if bound is not None:
+        counts = sizes.counted(normal, bound, batch, drawn)
+    return Samples(batch, shared, counts)
 
 
 def by_interior_point(plan: Plan, findings: Mapping[str, Finding]) -> Plan:

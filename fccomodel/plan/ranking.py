@@ -20,6 +20,8 @@ from fccomodel.plan import measured
 from fccomodel.plan.candidates import GUARANTEES, Candidate, finishable
 
 FINISHED = "but only without the final full-data phase (--no-polish)"
+#: Algorithms of a common reason that are shown with their rates.
+RATES_SHOWN = 2
 KINKED = "by subgradients at kinks, but only without the final full-data phase (--no-polish)"
 
 
@@ -221,14 +223,16 @@ def alike(
 ) -> list[tuple[list[str], str]]:
     """The reasons, each with the algorithms that have it.
 
-    Of several reasons of an algorithm, the reason of the most algorithms counts.
+    Of several reasons of an algorithm, the reason of the most algorithms counts. Of algorithms that could
+    run too, the first have their rates: they are the best.
     """
     shared = Counter(f.why for c in considered.values() for f in c.lacking.values())
     groups: dict[str, list[str]] = {}
     for name in rejected(considered, chosen, ranking):
         one = considered[name]
         if one.admitted:
-            groups.setdefault(ranking.later(one, chosen), []).append(f"{name} ({one.worth()})")
+            group = groups.setdefault(ranking.later(one, chosen), [])
+            group.append(f"{name} ({one.worth()})" if len(group) < RATES_SHOWN else name)
         else:
             reasons = [f.why for f in one.lacking.values()]
             groups.setdefault(max(reasons, key=lambda why: shared[why]), []).append(name)

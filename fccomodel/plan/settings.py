@@ -64,6 +64,7 @@ OPTIONS = {
     "next iterate (HSCG)",
     "fresh": "b / b0 in the weight of fresh samples; 0: b0 is a full pass (HSCG)",
     "mu": "weight of |w|^2 / 2 that is added to the objective (SOX-boost; theory: if it is only convex)",
+    "flat": "part of the smoothness constant that smoothing does not change (HSCG, step = diminishing)",
     "values": "minibatches for estimates of values, per minibatch for Jacobians (HSCG)",
     "horizon": "T in that weight; 0: the epoch's steps (HSCG)",
     "restarts": "1: recompute exact estimates at each epoch; 0: only at the first (HSCG)",
@@ -245,6 +246,18 @@ def _any_blocks(record: Algorithm) -> bool:
     return not needs_share and record.outer not in ("dual", "conjugate")
 
 
+def take_batches(settled: Origins, wanted: Mapping[str, int], eps: float) -> bool:
+    """Set the batch sizes that a theorem asks for, if nobody gave others; whether any was set."""
+    automatic = {name: size for name, size in wanted.items() if settled[name][1] == AUTOMATIC}
+    settled |= {name: (size, _of_theory(eps)) for name, size in automatic.items()}
+    return bool(automatic)
+
+
+def _of_theory(eps: float) -> str:
+    """Where a number of a theorem's schedule is from."""
+    return f"theory, epsilon = {eps:g}"
+
+
 def hyper_parameters(
     settled: Origins, defaults: Mapping[str, float], scheduled: Mapping[str, float]
 ) -> dict[str, float]:
@@ -252,7 +265,7 @@ def hyper_parameters(
 
     A number is given, or of the theorem's schedule, or else a default.
     """
-    theorem = f"theory, epsilon = {float(value(settled, 'epsilon')):g}"
+    theorem = _of_theory(float(value(settled, "epsilon")))
     hyper: dict[str, float] = {}
     for name, number in {**defaults, **scheduled}.items():
         origin = AUTOMATIC
@@ -296,11 +309,11 @@ def annealed(settled: Origins, record: Algorithm, budget: Budget, *, nets: bool)
 
 
 #: Size of Adam-type steps without nets.
-PLAIN = 0.05
+ADAM_STEP = 0.05
 #: Size of Adam-type steps of nets with layers of at most 64.
-WIDE = 2e-2
+ADAM_STEP_OF_NETS = 2e-2
 #: Size of Adam-type steps of nets with layers of at most 64, if the objective saturates.
-SATURATING = 4e-3
+ADAM_STEP_OF_SATURATING = 4e-3
 
 
 def adam_step_size(analysis: Analysis) -> float:
@@ -312,14 +325,14 @@ def adam_step_size(analysis: Analysis) -> float:
     """
     problem, bound = analysis.problem, analysis.bound
     if not problem.nets:
-        return PLAIN
+        return ADAM_STEP
     widest = 0
     if bound is not None:
         weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1]
         widest = max((p[0].numel() for p in weights), default=0)
-    most = WIDE
+    most = ADAM_STEP_OF_NETS
     if saturating(analysis):
-        most = SATURATING
+        most = ADAM_STEP_OF_SATURATING
     return most * 64 / min(max(widest, 64), 640)
 
 
@@ -381,6 +394,13 @@ def estimates(record: Algorithm, rounds: float, nets: bool) -> dict[str, float]:
     if nets and rounds <= 1:
         gamma_prime = 0.0
     return {"gamma": gamma, "gamma_prime": gamma_prime}
+
+
+def formulas(record: Algorithm) -> dict[str, str]:
+    """The formulas of ``estimates`` for the weights that they set, by option."""
+    if "gamma_prime" not in record.hyper:
+        return {}
+    return {"gamma": f"min({record.hyper['gamma']:g}, 0.1 n / B1)", "gamma_prime": "1 - gamma"}
 
 
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:

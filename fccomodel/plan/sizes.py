@@ -21,7 +21,7 @@ DRAWN = 256
 #: Number that stands for the elements of a distribution.
 ENDLESS = 1 << 30
 #: Samples, or blocks, in a step.
-USUAL = 512
+STEP_SAMPLES = 512
 #: Samples of an expectation in a step of nets.
 NET_SAMPLES = 128
 #: Blocks in a step of nets.
@@ -60,8 +60,8 @@ def batches(
     crowded   binder -> samples of each block, where all blocks together would have too many
     """
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
-    inner: Any = NET_SAMPLES if nets else USUAL
-    outer: Any = NET_BLOCKS if nets else USUAL
+    inner: Any = NET_SAMPLES if nets else STEP_SAMPLES
+    outer: Any = NET_BLOCKS if nets else STEP_SAMPLES
     if thrifty:
         inner = outer = OF_DEAR_NETS
     if deep >= 3:
@@ -81,12 +81,12 @@ def batches(
             if thrifty:
                 together, least = OF_DEAR_NETS, LEAST_OF_DEAR_NETS
             size = min(size, max(together // apart[binder], least))
-        if is_random and not fixed_inner and crowded and binder in crowded:
+        fixed = fixed_inner if is_random else fixed_outer
+        if not fixed and crowded and binder in crowded:
             return crowded[binder] if n > crowded[binder] else None
         small = isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= SMALL_SET
         if small and (is_random or not fixed_outer):
             return None
-        fixed = fixed_inner if is_random else fixed_outer
         if fixed:
             whole = size
         else:
@@ -99,15 +99,25 @@ def batches(
 
 
 def of_steps(
-    settled: Origins, normal: NormalForm, bound: Bound | None, *, nets: bool, deep: int, thrifty: bool
+    settled: Origins,
+    normal: NormalForm,
+    bound: Bound | None,
+    *,
+    nets: bool,
+    deep: int,
+    thrifty: bool,
+    every_block: bool = False,
 ) -> tuple[Batch, dict[str, int]]:
     """The batch sizes of the steps on a normal form (see ``batches``): blocks that draw samples of their
-    own take fewer each."""
+    own take fewer each.
+
+    every_block   every step has samples of all blocks
+    """
     of_shared_samples, _ = batches(settled, nets, deep=deep, thrifty=thrifty)
     blocks_apart = None
     if nets:
         blocks_apart = apart(normal, bound, of_shared_samples)
-    samples_of_crowds = crowded(normal, bound, of_shared_samples)
+    samples_of_crowds = crowded(normal, bound, of_shared_samples, every_block=every_block)
     return batches(settled, nets, blocks_apart, deep, thrifty, samples_of_crowds)
 
 
@@ -200,21 +210,53 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
     return blocks
 
 
-def crowded(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
+def crowded(
+    normal: NormalForm, bound: Bound | None, batch: Batch, *, every_block: bool = False
+) -> dict[ir.Binder, int]:
     """For binders of pairs and larger tuples that every block of a step draws for itself, the samples
-    with which all blocks together have ``TUPLES_OF_BLOCKS``; none for fewer."""
+    with which all blocks together have ``TUPLES_OF_BLOCKS``; none for fewer.
+
+    every_block   a step has all blocks, not those of ``batch`` alone
+    """
     if bound is None:
         return {}
     samples: dict[ir.Binder, int] = {}
     for mean in (m for term in normal.terms for m in term.means):
-        if len(mean.binders) < 2 or mean.condition is None:
+        each, binders = _largest_tuples(mean, bound, batch)
+        if len(binders) < 2 or mean.condition is None:
             continue
-        blocks = _blocks_of(mean, bound, batch)
-        each = prod(batch(binder, n, True) or n for binder, n in taken(mean, bound))
+        blocks = _blocks_of(mean, bound, all_of_each if every_block else batch)
         if blocks > 1 and blocks * each > TUPLES_OF_BLOCKS:
-            most = max(TUPLES_OF_BLOCKS / blocks, 1.0) ** (1 / len(mean.binders))
-            samples |= dict.fromkeys(mean.binders, max(round(most), LEAST_SAMPLES))
+            most = max(TUPLES_OF_BLOCKS / blocks, 1.0) ** (1 / len(binders))
+            samples |= dict.fromkeys(binders, max(round(most), LEAST_SAMPLES))
     return samples
+
+
+def _largest_tuples(mean: ir.Reduce, bound: Bound, batch: Batch) -> tuple[float, tuple[ir.Binder, ...]]:
+    """The number of tuples that a step takes of a mean and the reductions inside it, and their binders."""
+    known: dict[int, tuple[float, tuple[ir.Binder, ...]]] = {}
+    stack: list[ir.Expr] = [mean]
+    while stack:
+        node = stack[-1]
+        if missing := [child for child in node.children if id(child) not in known]:
+            stack += missing
+            continue
+        number, binders = max((known[id(child)] for child in node.children), key=_first, default=(1.0, ()))
+        if isinstance(node, ir.Reduce):
+            own = dict(taken(node, bound))
+            number *= prod(batch(binder, n, True) or n for binder, n in own.items())
+            binders = (*own, *binders)
+        known[id(stack.pop())] = number, binders
+    return known[id(mean)]
+
+
+def _first(pair: tuple[float, tuple[ir.Binder, ...]]) -> float:
+    """The number of tuples, by which they are compared."""
+    return pair[0]
+
+
+def all_of_each(binder: ir.Binder, count: int, inner: bool) -> None:
+    """The batch of a step that takes all elements of every binder."""
 
 
 def _blocks_of(mean: ir.Reduce, bound: Bound, batch: Batch) -> int:

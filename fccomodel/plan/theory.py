@@ -18,10 +18,11 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Block, Setting, modulus
+from fccomodel.plan.settings import BATCHES
 from fccomodel.structure.facts import Fact, Standing
 
 #: Value in place of a constant that is zero, since formulas divide by it.
-LEAST = 1e-12
+FOR_ZERO = 1e-12
 #: Constants that may be zero, with the meaning.
 ZERO = {
     "C_f": "C_f = 0: the outer functions are constant",
@@ -36,7 +37,7 @@ INFINITE = {
 }
 #: Hyper-parameters that must be positive.
 POSITIVE = ("eta", "inner_eta", "nu", "lam", "beta", "gamma", "stage", "inner_steps")
-#: A schedule is refused if a hyper-parameter grows by more than this factor with a smaller ``LEAST``.
+#: A schedule is refused if a hyper-parameter grows by more than this factor with a smaller ``FOR_ZERO``.
 DEPENDS = 2.0
 #: The least accuracy in the search for the one that some steps are worth.
 FINEST = 1e-9
@@ -49,19 +50,26 @@ UNKNOWN: Known = (1.0, Standing.ASSUMED)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TheoremSchedule:
-    """The schedule of an algorithm's theorem for a problem's constants."""
+    """The schedule of the theorem about an algorithm and its update ``step`` of w, for a problem's
+    constants."""
 
     record: Algorithm
+    step: str
     constants: Constants
 
     @cached_property
     def _values(self) -> dict[str, float]:
-        return numbers_of(self.record, self.constants) or {}
+        return numbers_of(self.record, self.step, self.constants) or {}
 
     @property
     def hyper(self) -> dict[str, float]:
         """The values of the hyper-parameters, with ``lam`` if f is smoothed."""
-        return {name: value for name, value in self._values.items() if name != "iterations"}
+        return {n: value for n, value in self._values.items() if n not in (*BATCHES, "iterations")}
+
+    @property
+    def batches(self) -> dict[str, int]:
+        """The batch sizes that the theorem sets, by option."""
+        return {name: int(self._values[name]) for name in BATCHES if name in self._values}
 
     @property
     def steps(self) -> float | None:
@@ -71,7 +79,7 @@ class TheoremSchedule:
     def _steps_to(self, eps: float) -> float:
         """The steps that the theorem asks for to reach eps: infinite if eps is too small for
         floating-point numbers, 0 if it is too large."""
-        steps = (numbers_of(self.record, replace(self.constants, eps=eps)) or {}).get("iterations")
+        steps = (numbers_of(self.record, self.step, replace(self.constants, eps=eps)) or {}).get("iterations")
         if steps is None or not isfinite(steps):
             if eps <= self.constants.eps:
                 return inf
@@ -99,21 +107,20 @@ class TheoremSchedule:
         return [f"{sentence}; the {taken:,} taken are what it asks for eps = {self.worth(taken):.2g}"]
 
 
-def numbers_of(record: Algorithm, constants: Constants) -> dict[str, float] | None:
+def numbers_of(record: Algorithm, step: str, constants: Constants) -> dict[str, float] | None:
     """The numbers of a theorem's schedule, or None if its formulas divide by 0 or overflow."""
-    assert record.theory is not None
     try:
-        return dict(record.theory(constants))
+        return dict(record.scheduled(step, constants) or {})
     except (ArithmeticError, ValueError):
         return None
 
 
-def of_theorem(record: Algorithm, numbers: Constants, problem: ir.Problem) -> TheoremSchedule:
-    """The schedule of the algorithm's theorem. Raises F0613 if there is none, or none with finite and
-    positive numbers."""
+def of_theorem(record: Algorithm, step: str, numbers: Constants, problem: ir.Problem) -> TheoremSchedule:
+    """The schedule of the theorem about the algorithm and its update of w. Raises F0613 if there is none,
+    or none with finite and positive numbers."""
     if record.theory is None:
         refuse(errors.no_schedule(record), source=problem.source)
-    values = numbers_of(record, numbers)
+    values = numbers_of(record, step, numbers)
     if values is None:
         wrong = {}
     else:
@@ -122,9 +129,9 @@ def of_theorem(record: Algorithm, numbers: Constants, problem: ir.Problem) -> Th
     if values is None or wrong:
         made = [f"{name} = {value:.3g}" for name, value in wrong.items()]
         refuse(errors.no_finite_schedule(record, [*infinite, *_zeros(numbers)], made), source=problem.source)
-    if (zeros := _zeros(numbers)) and (changed := _depends_on_zeros(record, numbers, values)):
+    if (zeros := _zeros(numbers)) and (changed := _depends_on_zeros(record, step, numbers, values)):
         refuse(errors.no_finite_schedule(record, zeros, [f"{changed} = infinity"]), source=problem.source)
-    return TheoremSchedule(record=record, constants=numbers)
+    return TheoremSchedule(record=record, step=step, constants=numbers)
 
 
 def _not_usable(values: Mapping[str, float]) -> dict[str, float]:
@@ -134,13 +141,13 @@ def _not_usable(values: Mapping[str, float]) -> dict[str, float]:
 
 def _zeros(numbers: Constants) -> list[str]:
     """The constants that are zero, in words."""
-    return [words for name, words in ZERO.items() if getattr(numbers, name) <= LEAST]
+    return [words for name, words in ZERO.items() if getattr(numbers, name) <= FOR_ZERO]
 
 
-def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str, float]) -> str:
+def _depends_on_zeros(record: Algorithm, step: str, numbers: Constants, values: Mapping[str, float]) -> str:
     """A hyper-parameter that tends to infinity as constants that are zero tend to 0; "" if there is none."""
-    smaller: dict[str, Any] = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
-    others = numbers_of(record, replace(numbers, **smaller))
+    smaller: dict[str, Any] = {name: FOR_ZERO**2 for name in ZERO if getattr(numbers, name) <= FOR_ZERO}
+    others = numbers_of(record, step, replace(numbers, **smaller))
     if others is None:
         return "its step size"
     return next((n for n in POSITIVE if n in values and others[n] > DEPENDS * values[n]), "")
@@ -192,7 +199,7 @@ def constants(
         rows=rows,
         d1=max((b.arguments for b in setting.blocks), default=1) or 1,
         standing={name: str(standing) for name, (_, standing) in numbers.items()},
-        **{name: max(value, LEAST) if name in floor else value for name, (value, _) in numbers.items()},
+        **{name: max(value, FOR_ZERO) if name in floor else value for name, (value, _) in numbers.items()},
     )
 
 

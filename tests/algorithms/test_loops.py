@@ -320,3 +320,13 @@ def failing() -> Any:
     """A generator that fails, not for lack of memory."""
     raise RuntimeError("another")
     yield
+
+
+def test_a_jacobian_by_columns_is_that_by_rows() -> None:
+    """More than eight values of fewer variables: the columns."""
+    x = torch.randn((12, 3), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    w = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)
+    at = linearised(lambda v: (x @ v).exp() + (x.square() @ v), w)
+    expected = (x @ w).exp()[:, None] * x + x.square()
+    assert torch.allclose(at.matrix(), expected, rtol=1e-14)
+    assert torch.allclose(torch.stack([at.pull(s) for s in torch.eye(12, dtype=w.dtype)]), expected)

@@ -141,3 +141,11 @@ minimize max[i in D] (max[j in D] abs(w * i.x - j.x) - 1)^2;"""
     assert all(math.prod(shape) <= 30 for shape in lowered.steps.state.centres.values())
     module = loaded(emit(lowered))
     assert "envelope_inner" in vars(module)
+
+
+def test_products_of_float32_are_half_as_dear():
+    """Products and curved entries cost half, and bytes are half as many; calls cost the same."""
+    single, double = (torch.ones(600, 600, dtype=dtype) for dtype in (torch.float32, torch.float64))
+    for work in (lambda x: x @ x, torch.exp):
+        prices = [priced(lambda x=x, work=work: work(x))[1] for x in (single, double)]
+        assert prices[0] == pytest.approx(prices[1] / 2, rel=0.05)

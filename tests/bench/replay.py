@@ -223,7 +223,7 @@ def command_parts(model: Model) -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         lines: dict[str, tuple[object, ...]] = {
-            "check": (path,), "format": (path,), "explain": (path, *bind), "algorithms": (),
+            "check": (path,), "format": (path,), "explain": (path, *bind, "--all"), "algorithms": (),
             "emit": (path, *bind, "-o", out / "solver.py", "-q"),
             "solve": (path, *bind, *budget, "--out", out / "found"),
             "evaluate": (out / "found", "--json"),

@@ -81,9 +81,9 @@ def steps(blocks: int, samples: int, ranks: bool, clock: Callable[[], float]) ->
 def draws(length: int) -> float:
     """Seconds per place of a pass over so many."""
     from fccomodel.algorithms.runtime.helpers.support import shuffled
-    from fccomodel.program.emit.sampling import MANY
+    from fccomodel.program.emit.sampling import COUNTED_PASSES_FROM
 
-    rng, taken, counted = torch.Generator().manual_seed(0), [], length > MANY
+    rng, taken, counted = torch.Generator().manual_seed(0), [], length > COUNTED_PASSES_FROM
     places = torch.arange(AHEAD)
     for _ in range(20 if counted else 3):
         began = time.process_time()

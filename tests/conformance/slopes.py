@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -75,19 +76,24 @@ class Case:
     logarithm: bool = False
     promised: Callable[[float], float] = lambda eps: eps
     batches: Mapping[str, int] = field(default_factory=dict)
+    step: str = ""
     seeds: int = 1
 
     @property
     def label(self) -> str:
-        return f"{self.algorithm}-{self.problem.name}"
+        step = f"-{self.step}" if self.step else ""
+        return f"{self.algorithm}{step}-{self.problem.name}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of its runs, but for accuracies."""
+        step = {"step": self.step} if self.step else {}
+        return {**self.batches, **step, "algorithm": self.algorithm, "schedule": "theory"}
 
 
 def _stages(case: Case) -> list[tuple[float, float]]:
     """Calls and gap after so many doublings of the first stage: one run's history."""
-    value, chosen = (
-        optimum(case.problem)[0],
-        {**case.batches, "algorithm": case.algorithm, "schedule": "theory"},
-    )
+    value, chosen = optimum(case.problem)[0], case.options
     first = int(planned(case.problem, **chosen).hyper["stage"])
     steps = first * (2 ** case.fixed[0] - 1)
     runs = [solved(case.problem, iterations=steps, seed=s, **chosen).history for s in range(case.seeds)]
@@ -101,7 +107,7 @@ def _runs(case: Case) -> list[tuple[float, float]]:
     """Calls and gap, run by run."""
     value, found = optimum(case.problem)[0], []
     for number in case.accuracies or case.fixed:
-        chosen = {**case.batches, "algorithm": case.algorithm, "schedule": "theory"}
+        chosen = case.options
         iterations, calls = int(number), 1.0
         if case.accuracies:
             chosen["epsilon"] = number
@@ -168,6 +174,39 @@ CASES = (
         accuracies=(0.12, 0.07, 0.04),
         theorem="sox-2022, Table 1: |grad F| <= eps in 1 / eps^4 steps, inner batches as large as the "
                 "bias needs (here: all)",
+    ),
+    Case(
+        algorithm="hscg", step="constant", problem=LOGISTIC, promised=_of_gradient,
+        proved=-2 / 3, seeds=3, batches={"inner_batch": 4},
+        accuracies=(1.0, 0.6, 0.4),
+        theorem="hscg-2020, Theorem 3.1: |G| <= eps in 1 / eps^3; the gap is at most |grad F|^2 / (2 mu)",
+    ),
+    Case(
+        algorithm="hscg", step="diminishing", problem=LOGISTIC, promised=_of_gradient,
+        proved=-2 / 3, seeds=3, batches={"inner_batch": 4},
+        accuracies=(2.0, 1.0, 0.7),
+        theorem="hscg-2020, Theorem 3.2: |G| <= eps in 1 / eps^3, logarithms apart",
+    ),
+    Case(
+        algorithm="hscg_restarts", step="constant", problem=LOGISTIC, promised=_of_gradient,
+        proved=-2 / 3, seeds=3, batches={"inner_batch": 4},
+        accuracies=(0.5, 0.3, 0.2),
+        theorem="hscg-2020, Theorem 4.1: |G| <= eps in 1 / eps^3",
+    ),
+    Case(
+        algorithm="sox_convex", problem=LOGISTIC, proved=-1 / 2, seeds=5, batches={"outer_batch": 3, "inner_batch": 4},
+        accuracies=(0.1, 0.03, 0.01),
+        theorem="sox-2022, Theorem 3: 1 / eps^2 for merely convex problems",
+    ),
+    Case(
+        algorithm="sonex", step="adam", problem=ABSOLUTE, proved=-0.2, batches={"outer_batch": 3, "inner_batch": 4},
+        accuracies=(1.5, 1.0, 0.7),
+        theorem="sonex-alexr2-2025, Theorem E.6: |grad F_lam| <= eps in 1 / eps^5",
+    ),
+    Case(
+        algorithm="alexr2", step="momentum", problem=ABSOLUTE, proved=-0.2, batches={"outer_batch": 3, "inner_batch": 4},
+        accuracies=(1.5, 1.0, 0.7),
+        theorem="sonex-alexr2-2025, Theorem 4.10: |grad F_lam| <= eps in 1 / eps^5",
     ),
     Case(
         algorithm="apg", problem=BY_NAME["elastic_composition"], proved=-2.0, fixed=(4, 8, 16, 32, 48),

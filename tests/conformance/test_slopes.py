@@ -11,7 +11,8 @@ from conformance.slopes import CASES, Case, measured
 #: how much flatter a fitted slope may be: noise of a few runs, and last points in the middle of an epoch
 MARGIN = {"blocks": 0.25, "vector": 0.2}
 #: those that take a few seconds
-QUICK = [c for c in CASES if c.algorithm not in ("sox", "msvr", "sox_boost", "alexr")]
+SLOW = ("sox", "sox_convex", "msvr", "sox_boost", "alexr", "hscg", "hscg_restarts", "alexr2")
+QUICK = [c for c in CASES if c.algorithm not in SLOW and c.step != "adam"]
 
 
 @needs_cvxpy

@@ -557,7 +557,7 @@ def test_schedules_of_theorems_shrink_with_the_accuracy(name: str) -> None:
     record = algorithms.all()[name]
     assert record.theory is not None
     coarse, fine = (record.theory(Constants(n=10, B1=10, B2=4, eps=eps, rows=100)) for eps in (1e-1, 1e-3))
-    assert set(fine) <= {*record.hyper, "lam", "iterations"}
+    assert set(fine) <= {*record.hyper, "lam", "iterations", "outer_batch"}
     assert all(math.isfinite(value) and value > 0 for value in fine.values())
     assert fine["eta"] <= coarse["eta"]
     if name == "hscg":  # Theorem 3.1: theta <= 1, the weight of fresh samples falls, T grows as eps^-3
@@ -623,7 +623,7 @@ def test_diminishing_steps_fall_as_the_cube_root_with_kinks_and_without(
     monkeypatch.setattr(
         hscg_module, "averaged_move", lambda state, F, v, eta, theta: seen.append((eta, theta))
     )
-    h = SimpleNamespace(theta=0.3, eta=0.1)
+    h = SimpleNamespace(theta=0.3, eta=0.1, flat=0.0, values=1.0)
     for kinks in (False, True):
         for t in (0, 14, 126):  # (2 / (t + 2))^(1/3) = 1, 1/2, 1/4
             hscg_module.diminishing_step(SimpleNamespace(w=0, t=t), SimpleNamespace(smoothing=kinks), h)

@@ -31,7 +31,7 @@ def test_a_draw_that_a_net_sees_counts_what_the_net_works_on(bound: Any) -> None
     weight = net_costs.numbers_of_a_row(bound, "s")
     numbers = WIDTH + 1 + 64 + 64 + 1 + 1
     assert weight == max(numbers, -(-(41 * 64 + 64) // net_costs.PRODUCTS_OF_A_NUMBER))
-    each = draw_counts.MOST // (ROWS * weight)
+    each = draw_counts.MOST_NUMBERS // (ROWS * weight)
     assert 256 < each < 1000
     assert net_costs.evaluations(bound, "s") == ROWS * each
 

@@ -153,5 +153,5 @@ def test_programs_can_keep_their_state(name, algorithm):
     assert (
         text.count("def whole_state") == 1
         and "class KeeperOfAll(FileKeeper)" in text
-        and "kept(KeeperOfAll," in text
+        and "keeper_of_run(KeeperOfAll," in text
     )

@@ -60,6 +60,8 @@ WRONG = {
     # comprehensions
     "m.minimize(«E(score(z.x) * k for z in D for k in [1, 2]))": "F0122",
     "m.minimize(«E(sumsq(w) for _ in []))": "F0122",
+    "«m.subject_to(c=(w[k] >= 0 for k in [1, 2]))": "F0122",
+    "«m.let(r=(w[k] * 2 for k in range(1, 3)))": "F0122",
     "g = (score(z.x) for z in D)\na = E(g)\nm.minimize(«E(g))": "F0122",
     "kept = []\nr = E(kept.append(z) or score(z.x) for z in D)\nm.minimize(«kept[0].y * sumsq(w))": "F0122",
     "«a, b = w": "F0122",

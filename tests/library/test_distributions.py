@@ -24,6 +24,8 @@ KNOWN = {
     "bernoulli": (stats.bernoulli, [(0.0,), (0.3,), (1.0,)]),
     "laplace": (lambda mean, scale: stats.laplace(mean, scale), [(0.0, 1.0), (4.0, 0.3)]),
     "exponential": (lambda rate: stats.expon(scale=1 / rate), [(1.0,), (0.2,)]),
+    "gamma": (lambda a, rate: stats.gamma(a, scale=1 / rate), [(3.0, 2.0), (0.3, 1.0), (80.0, 0.1)]),
+    "poisson": (stats.poisson, [(0.0,), (0.7,), (30.0,)]),
 }
 CASES = [(name, values) for name, (_, settings) in KNOWN.items() for values in settings]
 
@@ -45,7 +47,7 @@ def inside(record: Distribution) -> tuple[float, ...]:
     )
 
 
-@BOOK.checks("torch", "standard")
+@BOOK.checks("torch", "standard", "program")
 @pytest.mark.parametrize(("name", "values"), CASES, ids=str)
 def test_draws_follow_the_law(name: str, values: tuple[float, ...]) -> None:
     found, law = drawn(ALL[name], values), KNOWN[name][0](*values)

@@ -676,7 +676,7 @@ def test_the_largest_are_found_without_an_order(share, shuffled, monkeypatch):
     x, entry = torch.randn(7 * 60, generator=rng, dtype=torch.float64), torch.arange(7).repeat_interleave(60)
     entry = entry[torch.randperm(len(entry), generator=rng)] if shuffled else entry
     expected = tails.heaviest(x, entry, lambda n: 1 / (share * n))
-    monkeypatch.setattr(tails, "MANY", 0)
+    monkeypatch.setattr(tails, "UNORDERED_FROM", 0)
     found = tails.heaviest(x, entry, lambda n: 1 / (share * n))
     torch.testing.assert_close(found, expected.clamp(max=1.0))
     rows, mask = x.view(7, 60), torch.ones(7, 60, dtype=torch.float64)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from fccomodel import algorithms, pipeline, plan
-from fccomodel.algorithms import Constants
+from fccomodel.algorithms import Constants, hscg
 from fccomodel.app.python import session
 from fccomodel.core.source import Source
 from fccomodel.plan import rates
@@ -25,7 +25,8 @@ LOSS = "E[z ~ D] square(dot(w, z.x) - z.y)"
 GROUPS = (
     "minimize mean[k in {0, 1, 2}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.1 * sumsq(w);"
 )
-THEORIES = [name for name, a in algorithms.all().items() if a.theory is not None]
+#: every schedule of a theorem, for each update of w
+THEORIES = [(name, step) for name, a in algorithms.all().items() if a.theory is not None for step in a.steps]
 
 
 def data() -> dict[str, np.ndarray]:
@@ -48,15 +49,16 @@ def constants(text: str, **options: Any) -> Constants:
     return known
 
 
-@pytest.mark.parametrize("name", THEORIES)
-def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str) -> None:
+@pytest.mark.parametrize(("name", "step"), THEORIES)
+def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str, step: str) -> None:
     """Far out, logarithms apart; and an accuracy is worth the steps that it asks for. Rates with
     kinks. Those of ASCVRG, BSGD and HSCG count samples: their steps take 1 / eps^2 of them each."""
     record = algorithms.all()[name]
     kinks = math.inf if "outer smooth" not in record.requires else 1.5
     k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=kinks, L_g=0.5, rows=1000)
     coarse, fine = (
-        TheoremSchedule(record=record, constants=dataclasses.replace(k, eps=eps)) for eps in (1e-6, 1e-8)
+        TheoremSchedule(record=record, step=step, constants=dataclasses.replace(k, eps=eps))
+        for eps in (1e-6, 1e-8)
     )
     if coarse.steps is None or fine.steps is None:
         assert not coarse.sentences()
@@ -68,6 +70,84 @@ def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str) -> None:
     assert slope == pytest.approx(rates.order(record.rate)[0] - each, abs=0.2)
     assert coarse.worth(fine.steps) == pytest.approx(1e-8, rel=0.5), "stages and epochs double"
     assert "are what it asks for" in coarse.sentences(10)[0] and "are what" not in coarse.sentences(10**60)[0]
+
+
+@pytest.mark.parametrize("kinks", [False, True])
+def test_diminishing_steps_are_those_of_their_theorems(kinks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """hscg-2020, (21) and (25), with the numbers P and L of (18), c_0 = 1 and b = B2."""
+    k = Constants(
+        n=1, B1=1, B2=1, eps=0.1, C_f=2, C_g=1, L_f=math.inf if kinks else 1.5, L_g=9, zeta=0, rows=1000
+    )
+    scheduled = hscg.algorithm.scheduled("diminishing", k)
+    assert scheduled is not None
+    squared_K = 1.0 if kinks else 1.5  # M_F = 1, and |K| M_psi = C_f
+    P = math.sqrt(26) / 3 * math.sqrt(squared_K**2 + (9 * 2) ** 2)
+    given: dict[str, float] = {}
+
+    def hybrid(state: Any, F: Any, beta: float, gamma: float, values: float) -> float:
+        given.update(beta=beta, gamma=gamma, values=values)
+        return 0.0
+
+    def prox(w: float, eta: float) -> float:
+        given.update(eta=eta)
+        return w + 1
+
+    monkeypatch.setattr(hscg, "hybrid", hybrid)
+    h = SimpleNamespace(**{"flat": 0.0, "values": 1.0, **scheduled})
+    for t in (0, 1, 30):
+        state = SimpleNamespace(w=0.0, t=t)
+        hscg.diminishing_step(state, SimpleNamespace(smoothing=kinks, prox=prox), h)
+        smoothing = (t + 2) ** (-1 / 3)
+        L = 9 * 2 + squared_K / (smoothing if kinks else 1.0)
+        theta = L / (P * (t + 2) ** (1 / 3))
+        assert 0 < theta < 1 and state.w == pytest.approx(theta)
+        assert given["eta"] == pytest.approx(2 / (L * (3 + theta)))
+        assert given["beta"] == pytest.approx(1 - smoothing**2)
+        if kinks:
+            assert given["gamma"] * scheduled["lam"] == pytest.approx(smoothing)
+            assert given["values"] == pytest.approx(smoothing**-2)
+        else:
+            assert given["gamma"] == given["values"] == 1.0
+
+
+def test_samples_of_ascvrg_are_those_of_its_theorem() -> None:
+    """ascvrg-2021, Theorem 3.5: A, B and C for the step size taken, or every row (Remark 3.7)."""
+    k = Constants(n=1, B1=1, B2=1, eps=0.01, C_f=1, C_g=1, L_f=1, L_g=1, rows=10**12)
+    few = algorithms.get("ascvrg").scheduled("doubling", k)
+    every = algorithms.get("ascvrg").scheduled("doubling", dataclasses.replace(k, rows=100))
+    assert few is not None and every is not None
+    assert every["inner_batch"] == 100 and every["eta"] == 1 / k.smoothness()
+    eta, L = few["eta"] / 2, k.smoothness()
+    asked = 12 * max((k.C_g**2 * k.L_f / L) ** 2, (k.C_f * k.L_g / L) ** 2, 1.0)
+    alpha = math.log(few["inner_batch"] / asked) / (-2 * math.log(eta))
+    assert few["inner_batch"] < k.rows and 1 < alpha < 40
+    for bound in (2 / (3 * L), k.eps / (60 * math.sqrt(2) * L * 3)):
+        assert eta <= 1.001 * bound ** (1 / alpha)
+    assert few["stage"] == math.floor(1 / (2 * eta)) + 1
+
+
+def test_adam_steps_of_the_theorem_take_the_second_moment_before_the_step() -> None:
+    """sonex-alexr2-2025, appendix E, and its steps between eta c_l and eta c_u."""
+    k = Constants(n=10, B1=5, B2=5, eps=0.1, C_f=2, C_g=3, L_f=math.inf, L_g=0.5)
+    record = algorithms.get("sonex")
+    momentum, adam = (record.scheduled(step, k) for step in ("momentum", "adam"))
+    assert momentum is not None and adam is not None
+    c_u, c_l = 1 / adam["eps"], 1 / (adam["eps"] + k.C_f * k.C_g)
+    assert adam["beta"] == pytest.approx(momentum["beta"] * c_l / c_u)
+    assert adam["gamma"] == pytest.approx(momentum["gamma"] * c_l / c_u)
+    h = SimpleNamespace(beta=0.5, beta_prime=0.25, eta=0.1, eps=2.0)
+    state = SimpleNamespace(w=torch.zeros(1), v=torch.ones(1), s=torch.tensor([9.0]))
+    record.functions("adam", "theory")["update"](state, torch.tensor([3.0]), h)
+    assert float(state.w) == pytest.approx(-0.1 * 2 / (3 + 2)) and float(state.s) == 9
+    assert record.functions("adam", "practical")["update"] is record.steps["adam"]
+
+
+def test_batches_of_a_theorem_are_taken_if_none_are_given() -> None:
+    text = "minimize square(E[z ~ D] (dot(w, z.x) - z.y)) + 0.1 * sumsq(w);"
+    found = made(text, algorithm="ascvrg", epsilon=0.1)
+    assert found.options["inner_batch"][0] == 300 and "theory" in found.options["inner_batch"][1]
+    assert made(text, algorithm="ascvrg", epsilon=0.1, inner_batch=7).options["inner_batch"][0] == 7
+    assert made(text, algorithm="ascvrg", schedule="practical").options["inner_batch"][0] == 32
 
 
 @pytest.mark.parametrize("name", ["alexr", "sox_boost"])

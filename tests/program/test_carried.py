@@ -140,7 +140,7 @@ def test_the_runtime_needs_nothing_else() -> None:
             restore.restore,
             ending.solve_then_finish,
             checkpoints.FileKeeper,
-            checkpoints.kept,
+            checkpoints.keeper_of_run,
         ]
         parts = carried([*kinds, loop.solve, *ends])
         imports = (

@@ -74,7 +74,7 @@ def test_draws_beside_rows() -> None:
 
 
 def test_as_many_draws_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise.draw_counts, "MOST", 1 << 10)
+    monkeypatch.setattr(noise.draw_counts, "MOST_NUMBERS", 1 << 10)
     program = fc.compile(NEWSVENDOR).bind(samplers={"demand": demand}).plan()
     from fccomodel import pipeline
 

@@ -390,7 +390,7 @@ def test_some_of_many_rows_are_drawn_without_a_permutation() -> None:
 
 def test_passes_over_many_elements_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes all once, by any number of calls, from a key and a place that a checkpoint can hold."""
-    monkeypatch.setattr(sampling, "MANY", 3)
+    monkeypatch.setattr(sampling, "COUNTED_PASSES_FROM", 3)
     made = make("m", linear("sum[z in P] sigmoid(dot(w, z.x)) / 30"))
     solver = made.solver
     assert "counted('" in made.program.text and "def epochs" not in made.program.text

@@ -53,7 +53,7 @@ def test_large_intermediate_values_are_deleted(monkeypatch: pytest.MonkeyPatch):
     """What only prepared values need is freed after its last use, and the values stay the same."""
     text = f"{HEAD}minimize {NESTED} + 0.01 * sumsq(w);\n"
     kept = prepared_full(emitted(text))
-    monkeypatch.setattr(printer, "LARGE", 10)
+    monkeypatch.setattr(printer, "DELETED_FROM", 10)
     program = emitted(text)
     left = prepared_full(program)
     assert "\n    del data." in program.text

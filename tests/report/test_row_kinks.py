@@ -464,3 +464,10 @@ def test_a_root_of_0_that_no_variable_moves_has_derivative_0():
     assert found.stationarity < 1e-12
     with pytest.raises(fccomodel.FccoError, match="F0701"):
         report.report(problem.bound, {"w": np.zeros(2)})
+
+
+def test_all_tied_terms_have_weights_of_their_own():
+    """Of one row with more than 600 ties all are kept; of many rows at most 600 each."""
+    half = Weights(kind="simplex", high=1 / 500)
+    assert half.narrowed(np.zeros((1, 5_000)), 20)[1].shape == (1, 5_000)
+    assert half.narrowed(np.zeros((100, 5_000)), 20)[1].shape == (100, 600)

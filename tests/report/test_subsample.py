@@ -14,7 +14,7 @@ import fccomodel
 from fccomodel import pipeline, report
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.subsets import Parts
+from fccomodel.data.subsets import Parts, strata
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.errors import too_many_to_sort
 from fccomodel.report.new_rows import memory_needed, subsample
@@ -207,3 +207,18 @@ minimize mean[i in D] (E[j ~ D, k ~ D | k.g == i.g] pos(w * (i.x - j.x) + k.x))^
     assert exact == pytest.approx(passes.values(rows, point)[0])
     assert passes.values_within(rows, point, 0, 1e-4, lambda: False) is None
     assert passes.values_within(rows, point, 0, np.inf, lambda: True) is None
+
+
+def test_strata_are_numbered_in_ascending_order():
+    """Rows that agree in all labels have one number, in lexicographic order of their labels."""
+    rng = np.random.default_rng(0)
+    columns = {
+        "a": rng.integers(-2, 3, 40),
+        "b": rng.choice([0.5, -7.0, np.inf], 40),
+        "c": 1e9 * rng.integers(0, 2, 40),
+    }
+    kinds = dict.fromkeys(columns, SimpleNamespace(domain="listed", shape=()))
+    problem = SimpleNamespace(tables={"D": SimpleNamespace(columns=kinds)})
+    table = SimpleNamespace(name="D", columns=columns, n=40)
+    expected = np.unique(np.stack(list(columns.values()), axis=1), axis=0, return_inverse=True)[1].ravel()
+    assert (strata(SimpleNamespace(problem=problem), table) == expected).all()

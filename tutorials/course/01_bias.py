@@ -126,6 +126,20 @@ unbiased = ...
 check("1.2", unbiased)
 
 # %% [markdown]
+# ## Exercise 1.3
+#
+# A colleague wants $(\mathbb{E}[w x] - 1)^2$ and has written the model below. Repair it: write the text of the model that he
+# means. (Where does a square have to stand?)
+
+# %%
+COLLEAGUE = """
+var w >= -2, <= 2;
+minimize E[x ~ normal(1, 1)] (w * x - 1) ^ 2;
+"""
+repaired = ...
+check("1.3", repaired)
+
+# %% [markdown]
 # ## What to remember
 #
 # A minibatch in place of an inner expectation is unbiased only where the function around it is affine. What this course is

@@ -128,6 +128,17 @@ gammas = ...
 check("2.2", gammas)
 
 # %% [markdown]
+# ## Exercise 2.3
+#
+# From a story to a model. Take the data, the sets $P$ and $N$ and the variable of the model above. For each positive, take the
+# mean of $\ell(w^\top x_j - w^\top x_i)$ over the negatives $j$; minimise the mean of the *squares* of these means, plus
+# `0.01 * sumsq(w)`. Give the whole text.
+
+# %%
+milder = ...
+check("2.3", milder)
+
+# %% [markdown]
 # ## What to remember
 #
 # Tracking has two errors. A small $\gamma$ has little noise and much lag, a large one the reverse. The slower $w$ moves, the

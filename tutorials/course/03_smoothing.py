@@ -275,6 +275,15 @@ centre = ...
 check("3.2", centre)
 
 # %% [markdown]
+# ## Exercise 3.3
+#
+# How far below $3\,|u|$ can its Moreau envelope be, for $\lambda = 0.5$, over all $u$?
+
+# %%
+largest_gap = ...
+check("3.3", largest_gap)
+
+# %% [markdown]
 # ## What to remember
 #
 # Smoothing lets slopes pay. The price is $\frac\lambda2$ times the slope squared, it moves the answer, and it vanishes when

@@ -238,6 +238,16 @@ certificate = ...
 check("4.2", certificate)
 
 # %% [markdown]
+# ## Exercise 4.3
+#
+# A function of an expectation is a game because it is a maximum. Write the model that minimises the mean of $|w - a|$ over the
+# rows of `data D : table(a: real);` with `var w;`, without `abs`: with `max` of two functions.
+
+# %%
+as_a_maximum = ...
+check("4.3", as_a_maximum)
+
+# %% [markdown]
 # ## What to remember
 #
 # A convex function of an expectation is a game, in which minibatches are unbiased. The dual step is the moving average again.

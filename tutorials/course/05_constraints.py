@@ -140,6 +140,16 @@ degenerate = ...
 check("5.2", degenerate)
 
 # %% [markdown]
+# ## Exercise 5.3
+#
+# From a story to a model. A shop has shelves for one unit in all, and three goods: it stocks $x_k \ge 0$ of good $k$. Stock brings
+# $c^\top x$ and costs $x_1^2 + x_2^2 + x_3^2$. It wants the most. Write the model with `data c : real[3];` and `var x`.
+
+# %%
+shop = ...
+check("5.3", shop)
+
+# %% [markdown]
 # ## What to remember
 #
 # The multiplier is the price of a constraint. A penalty on an expectation is a composition, with all that session 1 said of

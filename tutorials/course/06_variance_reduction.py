@@ -250,6 +250,16 @@ calls = ...
 check("6.2", calls)
 
 # %% [markdown]
+# ## Exercise 6.3
+#
+# An epoch of ASCVRG on $n = 1000$ rows makes one full pass, and steps that each ask for one row at two points. How many steps does
+# an epoch need so that the full pass is a tenth of its oracle calls?
+
+# %%
+steps_per_epoch = ...
+check("6.3", steps_per_epoch)
+
+# %% [markdown]
 # ## What to remember
 #
 # Say what has changed, not what is. The noise of a correction shrinks with the distance from where the truth is known, so that

@@ -301,6 +301,17 @@ robust = ...
 check("7.2", robust)
 
 # %% [markdown]
+# ## Exercise 7.3
+#
+# From a story to a model. An investor with `dim n; data R : table(r: real[n]);` has shares `w[n]` that are not negative and sum to 1.
+# A scenario's loss is $-w^\top r$. She minimises half the mean loss plus half the mean of the worst tenth of the losses. Write
+# the model.
+
+# %%
+cautious = ...
+check("7.3", cautious)
+
+# %% [markdown]
 # ## What to remember
 #
 # A risk measure is an adversary: say what he may do, and you know what you are protected from. Reweighing rows gives CVaR and

@@ -228,6 +228,25 @@ alarms = ...
 check("8.2", alarms)
 
 # %% [markdown]
+# ## Exercise 8.3
+#
+# Repair a model. The rates of acceptance of the two groups, over *all* their rows, shall differ by at most `kappa`, in either
+# direction. The model below does not say that. What does it allow?
+
+# %%
+ONE_SIDED = """
+dim d;
+data D : table(x: real[d], y: {0, 1}, g: {"young", "old"});
+param kappa >= 0 default 0.03;
+var w[d];
+let chosen[k in {"young", "old"}] = E[z ~ D | z.g == k] sigmoid(dot(w, z.x));
+minimize loss: E[z ~ D] (log1pexp(dot(w, z.x)) - z.y * dot(w, z.x)) + 0.001 * sumsq(w);
+subject to equal: chosen["young"] - chosen["old"] <= kappa;
+"""
+parity = ...
+check("8.3", parity)
+
+# %% [markdown]
 # ## What to remember
 #
 # A constraint that is active on the rows at hand holds for new rows like a coin. Hold rows out, take three verdicts, and buy a

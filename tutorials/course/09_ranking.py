@@ -217,6 +217,18 @@ worst_positives = ...
 check("9.2", worst_positives)
 
 # %% [markdown]
+# ## Exercise 9.3
+#
+# From a story to a model. A hospital ranks patients within each ward alone. Take `dim d;`,
+# `data D : table(x: real[d], y: {0, 1}, g: {"a", "b"});`, the sets $P$ and $N$ as above and `var w[d];`. Minimise the mean over the
+# positives $p$ of the mean of $[1 + w^\top x_n - w^\top x_p]_+^2$ over the negatives *of the same ward* $g$, plus
+# `0.001 * sumsq(w)`.
+
+# %%
+within_groups = ...
+check("9.3", within_groups)
+
+# %% [markdown]
 # ## What to remember
 #
 # The AUC is an expectation over pairs, and anything will do. A part of it puts a function around an expectation for every

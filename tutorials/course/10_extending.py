@@ -270,6 +270,15 @@ sign_step = ...
 check("10.2", sign_step)
 
 # %% [markdown]
+# ## Exercise 10.3
+#
+# And how steep does the derivative of $f(u) = \log(1 + u^2)$ get: what is its gradient's Lipschitz constant?
+
+# %%
+gradient_constant = ...
+check("10.3", gradient_constant)
+
+# %% [markdown]
 # ## What to remember
 #
 # Knowledge of a function belongs in one place, as declarations that can be checked, and everything else is derived from them.

@@ -1,35 +1,13 @@
-"""Models in colours; the words are those of the grammar."""
+"""Models in colours: the package's own lexer, also where the package is a checkout without entry points."""
 
 from __future__ import annotations
 
-from pygments.lexer import RegexLexer, words
 from pygments.lexers import LEXERS
-from pygments.token import Comment, Keyword, Name, Number, Operator, String, Text
 
-from fccomodel.language.lexer import grammar
-
-__all__ = ["Model"]
-
-
-class Model(RegexLexer):
-    """A model file, or a part of one."""
-
-    name, aliases, filenames = "fccomodel", ["fcco"], ["*.fcco"]
-    tokens = {
-        "root": [
-            (r"#[^\n]*", Comment),
-            (r'"[^"\n]*"', String),
-            (r"\d+(\.\d+)?([eE][+-]?\d+)?", Number),
-            (r"subject\s+to\b|s\.t\.", Keyword),
-            (words(sorted({*grammar().words} - grammar().reductions), prefix=r"\b", suffix=r"\b"), Keyword),
-            (words(sorted(grammar().reductions), prefix=r"\b", suffix=r"(?=[\[(]|_\w\b)"), Name.Function),
-            (r"\w+", Name),
-            (r"[-+*/@^<>=!~|]+", Operator),
-            (r"\s+|.", Text),
-        ]
-    }
+from fccomodel.app.generated.pygments_lexer import FccoLexer
 
 
 def register() -> None:
     """Make the name ``fcco`` known to Pygments."""
-    LEXERS["Model"] = (__name__, Model.name, tuple(Model.aliases), tuple(Model.filenames), ())
+    aliases, filenames = tuple(FccoLexer.aliases), tuple(FccoLexer.filenames)
+    LEXERS["FccoLexer"] = (FccoLexer.__module__, FccoLexer.name, aliases, filenames, ())

@@ -36,17 +36,18 @@ class Keeper:
     """
 
     def __init__(self, folder, every, left=None, spent=0.0, step=0):
-        self.folder, self.every, self.left, self.spent, self.step, self.first = (
-            folder,
-            every,
-            left or {},
-            spent,
-            step,
-            step,
-        )
-        self.began, self.base, self.outcomes = time.perf_counter(), 0, {}
+        self.folder = folder
+        self.every = every
+        self.left = left or {}
+        self.spent = spent
+        self.step = step  # of the last state
+        self.first = step  # at which this process went on
+        self.base = 0  # steps of the stages before this one
+        self.outcomes = {}
+        self.began = time.perf_counter()
         self.due = self.began + every
-        self.stopping = self.terminated = False
+        self.stopping = False
+        self.terminated = False
 
     def terminate(self, *signalled):
         """Note that the process must end as soon as the state is written."""
@@ -68,7 +69,7 @@ class Keeper:
         """
         if self.stopping:
             return
-        due, stopping, ending = self.word(stage)
+        due, stopping, ending = self.requests(stage)
         if due or stopping or ending or reason not in ("", "interrupted"):
             if isinstance(run.count, int) and stage != "restore":
                 self.step = self.base + run.count
@@ -84,7 +85,7 @@ class Keeper:
             )
             raise SystemExit(128 + signal.SIGTERM)
 
-    def word(self, stage=""):
+    def requests(self, stage=""):
         """Three facts: whether it is time to write, whether a person wants the run to end, and whether the
         process was asked to terminate.
         """
@@ -130,35 +131,32 @@ class Keeper:
         return put_back(held, into, {})
 
 
-def put_back(held, into, made):
+def put_back(held, into, replacements):
     """Restore the values of ``held`` in the objects of ``into``, to which others may refer as well.
 
-    ``made`` maps the id of each object of ``held`` to the object that replaces it.
+    ``replacements`` maps the id of each object of ``held`` to the object that replaces it.
     """
-    if id(held) in made:
-        return made[id(held)]
+    if id(held) in replacements:
+        return replacements[id(held)]
     if isinstance(held, torch.Generator):
-        into = held if into is None else into
+        if into is None:
+            into = held
         into.set_state(held.get_state())
     elif isinstance(held, list):
-        if isinstance(into, list):
-            into = into
-        else:
+        if not isinstance(into, list):
             into = []
-        into[:] = [put_back(x, None, made) for x in held]
+        into[:] = [put_back(entry, None, replacements) for entry in held]
     elif isinstance(held, dict) or hasattr(held, "__dict__") and not torch.is_tensor(held):
-        if type(into) is type(held):
-            into = into
-        else:
+        if type(into) is not type(held):
             into = copy.copy(held)
-        made[id(held)] = into
-        entries, there = (x if isinstance(x, dict) else vars(x) for x in (held, into))
-        entries = {key: put_back(x, there.get(key), made) for key, x in entries.items()}
+        replacements[id(held)] = into
+        saved, there = (x if isinstance(x, dict) else vars(x) for x in (held, into))
+        restored = {key: put_back(entry, there.get(key), replacements) for key, entry in saved.items()}
         there.clear()
-        there.update(entries)
+        there.update(restored)
     else:
         into = held
-    made[id(held)] = into
+    replacements[id(held)] = into
     return into
 
 
@@ -187,14 +185,15 @@ class FileKeeper(Keeper):
         for place in self.states():
             try:
                 manifest = json.loads((place / "manifest.json").read_text())
-                whole = hashlib.sha256((place / "state.pt").read_bytes()).hexdigest() == manifest["sha256"]
+                digest = hashlib.sha256((place / "state.pt").read_bytes()).hexdigest()
+                complete = digest == manifest["sha256"]
             except (OSError, ValueError, KeyError):
-                whole = False
-            if not whole:
+                complete = False
+            if not complete:
                 continue
-            if differing := [
-                name for name, known in self.identity.items() if manifest["identity"].get(name) != known
-            ]:
+            theirs = manifest["identity"]
+            differing = [name for name, ours in self.identity.items() if theirs.get(name) != ours]
+            if differing:
                 raise SystemExit(
                     f"error[F0817] checkpoint: {place} is of another run: {', '.join(differing)}; see --fresh"
                 )
@@ -239,7 +238,7 @@ class FileKeeper(Keeper):
             shutil.rmtree(place, ignore_errors=True)
 
 
-def kept(keeper, arguments, identity, classes):
+def keeper_of_run(keeper, arguments, identity, classes):
     """The keeper of a run's state in the folder that the command line names, or None if it names none.
 
     With ``--fresh`` the states in the folder are removed. A run goes on only from a state of the same
@@ -251,9 +250,9 @@ def kept(keeper, arguments, identity, classes):
     if arguments.fresh and first:
         for place in Path(arguments.checkpoint).glob("[0-9]*"):
             shutil.rmtree(place, ignore_errors=True)
-    settled = {name: str(getattr(arguments, name, "")) for name in ("seed", "precision", "data", "backend")}
-    known = [SimpleNamespace, torch.Generator, *classes]
-    keep = keeper(Path(arguments.checkpoint), arguments.every, identity | settled, known)
+    settings = {name: str(getattr(arguments, name, "")) for name in ("seed", "precision", "data", "backend")}
+    allowed = [SimpleNamespace, torch.Generator, *classes]
+    keep = keeper(Path(arguments.checkpoint), arguments.every, identity | settings, allowed)
     if keep.left and first:
         print(f"resumed at step {keep.first:,}", flush=True)
     return keep

@@ -256,13 +256,13 @@ class KeeperOfAll(FileKeeper):
         newest_of_all = [super().newest() if RANKS.rank == 0 else None]
         if RANKS.count > 1:
             torch.distributed.broadcast_object_list(newest_of_all, src=0)
-        RANKS.wish = super().word
+        RANKS.wish = super().requests
         return newest_of_all[0]
 
-    def word(self, stage=""):
+    def requests(self, stage=""):
         """The facts about the end that the run was told; rank 0 decides alone during the finish."""
         if stage in ("finish", "restore"):  # those are rank 0's alone
-            return super().word(stage)
+            return super().requests(stage)
         heard, RANKS.heard = RANKS.heard, (False, False, False)
         return heard
 

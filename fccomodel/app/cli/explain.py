@@ -21,6 +21,9 @@ def arguments(to: argparse.ArgumentParser) -> None:
     to.add_argument(
         "--why", metavar="SUBJECT", help="the chain of rules behind `objective` or a constraint's label"
     )
+    to.add_argument(
+        "--all", action="store_true", help="constants, assumptions and practice, and every other algorithm"
+    )
     shared.quiet(to)
 
 
@@ -38,20 +41,22 @@ def run(args: argparse.Namespace) -> int:
         print_json(explanation.json)
     elif args.why:
         say(explanation.why(args.why))
-    else:
+    elif args.all:
         say(explanation)
+    else:
+        say(explanation.short)
     return DONE
 
 
 explain = Command(
     name="explain",
     summary="show the structure found, its reasons, and the algorithm chosen",
-    detail="Works without data, and where nothing solves the model: it says then what is missing. Of an "
-    "error's code "
-    "(`explain F0203`), the rules behind it.",
+    detail="One screen; --all shows the rest. Works without data, and where nothing solves the model: it "
+    "says then what is missing. Of an error's code (`explain F0203`), the rules behind it.",
     examples=(
         "fccomodel explain model.fcco --param mu=0.1",
         "fccomodel explain model.fcco --bind model.toml --why misses",
+        "fccomodel explain model.fcco --bind model.toml --all",
         "fccomodel explain F0203",
     ),
     arguments=arguments,

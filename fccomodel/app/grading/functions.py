@@ -57,10 +57,10 @@ def relation(
 ) -> Relation:
     """The relation of two objectives to be minimised, from their values at the points and at others."""
     finite = np.isfinite(key) & np.isfinite(answer)
-    if (np.isfinite(key) & ~np.isfinite(answer)).any():
-        lost = int(np.flatnonzero(np.isfinite(key) & ~np.isfinite(answer))[0])
-        if np.abs(key[lost]) < HUGE:
-            return Relation(kind="different", place=lost)
+    near = np.array([max(np.abs(v).max(initial=0) for v in point.values()) <= NEAR_ZERO for point in points])
+    lost = np.flatnonzero(np.isfinite(key) & np.isnan(answer) & near)
+    if lost.size:
+        return Relation(kind="different", place=int(lost[0]))
     if finite.sum() < NEEDED:
         return Relation(kind="unknown")
     numbers = np.flatnonzero(finite)
@@ -69,7 +69,9 @@ def relation(
     if equal.all():
         return Relation(kind="equal")
     first_wrong = int(numbers[np.flatnonzero(~equal)[0]])
-    if close(k, np.full_like(k, k[0])).all():
+    if _constant(k):
+        if _constant(a):
+            return Relation(kind="affine", shift=float(a[0] - k[0]))
         return Relation(kind="different", place=first_wrong)
     linear = _affine(k, a)
     if linear is not None:
@@ -77,14 +79,15 @@ def relation(
         kind = "affine" if factor > 0 else "reversed"
         return Relation(kind=kind, factor=factor, shift=shift, place=first_wrong)
     if _increasing(k, a):
-        chosen = [point for point, well in zip(points, finite, strict=True) if well]
-        if _levels_agree(k, a, chosen, of_key, of_answer):
+        distinct = _distinct(k)
+        chosen = [points[numbers[place]] for place in distinct]
+        if _levels_agree(k[distinct], a[distinct], chosen, of_key, of_answer):
             return Relation(kind="increasing")
     return Relation(kind="different", place=first_wrong)
 
 
-#: Values beyond which an overflow of the answer's formula says nothing.
-HUGE = 1e8
+#: Size of the points at which an answer without a value is wrong; further out its formula may overflow.
+NEAR_ZERO = 10.0
 
 
 def _affine(k: np.ndarray, a: np.ndarray) -> tuple[float, float] | None:
@@ -104,10 +107,25 @@ def _affine(k: np.ndarray, a: np.ndarray) -> tuple[float, float] | None:
     return None
 
 
+def _constant(values: np.ndarray) -> bool:
+    """Whether all values are equal up to rounding."""
+    return bool(close(values, np.full_like(values, values[0])).all())
+
+
 def _increasing(k: np.ndarray, a: np.ndarray) -> bool:
-    """Whether the answer's values rise wherever the key's do."""
+    """Whether the answer's values rise wherever the key's do, and are equal where the key's are."""
     order = np.argsort(k)
-    return bool((np.diff(a[order]) > 0).all())
+    k, a = k[order], a[order]
+    tied = close(k[1:], k[:-1])
+    return bool(np.where(tied, close(a[1:], a[:-1]), np.diff(a) > 0).all())
+
+
+def _distinct(k: np.ndarray) -> np.ndarray:
+    """The places of the different values, one for each: points that a set projects on a corner have equal
+    ones."""
+    order = np.argsort(k)
+    tied = close(k[order][1:], k[order][:-1])
+    return order[np.concatenate([[True], ~tied])]
 
 
 def _levels_agree(

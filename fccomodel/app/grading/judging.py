@@ -12,7 +12,7 @@ from fccomodel.app.grading import cost, functions, regions
 from fccomodel.app.grading.differences import differences, other_defaults
 from fccomodel.app.grading.functions import Relation
 from fccomodel.app.grading.names import Names, correspondences
-from fccomodel.app.grading.points import random_point, restored
+from fccomodel.app.grading.points import between, random_point, restored
 from fccomodel.app.grading.record import Grade
 from fccomodel.app.grading.regions import Regions
 from fccomodel.app.grading.trials import Trial, trials
@@ -77,7 +77,7 @@ def grade(
     except FccoError as error:
         return Grade(
             verdict="invalid",
-            basis=f"It has {len(error.diagnostics)} error(s).",
+            basis=f"Errors in it: {len(error.diagnostics)}.",
             diagnostics=error.diagnostics,
             source=error.source or answer,
         )
@@ -155,11 +155,18 @@ def _other_domains(key: Side, answer: Side) -> Iterator[str]:
 
 
 def _points(key: Side, answer: Side, free: Sequence[str]) -> Iterator[Point]:
-    """Random points in the sets of the variables; those whose sets differ are not projected."""
-    rng = np.random.default_rng(2)
+    """Random points in the sets of the variables; those whose sets differ are not projected.
+
+    Many projections are at the same corners of a set, so that every second point is between two of them.
+    """
+    rng, last = np.random.default_rng(2), None
     for number in range(POINTS):
         point = random_point(key, number, rng)
         inside = key.projected(point)
+        if last is not None and number % 2:
+            point = between(last, point, rng.uniform())
+            inside = key.projected(between(key.projected(last), inside, rng.uniform()))
+        last = point
         yield {name: point[name] if name in free else inside[name] for name in point}
 
 

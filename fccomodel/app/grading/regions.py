@@ -16,6 +16,8 @@ from fccomodel.app.grading.values import Point, Side, Values
 ROUNDING = 1e-12
 #: Starts of a search for a point that only one of the models accepts.
 SEARCHES = 12
+#: The search ends if so many first starts lead to no point.
+GIVEN_UP_AFTER = 5
 #: Violation, relative to the other values of a row, from which on a point is refused for certain.
 REFUSED = 1e-5
 #: Places at which the boundaries of two models are compared, and those that each row must have of them.
@@ -126,9 +128,13 @@ def _constant_slack(row: np.ndarray, other: np.ndarray) -> float | None:
 def _one_sided(first: Side, second: Side, scale: np.ndarray) -> Point | None:
     """A point that the first model accepts and the second refuses for certain, or None."""
     rng = np.random.default_rng(len(scale))
+    failed = 0
     for number in range(SEARCHES):
         point = restored(first, random_point(first, number, rng))
         if point is None:
+            failed += 1
+            if failed == number + 1 == GIVEN_UP_AFTER:
+                break
             continue
         rows = second.at(point).rows
         if np.isfinite(rows).all() and (rows > REFUSED * np.maximum(scale, 1e-3)).any():

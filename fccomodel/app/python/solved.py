@@ -62,6 +62,13 @@ class Explanation(Shown):
         """
         return explain.to_text(*self._analysis_and_plan, why=subject)
 
+    @property
+    def short(self) -> str:
+        """The explanation on one screen; ``print`` shows all of it."""
+        analysis, plan = self._analysis_and_plan
+        rejected = {**self._rejected, "candidates": self._rejected["candidates"] or {}}
+        return explain.to_screen(analysis, plan, **rejected, width=explain.WIDTH)
+
     def __str__(self) -> str:
         return explain.to_text(*self._analysis_and_plan, **self._rejected)
 

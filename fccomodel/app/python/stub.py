@@ -71,8 +71,7 @@ def _word(name: str) -> str:
     for paragraph in paragraphs:
         lines += ["", *textwrap.wrap(paragraph, 120)]
     quoted = "\n".join(_docstring(lines[1:]))
-    kind = reductions.get(name)
-    if kind is not None and kind.written:
+    if name in reductions.words():
         return f"{name}: _Reduction\n{quoted}\n"
     if name == words.WEIGHTS:
         returned = "Any"

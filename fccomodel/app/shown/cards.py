@@ -15,7 +15,7 @@ from fccomodel.core.diagnostics import refuse
 if TYPE_CHECKING:
     from fccomodel.algorithms import Algorithm, Theorem
     from fccomodel.library.atoms import Atom
-    from fccomodel.library.reductions import Reduction
+    from fccomodel.library.reductions import Reduction, Spelled
     from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.choice import Candidate
 
@@ -210,7 +210,7 @@ def _other_lists() -> dict[str, list[tuple[str, str]]]:
     """The lists of functions that make arrays, reductions, simple sets and distributions."""
     from fccomodel.library import array_functions, distributions, reductions, sets
 
-    with_notation = [kind for kind in reductions.all().values() if kind.written]
+    with_notation = reductions.words().values()
     return {
         "arrays by their entries": [
             (one.signature, one.meaning) for one in array_functions.FUNCTIONS.values()
@@ -221,7 +221,7 @@ def _other_lists() -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _head(kind: Reduction) -> str:
+def _head(kind: Reduction | Spelled) -> str:
     """A reduction with its option and its brackets, as ``cvar(alpha = 0.1)[z ~ D]``."""
     option = ""
     if kind.option is not None:
@@ -242,6 +242,9 @@ def others() -> dict[str, list[Card]]:
     for kind in reductions.all().values():
         if kind.written:
             cards.setdefault(kind.name, []).append(_reduction(kind))
+    for word in reductions.spelled().values():
+        entries = [("used", f"as a function of `{word.of}`"), (EXAMPLE, word.example)]
+        cards[word.name] = [Card(head=f"{_head(word)} body", meaning=word.meaning, entries=entries)]
     for simple_set in sets.all().values():
         entries = [("used", "of a variable: `var w[d] in ...`"), *_arguments_and_source(simple_set)]
         entries.append((EXAMPLE, samples.of_set(simple_set)))
@@ -514,12 +517,20 @@ def algorithm(record: Algorithm, candidate: Candidate | None = None) -> Card:
     if len(record.steps) > 1:
         entries.append(("steps", ", ".join(record.steps)))
     if record.hyper:
-        entries.append(("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items())))
+        entries.append(("options", ", ".join(f"{key} = {text}" for key, text in _defaults(record).items())))
     if record.theory:
         entries.append(("schedules", "practical, theory (--option schedule=theory --option epsilon=1e-3)"))
     else:
         entries.append(("schedules", "practical"))
     return Card(head=f"{record.name}: {record.title}", entries=entries)
+
+
+def _defaults(record: Algorithm) -> dict[str, str]:
+    """The options of an algorithm with their default values, or the formulas that give them."""
+    from fccomodel.plan import settings
+
+    numbers = {name: f"{value:g}" for name, value in record.hyper.items()}
+    return {**numbers, **settings.formulas(record)}
 
 
 def _further_assumptions(theorem: Theorem) -> str:

@@ -12,7 +12,7 @@ import torch
 
 Array = np.ndarray
 #: Up to this number of functions, each has a gradient of its own.
-FEW = 8
+ONE_BY_ONE = 8
 #: Largest relative difference of two values of one derivative.
 SAME = 1e-9
 #: The entries of a sparse matrix: their rows, their columns, and their values.
@@ -43,7 +43,7 @@ def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entri
         return arrays
 
     count = len(output)
-    if count > FEW:
+    if count > ONE_BY_ONE:
         by_owner = _by_owner(gradient, count)
         if by_owner is not None:
             return by_owner
@@ -100,7 +100,7 @@ def jacobian_of_rows(terms: torch.Tensor, inputs: Sequence[torch.Tensor]) -> lis
     """
     rows, columns = terms.shape
     flat = terms.reshape(-1)
-    is_few = columns == 1 or len(flat) <= FEW or rows <= columns
+    is_few = columns == 1 or len(flat) <= ONE_BY_ONE or rows <= columns
     if is_few or not terms.requires_grad or not inputs:
         return jacobian(flat, inputs)
     by_column = [jacobian(column, inputs) for column in terms.unbind(1)]

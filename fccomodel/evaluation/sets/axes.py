@@ -21,7 +21,7 @@ from fccomodel.library import atoms
 _serial = itertools.count()
 
 ROOT = "sqrt"  # the atom whose slope at 0 is infinite
-TINY = 1e-300  # added to an argument 0 of it, so that the slope is finite
+BESIDE_ZERO = 1e-300  # added to an argument 0 of it, so that the slope is finite
 STEEPEST = 1e100  # larger slopes count as infinite
 
 
@@ -114,13 +114,13 @@ def literal(value: float, *, whole: bool = False) -> str:
 
 
 def off_the_edge(u: torch.Tensor) -> torch.Tensor:
-    """``u`` with zeros replaced by ``TINY``, so that the slope of its root is finite.
+    """``u`` with zeros replaced by ``BESIDE_ZERO``, so that the slope of its root is finite.
 
     An argument that does not depend on the variables there (the distance of a point to itself) then
     has derivative 0 instead of 0 times infinity.
     """
     if u.requires_grad:
-        return torch.where(u == 0, u + TINY, u)
+        return torch.where(u == 0, u + BESIDE_ZERO, u)
     return u
 
 

@@ -67,7 +67,7 @@ def transformation(text: str, count: int) -> Callable[..., torch.Tensor]:
     parameters = [f"a{k}" for k in range(count)]
     arguments = ", ".join(["z", *parameters])
     body = text.format(*parameters, z="z")
-    return eval(f"lambda {arguments}: {body}", {"torch": torch})  # noqa: S307
+    return eval(f"lambda {arguments}: {body}", {"torch": torch, **distributions.programs()})  # noqa: S307
 
 
 def user(

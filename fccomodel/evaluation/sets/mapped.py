@@ -24,6 +24,7 @@ class Mapped(torch.Tensor):
     """
 
     MOST = 1 << 22  # numbers that are in memory at once
+    BLOCK = 1 << 18  # numbers of a block of a product, which a processor's cache holds
     rows: Any
     at: torch.Tensor | None
     sizes: bool
@@ -149,7 +150,7 @@ class Mapped(torch.Tensor):
                 start += len(part)
             return
         entries_of_row = max(1, self.rows[:1].numel())
-        step = max(1, min(count, self.MOST // entries_of_row))
+        step = max(1, min(count, min(self.BLOCK, self.MOST) // entries_of_row))
         shape = (step, *self.rows.shape[1:])
         there = (self.rows.device, self.rows.dtype) == self.place
         taken = self.rows.new_empty(shape if self.at is not None else 0)

@@ -91,6 +91,17 @@ def several_members() -> Diagnostic:
     )
 
 
+def several_statements() -> Diagnostic:
+    """A family goes over sets of the model only."""
+    return COMPREHENSION.error(
+        "this comprehension goes through a Python object that has several members",
+        reason="A family is one formula, for an element that stands for all members: its `for`s go over "
+        "tables and sets of the model.",
+        fix='write the members as a set of the model, `for k in values("a", "b")`, or a statement for each: '
+        '`for k in ("a", "b"): m.subject_to(**{f"bound_{k}": m.w[k] >= 0})`',
+    )
+
+
 def no_member(word: str) -> Diagnostic:
     """A comprehension has a name for the elements of a set of the model."""
     return COMPREHENSION.error(

@@ -1,6 +1,6 @@
 """The ranges, the options and the body of a reduction.
 
-F0403, F0406, F0408, F0414, F0425, F0426, F0434, F0437, F0439.
+F0403, F0406, F0408, F0414, F0425, F0426, F0427, F0434, F0437, F0439.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ OPTION = Code("F0408", "option of a reduction")
 DEPENDS_ON_DECISION = Code("F0414", "depends on the decision")
 NO_CLOSED_FORM = Code("F0425", "no closed form")
 CHANCE = Code("F0426", "chance constraint")
+WEIGHTS = Code("F0427", "weights of rows")
 QUOTIENT = Code("F0434", "expectation of a quotient")
 NO_DRAW_IN_BODY = Code("F0437", "no draw in the body")
 BY_SURROGATE = Code("F0439", "surrogate of a probability")
@@ -115,6 +116,16 @@ def value_of_empty(reduction: str, value: Quote, choices: Sequence[str]) -> Diag
         span=value.span,
         reason="For groups without rows: `drop` leaves them out, `error` refuses the model.",
         fix="Write " + " or ".join(f"`empty = {choice}`" for choice in choices) + ".",
+    )
+
+
+def option_not_fixed(value: Quote, reduction: str, option: str) -> Diagnostic:
+    """An option is the same number for every member of a family."""
+    return OPTION.error(
+        f"`{option}` of `{reduction}` is not one number: {value}",
+        span=value.span,
+        reason="It is made of constants, params and arrays, without a variable or an index.",
+        fix=f"Write one term for each number: `a[1] * {reduction}({option} = t[1])[..] u + a[2] * ...`.",
     )
 
 
@@ -244,6 +255,73 @@ def width_of_a_step(written: Quote) -> Diagnostic:
         span=written.span,
         reason="`sigmoid` replaces the event `e > 0` by sigmoid(e / width), width > 0.",
         fix="Write `with surrogate = sigmoid, width = 0.1`.",
+    )
+
+
+def quantile_outside_constraints(written: Quote) -> Diagnostic:
+    """A quantile is bounded by a constraint, and stands nowhere else."""
+    return CHANCE.error(
+        f"{written} stands outside a constraint",
+        span=written.span,
+        reason="A quantile is neither convex nor smooth in the variables. As one side of a constraint it is "
+        "a bound of a probability, which a surrogate keeps.",
+        fix="Bound it, `quantile(level = 0.05)[z ~ D] u >= v`, or take a tail mean: `cvar(tail = 0.05)`.",
+    )
+
+
+def quantile_bounded_once(relation: Quote, *, has_level: bool) -> Diagnostic:
+    """A quantile with a level stands on one side of one ``<=`` or ``>=``."""
+    if has_level:
+        reason = "A quantile is one side of one `<=` or `>=`; the other side is no quantile."
+    else:
+        reason = "The level says which share of the draws lies below the quantile."
+    return CHANCE.error(
+        f"{relation} is no bound of a quantile",
+        span=relation.span,
+        reason=reason,
+        fix="Write `quantile(level = 0.05)[z ~ D] u >= v`, each bound as a constraint of its own.",
+    )
+
+
+# ------------------------------------------------------------------------------------------- weights
+def negative_weight(weight: Quote) -> Diagnostic:
+    """A weight is at least 0."""
+    return WEIGHTS.error(
+        f"the weight {weight} is negative",
+        span=weight.span,
+        reason="Rows are drawn with a probability that is proportional to their weights.",
+        fix="Write weights of at least 0 after `by`.",
+    )
+
+
+def weight_on_variable(weight: Quote) -> Diagnostic:
+    """A weight is made of data and params."""
+    return WEIGHTS.error(
+        f"the weight {weight} depends on a variable",
+        span=weight.span,
+        reason="Which rows are drawn may not depend on the decision.",
+        fix="Multiply the body by it: `E[z ~ D] p(z) * u`, over `E[z ~ D] p(z)` if it is no density.",
+    )
+
+
+def weight_without_reduction(binder: Quote) -> Diagnostic:
+    """Weights stand in the brackets of a reduction that draws."""
+    return WEIGHTS.error(
+        f"{binder} has a weight outside of a reduction that draws",
+        span=binder.span,
+        reason="`by` says how likely each row of an average is.",
+        fix="Write the weight where rows are drawn: `E[z ~ D by z.p] u`; a sum takes it as a factor.",
+    )
+
+
+def no_weighted_form(written: Quote, reduction: str, known: Iterable[str]) -> Diagnostic:
+    """Weights stand in averages, and in functions of averages."""
+    return WEIGHTS.error(
+        f"`{reduction}` takes no weights",
+        span=written.span,
+        reason=f"Draws by weight are known for {listed(known)}.",
+        fix="Write it by averages. Of `cvar(tail = a)`: `t + (1 / a) * E[z ~ D by z.p] pos(u - t)`, with "
+        "`var t;`, in an objective that is minimized.",
     )
 
 

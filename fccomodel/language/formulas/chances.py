@@ -18,7 +18,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.core.source import Span
-from fccomodel.language import errors
+from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import literals, signs
 from fccomodel.language.formulas.context import Context
 from fccomodel.library import domains as uses
@@ -74,6 +74,39 @@ def surrogate(
     event = node.body if above else ir.Apply(op="not", args=(node.body,), span=node.body.span)
     rare = dataclasses.replace(node, body=event)
     return replacement, ir.Chance(event=rare, level=level, surrogate=name)
+
+
+def of_quantile(ctx: Context, relation: syntax.Compare) -> syntax.Compare | None:
+    """The bound of a probability that a bound of a quantile is; the relation itself without a quantile.
+
+    The quantile at ``level`` is at least c where ``e < c`` has probability ``level`` at most, and at most c
+    where ``e > c`` has probability ``1 - level`` at most. None after an error.
+    """
+    quantiles = [side for side in relation.operands if _is_quantile(side)]
+    if not quantiles:
+        return relation
+    node, op = quantiles[0], relation.ops[0]
+    assert isinstance(node, syntax.Reduce)
+    level = next((one.value for one in node.keywords if one.name == "level"), None)
+    if len(quantiles) > 1 or len(relation.ops) > 1 or op not in ("<=", ">=") or level is None:
+        ctx.report(errors.reductions.quantile_bounded_once(ctx.quote(relation), has_level=level is not None))
+        return None
+    left, right = relation.operands
+    bound = right if node is left else left
+    at_least = (op == ">=") == (node is left)
+    event = syntax.Compare(operands=(node.body, bound), ops=("<" if at_least else ">",), span=relation.span)
+    share: syntax.Expr = level
+    if not at_least:
+        one = syntax.Number(value=1.0, text="1", span=level.span)
+        share = syntax.Binary(op="-", left=one, right=level, span=level.span)
+    keywords = tuple(one for one in node.keywords if one.name != "level")
+    rare = dataclasses.replace(node, kind=PROB.name, body=event, keywords=keywords)
+    return syntax.Compare(operands=(rare, share), ops=("<=",), span=relation.span)
+
+
+def _is_quantile(node: syntax.Expr) -> bool:
+    """Whether a side of a relation is a quantile."""
+    return isinstance(node, syntax.Reduce) and node.kind == "quantile"
 
 
 # ------------------------------------------------------------------------------------------ the parts

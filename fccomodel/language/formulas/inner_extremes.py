@@ -290,10 +290,8 @@ class _Extreme:
         return make("mul", number, reach)
 
     def _nonnegative(self, radius: ir.Expr) -> ir.Expr:
-        """A radius; one whose sign comes with the data is checked to be nonnegative when they are bound."""
-        if signs.interval(self.ctx, radius).lo >= 0:
-            return radius
-        return make("square", make("sqrt", radius, span=self.domain_span), span=self.domain_span)
+        """A radius, whose sign is checked when the data are bound if they say it."""
+        return signs.nonnegative(self.ctx, radius, self.domain_span)
 
     @property
     def domain_span(self) -> Span:

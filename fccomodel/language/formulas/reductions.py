@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import conjunction
+from fccomodel.core.rewrite import apply, conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import (
@@ -16,16 +17,18 @@ from fccomodel.language.formulas import (
     domains,
     expressions,
     inner_extremes,
-    literals,
     names,
+    risks,
     shapes,
     signs,
+    weighted,
 )
 from fccomodel.language.formulas.context import Array, BrokenSymbol, Context, IndexSymbol, Scope
 from fccomodel.language.formulas.shapes import described
 from fccomodel.library import domains as uses
 from fccomodel.library import reductions
 from fccomodel.library.reductions import Reduction
+from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
 
 #: What `empty` may be: a group without elements is left out, or an error.
 EMPTY_GROUPS = ("drop", "error")
@@ -34,7 +37,14 @@ EMPTY_GROUPS = ("drop", "error")
 @expressions.evaluates(syntax.Reduce)
 def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     """A reduction with its binders, their condition and its options, or None after an error."""
-    kind = reductions.all()[node.kind]
+    word = reductions.words()[node.kind]
+    if isinstance(word, reductions.Spelled):
+        return _spelled(ctx, scope, node, word)
+    return _of_kind(ctx, scope, node, word)
+
+
+def _of_kind(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> ir.Expr | None:
+    """A reduction of a kind of the library, or None after an error."""
     options = _options(ctx, scope, node, kind)
     if node.indexing is not None:
         head = bind(ctx, scope, inner_extremes.with_sizes(ctx, scope, node), node.indexing.condition)
@@ -66,7 +76,40 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
         return inner_extremes.closed_form(ctx, node, head.binders, head.condition, body)
     _note_quotient(ctx, node, head.binders, body)
     _note_constant(ctx, node, head.binders, body)
-    return _reduction(node, kind, head.binders, head.condition, body, options)
+    return _completed(ctx, node, kind, head, body, options)
+
+
+def _completed(
+    ctx: Context,
+    node: syntax.Reduce,
+    kind: Reduction,
+    head: Head,
+    body: ir.Expr,
+    options: dict[str, ir.Expr],
+) -> ir.Expr | None:
+    """The reduction of a body, with the weights of its head and with options that vary outside of it."""
+    plain = _reduction(node, kind, head.binders, head.condition, body, options)
+    if not weighted.has_weights(node):
+        return risks.with_theta_outside(ctx, plain)
+    assert node.indexing is not None
+    weight = weighted.weight_of(ctx, head.scope, node.indexing.binders)
+    if weight is None:
+        return None
+    return weighted.reduced(ctx, node, plain, weight)
+
+
+def _spelled(ctx: Context, scope: Scope, node: syntax.Reduce, word: reductions.Spelled) -> ir.Expr | None:
+    """The value of ``std`` and of its like: a function of another reduction, or None after an error."""
+    if word.bounded:
+        ctx.report(errors.reductions.quantile_outside_constraints(ctx.quote(node)))
+        return None
+    body = node.body
+    if word.negated:
+        body = syntax.Unary(op="-", arg=body, span=body.span)
+    value = reduce(ctx, scope, dataclasses.replace(node, kind=word.of, body=body))
+    if value is None:
+        return None
+    return apply(word.outer, value, span=node.span)
 
 
 def _of_array(
@@ -81,7 +124,7 @@ def _of_array(
     return arrays.entrywise(
         ctx,
         [body],
-        lambda parts: _reduction(node, kind, head.binders, head.condition, parts[0], options),
+        lambda parts: _completed(ctx, node, kind, head, parts[0], options),
         node.kind,
         node.span,
     )
@@ -156,6 +199,8 @@ def bind(
             new = ir.Binder(name=binder.name, kind=binder.kind, domain=domain.set, span=at or binder.span)
             bound.append(new)
             conditions.append(domains.condition_of(ctx, domain, new))
+        if binder.weight is not None and binder.kind == "in":
+            ctx.report(errors.reductions.weight_without_reduction(ctx.quote(binder)))
         broken = broken or new is None or not allowed or len(ctx.errors) > errors_before
         scope = scope.with_local(binder.name, new)
         if is_index:
@@ -325,7 +370,7 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
             valid = False
             continue
         value = expressions.number(ctx, scope, keyword.value, f"`{keyword.name}` of `{node.kind}`")
-        if value is None or not literals.is_fixed(ctx, value):
+        if value is None or not _option_may_vary(ctx, node, kind, value):
             valid = False
             continue
         options[keyword.name] = value
@@ -337,6 +382,15 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
     if not valid:
         return None
     return options
+
+
+def _option_may_vary(ctx: Context, node: syntax.Reduce, kind: Reduction, value: ir.Expr) -> bool:
+    """Whether an option is fixed, or one that moves out of the reduction. Reports an error if not."""
+    if kind.name == LOGMEANEXP.name or not risks.varies(value):
+        return True
+    example = "theta" if kind.option is None else kind.option.name
+    ctx.report(errors.reductions.option_not_fixed(ctx.quote(value), node.kind, example))
+    return False
 
 
 # --------------------------------------------------------------------------------------------- body

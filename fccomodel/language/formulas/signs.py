@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
 from fccomodel.core.source import Span
 from fccomodel.language import errors
 from fccomodel.language.formulas import shapes
@@ -22,6 +23,17 @@ def interval(ctx: Context, expr: ir.Expr) -> Interval:
     if ctx.ranges is None:
         ctx.ranges = Ranges(lambda node: _leaf(ctx, node))
     return ctx.ranges(expr)
+
+
+def nonnegative(ctx: Context, value: ir.Expr, span: Span | None = None) -> ir.Expr:
+    """The value; one whose sign comes with the data is checked to be nonnegative when they are bound.
+
+    span  the place of the value in errors; its own if None
+    """
+    if interval(ctx, value).lo >= 0:
+        return value
+    place = span or value.span
+    return make("square", make("sqrt", value, span=place), span=place)
 
 
 def _leaf(ctx: Context, node: ir.Expr) -> Interval:

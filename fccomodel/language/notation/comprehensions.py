@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import threading
@@ -50,7 +51,8 @@ class Family:
     def parts(self) -> list[Part]:
         """The sets and the conditions of the head, for their model and size."""
         sets = [over for _, _, over, _ in self.elements]
-        return [*sets, *(where.part for over in sets for where in over._wheres)]
+        weights = [over._weight.part for over in sets if over._weight is not None]
+        return [*sets, *(where.part for over in sets for where in over._wheres), *weights]
 
     def indexing(self, kind: str, at: Span) -> syntax.Indexing:
         """``i in I, z in D | condition``, with ``kind`` for ``in`` unless the set says which it is."""
@@ -59,7 +61,10 @@ class Family:
         for _, name, over, place in self.elements:
             assert over._node is not None
             shown = f"{name}{TOKEN}{self.names.get(name, 'z')}"
-            binders.append(syntax.Binder(name=shown, kind=over._draw or kind, domain=over._node, span=place))
+            binder = syntax.Binder(name=shown, kind=over._draw or kind, domain=over._node, span=place)
+            if over._weight is not None:
+                binder = dataclasses.replace(binder, weight=over._weight.of(name))
+            binders.append(binder)
             condition = over._condition(name)
             if joined is None:
                 joined = condition

@@ -498,19 +498,24 @@ def _option(value: Any, at: Span) -> syntax.Expr:
     """The value of an option; a text that reads as a name becomes a word."""
     if isinstance(value, bool):
         return syntax.Name(id=str(value).lower(), span=at)
-    taken = lexer.grammar().words.keys() - reductions.all().keys()
+    taken = lexer.grammar().words.keys() - reductions.words().keys()
     if isinstance(value, str) and re.fullmatch(NAME, value) and value not in taken:
         return syntax.Name(id=value, span=at)
     return node_of(value, at)
 
 
 def _read_family(value: Any, name: str, at: Span) -> tuple[Any, syntax.Indexing | None, tuple[Any, ...]]:
-    """The formula of a value, its family if it is a comprehension over sets, and what both are made of."""
+    """The formula of a value, its family if it is a comprehension over sets, and what both are made of.
+
+    Raises F0122 for a comprehension over Python's own objects: it would be several statements.
+    """
     if not is_comprehension(value):
         return value, None, (value,)
     read = comprehensions.read(value, name)
     if read.elements:
         family = read.indexing("in", at)
+    elif len(read.values) > 1:
+        fail(errors.several_statements(), at)
     else:
         family = None
     return read.value, family, (*read.parts, read.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Collection, Mapping
@@ -86,7 +87,11 @@ class _Naming:
             else:
                 name = preferred
             inner[f"{TOKEN}{token}" if token else name] = name
-            binders.append(syntax.Binder(name=name, kind=binder.kind, domain=domain, span=binder.span))
+            weight: syntax.Node | None = None
+            if binder.weight is not None:
+                weight = self.go(binder.weight, inner, at)
+            assert weight is None or isinstance(weight, syntax.Expr)
+            binders.append(dataclasses.replace(binder, name=name, domain=domain, weight=weight))
         condition: syntax.Node | None = None
         if node.condition is not None:
             condition = self.go(node.condition, inner, at)

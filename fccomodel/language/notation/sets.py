@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import rewriting, syntax
 from fccomodel.language.errors import notation as errors
@@ -63,7 +64,7 @@ class Set(Part):
     >>> E(log1pexp(-score(z.x)) for z in P)  # doctest: +SKIP
     """
 
-    __slots__ = ("_rows", "_wheres", "_draw")
+    __slots__ = ("_rows", "_wheres", "_draw", "_weight")
     _sort = "set"
 
     def __init__(
@@ -74,9 +75,11 @@ class Set(Part):
         rows: tuple[syntax.Expr, ...] = (),
         wheres: tuple[Where, ...] = (),
         draw: str = "",
+        weight: Where | None = None,
         size: int = 1,
     ):
         super().__init__(node, owner, size)
+        self._weight = weight
         self._rows = rows
         self._wheres = wheres
         self._draw = draw
@@ -111,18 +114,52 @@ class Set(Part):
         """
         at = places.here()
         node_of(self, at)
+        reason = (
+            "A condition is a formula of the set's columns, or a function of its element that returns one."
+        )
+        fix = "write `D.where(D.y == 1)` or `D.where(lambda z: z.y == 1)`"
+        where = self._of_element(condition, errors.argument("where", reason, fix), at)
+        parts = self, where.part
+        return Set(
+            self._node,
+            owner(parts, at),
+            rows=self._rows,
+            wheres=(*self._wheres, where),
+            draw=self._draw,
+            weight=self._weight,
+            size=sum(part._size for part in parts),
+        )
+
+    def by(self, weight: Formula | Callable[[Term], Any]) -> Set:
+        """The rows, to be drawn by weight: ``E(f(z) for z in D.by(D.p))``, or ``D.by(lambda z: z.p)``.
+
+        weight  a formula of the set's columns, or a function of the element; at least 0
+        """
+        at = places.here()
+        node_of(self, at)
+        reason = "A weight is a formula of the set's columns, or a function of its element that returns one."
+        refusal = errors.argument("by", reason, "write `D.by(D.p)` or `D.by(lambda z: z.p)`")
+        of_element = self._of_element(weight, refusal, at)
+        parts = self, of_element.part
+        return Set(
+            self._node,
+            owner(parts, at),
+            rows=self._rows,
+            wheres=self._wheres,
+            draw=self._draw,
+            weight=of_element,
+            size=sum(part._size for part in parts),
+        )
+
+    def _of_element(self, formula: Formula | Callable[[Term], Any], refusal: Diagnostic, at: Span) -> Where:
+        """A formula of the set's columns, or a function of the element, as a formula of an element."""
         element, name = token(), ELEMENT
-        if callable(condition) and not isinstance(condition, Part):
-            if condition.__code__.co_argcount == 1:
-                name = condition.__code__.co_varnames[0]
-            condition = condition(Term(syntax.Name(id=element, span=NOWHERE), self._owner))
-        if isinstance(condition, bool) or not isinstance(condition, Formula):
-            reason = (
-                "A condition is a formula of the set's columns, or a function of its element that "
-                "returns one."
-            )
-            fix = "write `D.where(D.y == 1)` or `D.where(lambda z: z.y == 1)`"
-            fail(errors.argument("where", reason, fix), at)
+        if callable(formula) and not isinstance(formula, Part):
+            if formula.__code__.co_argcount == 1:
+                name = formula.__code__.co_varnames[0]
+            formula = formula(Term(syntax.Name(id=element, span=NOWHERE), self._owner))
+        if isinstance(formula, bool) or not isinstance(formula, Formula):
+            fail(refusal, at)
         rows = (*self._rows, self._node)
 
         def change(node: syntax.Node) -> syntax.Node | None:
@@ -131,16 +168,7 @@ class Set(Part):
                 return syntax.Field(obj=syntax.Name(id=element, span=NOWHERE), name=node.name, span=node.span)
             return None
 
-        where = Where(rewriting.replaced(node_of(condition, at), change), element, name, condition)
-        parts = self, condition
-        return Set(
-            self._node,
-            owner(parts, at),
-            rows=self._rows,
-            wheres=(*self._wheres, where),
-            draw=self._draw,
-            size=sum(part._size for part in parts),
-        )
+        return Where(rewriting.replaced(node_of(formula, at), change), element, name, formula)
 
     def subset(self, condition: Formula | Callable[[Term], Any]) -> Set:
         """``{z in D | condition}`` as a set of its own.
@@ -224,5 +252,13 @@ def _kind(over: Any, kind: str) -> Set:
     at = places.here()
     node = node_of(over, at)
     if isinstance(over, Set):
-        return Set(over._node, over._owner, rows=over._rows, wheres=over._wheres, draw=kind, size=over._size)
+        return Set(
+            over._node,
+            over._owner,
+            rows=over._rows,
+            wheres=over._wheres,
+            draw=kind,
+            weight=over._weight,
+            size=over._size,
+        )
     return Set(node, owner((over,), at), draw=kind)

@@ -19,12 +19,9 @@ from fccomodel.library import array_functions, atoms, distributions, reductions,
 WEIGHTS = "uniform"
 
 
-def _reduction_of(name: str) -> reductions.Reduction | None:
+def _reduction_of(name: str) -> reductions.Reduction | reductions.Spelled | None:
     """The reduction that models write by this name, or None."""
-    kind = reductions.get(name)
-    if kind is None or not kind.written:
-        return None
-    return kind
+    return reductions.words().get(name)
 
 
 @cache
@@ -123,7 +120,7 @@ def keywords_of(keywords: Mapping[str, Any], at: Span) -> tuple[syntax.Keyword, 
 
 def _reduction(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span) -> Term:
     """A reduction over a comprehension, ``sum(u)`` of a vector, or ``E(e)`` over declared draws."""
-    kind = reductions.all()[name]
+    kind = reductions.words()[name]
     if len(args) == 1 and comprehensions.is_comprehension(args[0]):
         return _over(name, comprehensions.read(args[0], name), keywords, at)
     form = f"{kind.head}[{kind.index}]"
@@ -146,7 +143,7 @@ def _over(name: str, family: comprehensions.Family, keywords: Mapping[str, Any],
     if not family.elements:
         return _listed(name, family.values, keywords, at)
     parts = (*family.parts, family.value, *keywords.values())
-    indexing = family.indexing("~" if reductions.all()[name].drawn else "in", at)
+    indexing = family.indexing("~" if reductions.words()[name].drawn else "in", at)
     body = node_of(family.value, at)
     node = syntax.Reduce(kind=name, body=body, indexing=indexing, keywords=keywords_of(keywords, at), span=at)
     return Term(node, owner(parts, at), size_of(parts, at))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
@@ -73,7 +73,10 @@ def _announce(ctx: Context, node: Constraint) -> None:
 
 
 def _check(ctx: Context, node: Constraint) -> None:
-    ctx.constraints.extend(_constraints(ctx, node, _label(ctx, node)))
+    assert isinstance(node.relation, syntax.Compare)
+    label, relation = _label(ctx, node), chances.of_quantile(ctx, node.relation)
+    if relation is not None:
+        ctx.constraints.extend(_constraints(ctx, replace(node, relation=relation), label))
 
 
 def _label(ctx: Context, node: Constraint) -> str:

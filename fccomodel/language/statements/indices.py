@@ -33,8 +33,11 @@ def _check(ctx: Context, node: IndexDecl) -> None:
         if domain is None:
             ctx.declare(BrokenSymbol(name=binder.name, what="an index", span=span))
             continue
-        if isinstance(domain.set, ir.VectorSet):
-            ctx.report(errors.sets.index_over_vectors(ctx.quote(binder.domain)))
+        if isinstance(domain.set, ir.VectorSet) or binder.weight is not None:
+            if binder.weight is not None:
+                ctx.report(errors.reductions.weight_without_reduction(ctx.quote(binder)))
+            else:
+                ctx.report(errors.sets.index_over_vectors(ctx.quote(binder.domain)))
             ctx.declare(BrokenSymbol(name=binder.name, what="an index", span=span))
             continue
         ctx.declare(IndexSymbol(name=binder.name, what="an index", span=span, binder=binder))

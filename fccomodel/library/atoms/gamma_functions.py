@@ -10,7 +10,7 @@ from fccomodel.library.atoms.shapes import through
 #: The number at which ``lgamma`` has its minimum.
 LOWEST_POINT = 1.4616321449683623
 #: From here on the asymptotic series below are exact to double precision.
-FAR = 12.0
+SERIES_FROM = 12.0
 
 
 def _digamma(x: float) -> float:
@@ -20,7 +20,7 @@ def _digamma(x: float) -> float:
     if x == inf:
         return inf
     below = 0.0
-    while x < FAR:
+    while x < SERIES_FROM:
         below -= 1 / x
         x += 1
     t = 1 / (x * x)
@@ -34,7 +34,7 @@ def _trigamma(x: float) -> float:
     if x == inf:
         return 0.0
     below = 0.0
-    while x < FAR:
+    while x < SERIES_FROM:
         below += x**-2 if x > 1e-150 else inf
         x += 1
     t = 1 / (x * x)
@@ -49,7 +49,7 @@ def _third(x: float) -> float:
     if x == inf:
         return 0.0
     below = 0.0
-    while x < FAR:
+    while x < SERIES_FROM:
         below += 2 * x**-3 if x > 1e-100 else inf
         x += 1
     t = 1 / (x * x)

@@ -1,7 +1,7 @@
 """Distributions that models draw from. One file per distribution, found by itself."""
 
 from fccomodel.library.distributions._noise import noise
-from fccomodel.library.distributions._registry import all, get
+from fccomodel.library.distributions._registry import all, get, programs
 from fccomodel.library.distributions.base import Distribution
 
-__all__ = ["Distribution", "all", "get", "noise"]
+__all__ = ["Distribution", "all", "get", "noise", "programs"]

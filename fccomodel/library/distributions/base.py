@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fccomodel.library.atoms import Domain, Interval
 
@@ -17,6 +18,7 @@ class Distribution(Domain):
     parameters  their names, in order
     standard    the standard draws (see ``noise``) that a draw is made of
     torch       a draw, of the parameters' texts ``{0}``, ``{1}``, ... and that of a standard draw, ``{z}``
+    program     the function of torch that the text calls, whose source programs carry, or None
     range       where a draw lies, of parameters in intervals
     bounded     draws are bounded, whatever the parameters are
     density     of parameters in intervals, it has one: no value has a probability of its own
@@ -27,6 +29,7 @@ class Distribution(Domain):
     parameters: tuple[str, ...]
     standard: str
     torch: str
+    program: Callable[..., Any] | None = None
     range: Callable[..., Interval] = lambda *_: Interval()
     bounded: bool = False
     density: Callable[..., bool] = lambda *_: False

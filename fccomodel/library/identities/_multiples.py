@@ -9,7 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import const
 from fccomodel.library.identities._equal import equal
 from fccomodel.library.linear import (
-    MANY,
+    TERMS_OF_CHAINS,
     Factor,
     Term,
     common,
@@ -29,7 +29,7 @@ def multiples(a: ir.Expr, b: ir.Expr) -> Term | None:
     The constant c is a sign and factors. An example is ``(2 u - 4) / lam`` times ``1 - u / 2``.
     """
     listed = [terms(a), terms(b)]
-    if a.shape != b.shape or len(listed[0]) != len(listed[1]) or len(listed[0]) > MANY:
+    if a.shape != b.shape or len(listed[0]) != len(listed[1]) or len(listed[0]) > TERMS_OF_CHAINS:
         return None
     shared = [common([t.factors for t in parts]) for parts in listed]
     ours, theirs = (

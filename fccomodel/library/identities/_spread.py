@@ -42,7 +42,7 @@ class Spread:
             inner = self.inside(term)
             expanded += inner or [term]
             changed = changed or inner is not None
-        shortened = gathered(_together(expanded), self.known)
+        shortened = gathered(_joined_sums(expanded), self.known)
         return shortened, changed or len(shortened) != len(expanded)
 
     def inside(self, term: Term) -> list[Term] | None:
@@ -55,13 +55,13 @@ class Spread:
             return None
         assert isinstance(node, ir.Reduce)
         inner, changed = self.terms(node.body)
-        apart = [t for t in inner if _apart(node, t)]
-        rest = [t for t in inner if not _apart(node, t)]
+        apart = [t for t in inner if _leaves_mean(node, t)]
+        rest = [t for t in inner if not _leaves_mean(node, t)]
         if not apart and not changed:
             return None
         out = [t.times(term.sign, term.factors) for t in apart]
         if rest:
-            out.insert(0, _over(node, rest).times(term.sign, term.factors))
+            out.insert(0, _sum_over(node, rest).times(term.sign, term.factors))
         return out
 
 
@@ -88,12 +88,12 @@ def _written(expr: ir.Expr) -> int:
     return counts[id(expr)]
 
 
-def _apart(node: ir.Reduce, term: Term) -> bool:
+def _leaves_mean(node: ir.Reduce, term: Term) -> bool:
     """Whether a term leaves the mean because it does not depend on the draw."""
     return reductions.of(node).average and set(node.binders).isdisjoint(ir.free_binders(term.core))
 
 
-def _over(node: ir.Reduce, body: Sequence[Term]) -> Term:
+def _sum_over(node: ir.Reduce, body: Sequence[Term]) -> Term:
     """The sum over a set of some terms, with their common factors outside."""
     factors = common([t.factors for t in body])
     sign = -1 if all(t.sign < 0 for t in body) else 1
@@ -102,7 +102,7 @@ def _over(node: ir.Reduce, body: Sequence[Term]) -> Term:
     return Term(core=core, sign=sign, factors=factors, place=node.span)
 
 
-def _together(summands: list[Term]) -> list[Term]:
+def _joined_sums(summands: list[Term]) -> list[Term]:
     """Sums over the same elements, joined into one."""
     groups: list[list[Term]] = []
     heads: dict[tuple, list[list[Term]]] = {}
@@ -122,12 +122,14 @@ def _together(summands: list[Term]) -> list[Term]:
 
 
 def _key(domain: ir.Set) -> object:
+    """What sets that may have the same elements share: the table of rows, or the name of a set."""
     if isinstance(domain, ir.RowSet):
         return domain.table
     return domain.name
 
 
 def _same_draw(b: Term, a: Term) -> bool:
+    """Whether the sum b may go over the elements of the sum a."""
     assert isinstance(a.core, ir.Reduce) and isinstance(b.core, ir.Reduce)
     return same_elements(a.core, b.core) is not None and movable(b.core)
 
@@ -145,4 +147,4 @@ def _merged(group: list[Term]) -> Term:
         else:
             inner = renamed(node, first.binders, first.kind)
         body += [t.times(term.sign, term.factors) for t in terms(inner.body)]
-    return _over(first, body)
+    return _sum_over(first, body)

@@ -26,12 +26,12 @@ def _atom(node: ir.Expr, known: Known) -> ir.Expr | None:
         factors = _positive(_shared(listed, known), known, even=atom.even)
     else:
         factors = ()
-    turned = atom.even and _turned([t for parts in listed for t in parts])
+    turned = atom.even and _reverses_sign([t for parts in listed for t in parts])
     if not factors and not turned:
         return None
     args = list(node.args)
     for k, parts in zip(moving, listed, strict=True):
-        args[k] = joined((_less(t, factors, turned) for t in parts), args[k].span)
+        args[k] = joined((_divided(t, factors, turned) for t in parts), args[k].span)
     new = replace(node, args=tuple(args))
     powers = tuple(Factor(f.op, _power(f.by, atom.homogeneous or 0, known)) for f in factors)
     return Term(core=new, factors=powers, place=node.span).expr
@@ -51,6 +51,7 @@ def _shared(listed: Sequence[Sequence[Term]], known: Known) -> tuple[Factor, ...
 
 
 def _nonzero(factor: Factor, known: Known) -> bool:
+    """Whether a factor is known to differ from 0."""
     return not known.where(factor.by).has(0)
 
 
@@ -59,7 +60,7 @@ def _positive(factors: tuple[Factor, ...], known: Known, *, even: bool) -> tuple
     return tuple(f for f in factors if even or known.where(f.by).lo >= 0)
 
 
-def _turned(parts: Sequence[Term]) -> bool:
+def _reverses_sign(parts: Sequence[Term]) -> bool:
     """Whether the sign should be reversed: every term is negative, or a whole variable is
     subtracted."""
     varying = [t for t in parts if ir.variables_of(t.core)]
@@ -67,12 +68,13 @@ def _turned(parts: Sequence[Term]) -> bool:
     return bool(varying) and all(t.sign < 0 for t in (varying if alone else parts))
 
 
-def _less(term: Term, factors: tuple[Factor, ...], turned: bool) -> Term:
+def _divided(term: Term, factors: tuple[Factor, ...], turned: bool) -> Term:
     """The term divided by the factors."""
     return replace(term, sign=-term.sign if turned else term.sign, factors=without(term.factors, factors))
 
 
 def _power(by: ir.Expr, degree: int, known: Known) -> ir.Expr:
+    """The factor that leaves a function that is homogeneous of degree 1 or 2: |by| or its square."""
     if isinstance(by, ir.Const):
         return replace(by, value=by.value**degree)
     if degree == 1:
@@ -88,14 +90,17 @@ def _linear(node: ir.Expr, known: Known) -> ir.Expr | None:
     if not isinstance(atom, atoms.ArrayAtom) or not isinstance(node, ir.Apply) or node.shape:
         return None
     for k, arg in enumerate(node.args):
-        if atom.linear([j == k for j in range(len(node.args))]) and (out := _out(arg)) is not None:
-            sign, factors, rest = out
+        if (
+            atom.linear([j == k for j in range(len(node.args))])
+            and (common_part := _common_part(arg)) is not None
+        ):
+            sign, factors, rest = common_part
             args = (*node.args[:k], rest, *node.args[k + 1 :])
             return Term(core=replace(node, args=args), sign=sign, factors=factors, place=node.span).expr
     return None
 
 
-def _out(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None:
+def _common_part(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None:
     """The common sign and factors of an argument's terms, and the remaining argument; None if there
     are none."""
     parts = terms(arg)
@@ -108,18 +113,17 @@ def _out(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None:
 
 
 def _reduction(node: ir.Expr, known: Known) -> ir.Expr | None:
-    if (
-        not isinstance(node, ir.Reduce)
-        or node.shape
-        or not reductions.of(node).homogeneous
-        or reductions.of(node).condition
-    ):
+    """The identity for a reduction: factors that all terms of its body have leave it."""
+    if not isinstance(node, ir.Reduce) or node.shape:
         return None
-    out = _out(node.body)
-    if out is None:
+    kind = reductions.of(node)
+    if not kind.homogeneous or kind.condition:
         return None
-    linear = reductions.of(node).linear
-    sign, factors, rest = out
+    common_part = _common_part(node.body)
+    if common_part is None:
+        return None
+    linear = kind.linear
+    sign, factors, rest = common_part
     if linear:
         positive_factors = factors
     else:

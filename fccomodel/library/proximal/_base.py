@@ -114,12 +114,12 @@ class Proximal(ABC):
 
     def value(self, u: torch.Tensor) -> torch.Tensor:
         """f(u), batched over the leading dims; inf outside the domain."""
-        return _run(self.value_text("u", self.dims), {"u": u})
+        return evaluated(self.value_text("u", self.dims), {"u": u})
 
     def slope(self, t: torch.Tensor, lam: Number, c: torch.Tensor | None = None) -> torch.Tensor:
         """The gradient y of the envelope of parameter ``lam`` at t, centred at c."""
         self.admit(lam)
-        return _run(
+        return evaluated(
             self.centred_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c}
         )
 
@@ -131,7 +131,7 @@ class Proximal(ABC):
         """The Moreau envelope of parameter ``lam`` at t; with a centre, max over y of y.t - f*(y) -
         lam/2 |y - c|^2."""
         self.admit(lam)
-        return _run(
+        return evaluated(
             self.envelope_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c}
         )
 
@@ -159,7 +159,8 @@ class Proximal(ABC):
             refuse(errors.smoothing_too_large(most if least > 0 else least, self.weak))
 
 
-def _run(text: str, names: Mapping[str, Any]) -> torch.Tensor:
+def evaluated(text: str, names: Mapping[str, Any]) -> torch.Tensor:
+    """The value of a proximal text of this package, with values for its names."""
     return eval(_code(text), {**_maps(), **names})  # noqa: S307 (the texts are this package's own)
 
 

@@ -80,12 +80,12 @@ class Norm(Proximal):
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor:
         """The indicator of the dual ball: 0 inside, inf elsewhere."""
-        from fccomodel.library.proximal._base import _run
+        from fccomodel.library.proximal._base import evaluated
 
         if self.group:
             size = y.unflatten(-1, (-1, self.group)).square().sum(-1).sqrt().amax(-1)
         else:
-            size = _run(self.measure(self.ball.dual, "y", self.dims), {"y": y})
+            size = evaluated(self.measure(self.ball.dual, "y", self.dims), {"y": y})
         return (size * 0).masked_fill(size > 1 + 1e-9, inf)
 
     @property

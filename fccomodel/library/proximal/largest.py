@@ -66,9 +66,9 @@ class Largest(Proximal):
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor:
         """The indicator of the (capped) simplex: 0 inside, inf elsewhere."""
-        from fccomodel.library.proximal._base import _run
+        from fccomodel.library.proximal._base import evaluated
 
-        cap = 1.0 if self.kind.extreme else _run(self.cap("y", self.dims), {"y": y})
+        cap = 1.0 if self.kind.extreme else evaluated(self.cap("y", self.dims), {"y": y})
         inside = (y >= -1e-9).all(-1) & (y <= cap + 1e-9).all(-1) & ((y.sum(-1) - 1).abs() <= 1e-9)
         return y.new_zeros(inside.shape).masked_fill(~inside, inf)
 

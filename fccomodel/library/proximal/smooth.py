@@ -18,7 +18,7 @@ from fccomodel.core import ir
 from fccomodel.library import atoms
 from fccomodel.library.atoms.base import REALS, Interval
 from fccomodel.library.formulas import Algebra, atom_of
-from fccomodel.library.proximal._base import FactsOf, Proximal, _run
+from fccomodel.library.proximal._base import FactsOf, Proximal, evaluated
 
 if TYPE_CHECKING:
     import torch
@@ -110,7 +110,7 @@ class Smooth(Proximal):
             v = self.at + side * 10.0**k
         else:
             v = end + (self.at - end) * 10.0**-k
-        slopes = _run(self.first, {NAME: v}) + 0 * v
+        slopes = evaluated(self.first, {NAME: v}) + 0 * v
         slopes = slopes[~slopes.isnan()]
         if len(slopes):
             last = float(slopes[-1])
@@ -164,7 +164,7 @@ class Smooth(Proximal):
         for _ in range(80):  # from a point inside outwards, until f' has passed y
             for end, side in ((left, -1.0), (right, 1.0)):
                 trial = self.at + side * step
-                beyond = side * (_run(self.first, {NAME: trial}) + 0 * trial - y)
+                beyond = side * (evaluated(self.first, {NAME: trial}) + 0 * trial - y)
                 # where f' is constant, rounding puts it on either side of y
                 passed = beyond >= -1e-14 * (1 + y.abs())
                 end.copy_(torch.where(end.isinf() & passed, trial, end))
@@ -172,7 +172,7 @@ class Smooth(Proximal):
         left, right = left.clamp(min=-1e24), right.clamp(max=1e24)
         for _ in range(200):
             middle = (left + right) / 2
-            below = _run(self.first, {NAME: middle}) + 0 * middle < y
+            below = evaluated(self.first, {NAME: middle}) + 0 * middle < y
             left, right = torch.where(below, middle, left), torch.where(below, right, middle)
         u = (left + right) / 2
         return (u * y - self.value(u)).masked_fill((y < low - 1e-9) | (y > high + 1e-9), inf)

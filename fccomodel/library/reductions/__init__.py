@@ -1,6 +1,7 @@
 """Reductions, which make one value of many. One file per kind; a new file is found by itself."""
 
-from fccomodel.library.reductions._registry import all, get, logarithm, named, of, programs
+from fccomodel.library.reductions._registry import all, get, logarithm, named, of, programs, words
+from fccomodel.library.reductions._spelled import Spelled, spelled
 from fccomodel.library.reductions.base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
 
 __all__ = [
@@ -12,10 +13,13 @@ __all__ = [
     "Reduction",
     "Site",
     "Slope",
+    "Spelled",
     "all",
     "get",
     "logarithm",
     "named",
     "of",
     "programs",
+    "spelled",
+    "words",
 ]

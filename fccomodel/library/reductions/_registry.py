@@ -7,6 +7,7 @@ from functools import cache
 
 from fccomodel.core import ir
 from fccomodel.core.registry import records
+from fccomodel.library.reductions._spelled import Spelled, spelled
 from fccomodel.library.reductions.base import Reduction
 
 
@@ -19,6 +20,13 @@ def all() -> Mapping[str, Reduction]:
 def get(name: str) -> Reduction | None:
     """The kind of this name, or None."""
     return all().get(name)
+
+
+@cache
+def words() -> Mapping[str, Reduction | Spelled]:
+    """What models write before ``[z ~ D]``, by its name: kinds, and words for functions of them."""
+    written: dict[str, Reduction | Spelled] = {name: kind for name, kind in all().items() if kind.written}
+    return dict(sorted({**written, **spelled()}.items()))
 
 
 def of(node: ir.Reduce) -> Reduction:

@@ -10,7 +10,7 @@ from fccomodel.library.reductions.base import Elements, Options, Slope
 
 Cap = Callable[["torch.Tensor", Options], "torch.Tensor"]
 #: From so many elements on, those of the largest weights are taken without an order of the rest.
-MANY = 1 << 16
+UNORDERED_FROM = 1 << 16
 #: The law of every tail mean.
 LAW = (
     "The average of the largest values is the largest of averages: convex and non-decreasing in them, "
@@ -41,7 +41,7 @@ def heaviest(
 ) -> torch.Tensor:
     """The weights: in every entry the cap for the largest elements, until they sum to 1."""
     size = torch.bincount(entry)
-    if len(elements) > MANY and bool((size == size[0]).all()):
+    if len(elements) > UNORDERED_FROM and bool((size == size[0]).all()):
         return _heaviest_of_rows(elements, entry, cap(size[:1].to(elements.dtype)).item(), len(size))
     order = elements.argsort(descending=True, stable=True)
     order = order[entry[order].argsort(stable=True)]

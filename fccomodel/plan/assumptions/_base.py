@@ -33,9 +33,9 @@ TRUST = (
     "logarithms, and denominators, stay away from 0"
 )
 #: End of a bounded range in place of an infinite one.
-FAR = 100.0
+RANGE_END = 100.0
 #: Distance of a bounded range from an open end.
-NEAR = 1e-3
+OPEN_GAP = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +291,7 @@ class Setting:
         steep = [e for e in steep if analyser(e).interval.value.lo == 0]
         if not tame(local) and (facts.domain or steep):
             near = {name: compact(where) for name, where in holes.items()}
-            inside = {e: Interval(NEAR, FAR) for e in (*(d.subject for d in facts.domain), *steep)}
+            inside = {e: Interval(OPEN_GAP, RANGE_END) for e in (*(d.subject for d in facts.domain), *steep)}
             local = structure.seer(self.boxed, self.bound, near, within=inside)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
@@ -351,7 +351,7 @@ def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, In
     named = {e.name for d in facts.domain for e in ir.walk(d.subject) if isinstance(e, ir.Hole)}
     doubtful = [name for name in holes if name in named]
     ends = [whole[name] for name in doubtful[:4]]
-    sides = [(Interval(max(e.lo, NEAR), e.hi), Interval(e.lo, min(e.hi, -NEAR))) for e in ends]
+    sides = [(Interval(max(e.lo, OPEN_GAP), e.hi), Interval(e.lo, min(e.hi, -OPEN_GAP))) for e in ends]
     for chosen in itertools.product(*sides) if doubtful else ():
         if all(side.lo < side.hi for side in chosen):
             yield whole | dict(zip(doubtful, chosen, strict=False))
@@ -360,19 +360,23 @@ def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, In
 def compact(where: Interval) -> Interval:
     """A compact part of an interval: infinite and open ends moved inwards."""
     if where.lo == -inf:
-        low = -FAR
+        low = -RANGE_END
     else:
-        low = where.lo + NEAR * where.lo_open
+        low = where.lo + OPEN_GAP * where.lo_open
     if where.hi == inf:
-        high = FAR
+        high = RANGE_END
     else:
-        high = where.hi - NEAR * where.hi_open
-    return Interval(max(low, -FAR) if high > -FAR else low, min(high, FAR) if low < FAR else high)
+        high = where.hi - OPEN_GAP * where.hi_open
+    if high > -RANGE_END:
+        low = max(low, -RANGE_END)
+    if low < RANGE_END:
+        high = min(high, RANGE_END)
+    return Interval(low, high)
 
 
 def boxed(problem: ir.Problem) -> ir.Problem:
     """The problem with every variable in a bounded box, besides its own sets."""
-    box = ir.VectorSet(name="range seen", family="box", args=(const(-FAR), const(FAR)))
+    box = ir.VectorSet(name="range seen", family="box", args=(const(-RANGE_END), const(RANGE_END)))
     variables = {
         name: dataclasses.replace(v, sets=(*v.sets, dataclasses.replace(box, shape=v.shape)))
         for name, v in problem.variables.items()

@@ -23,8 +23,8 @@ from fccomodel.plan.assumptions._base import (
     lost,
     short,
 )
-from fccomodel.plan.assumptions._outer import _convex as f_convex
-from fccomodel.plan.assumptions._outer import _monotone as f_monotone
+from fccomodel.plan.assumptions._outer import convex_block as f_convex
+from fccomodel.plan.assumptions._outer import monotone_block as f_monotone
 from fccomodel.plan.assumptions._smoothed import replaced
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import Fact, Facts, Standing

@@ -166,10 +166,11 @@ def _weakly_convex(block: Block) -> Finding:
 
 def convex(setting: Setting) -> Finding:
     """Whether every outer function is convex."""
-    return every((_convex(b) for b in setting.blocks if b.curved), NONE_OUTER)
+    return every((convex_block(b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
-def _convex(block: Block) -> Finding:
+def convex_block(block: Block) -> Finding:
+    """Whether the outer function of a block is convex."""
     if block.f.convex:
         return holds(
             f"{block.words}: convex as a function of its expectations",
@@ -183,10 +184,11 @@ def _convex(block: Block) -> Finding:
 
 def monotone(setting: Setting) -> Finding:
     """Whether every outer function is non-decreasing in expectations that are not affine."""
-    return every((_monotone(b, g) for b in setting.blocks if b.curved for g in b.inner), NONE_OUTER)
+    return every((monotone_block(b, g) for b in setting.blocks if b.curved for g in b.inner), NONE_OUTER)
 
 
-def _monotone(block: Block, g: Inner) -> Finding:
+def monotone_block(block: Block, g: Inner) -> Finding:
+    """Whether the outer function of a block is non-decreasing in g."""
     text = block.see.problem.text(g.expr)
     if g.flipped or g.mean.affine:
         if g.flipped:
@@ -209,7 +211,7 @@ def always_monotone(setting: Setting) -> Finding:
 
 def _always_monotone(block: Block, g: Inner) -> Finding:
     if block.f.leaves.get(g.hole, INCREASING) == INCREASING or not g.mean.affine:
-        return _monotone(block, g)
+        return monotone_block(block, g)
     text = short(block.see.problem.text(g.expr))
     practice = "steps are the same, and the problem is convex all the same, for that expectation is affine"
     return lacks(

@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import Rewriter
 from fccomodel.library.atoms import Interval
 from fccomodel.normal_form import constant_values
 from fccomodel.normal_form.smoothing import Smoothed, Smoother, envelopes
-from fccomodel.plan.assumptions._base import FAR, NEAR, Setting
+from fccomodel.plan.assumptions._base import OPEN_GAP, RANGE_END, Setting
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Facts
 
@@ -94,7 +94,7 @@ def replaced(
     facts_of = setting.seer({**intervals, **ranges}, bound=True)
     if inside:
         ends = [*(d.subject for d in facts_of(around).domain), *structure.steep_at_0(around)]
-        away = {end: Interval(NEAR, FAR) for end in ends}
+        away = {end: Interval(OPEN_GAP, RANGE_END) for end in ends}
         facts_of = structure.seer(
             setting.boxed, setting.bound, {**intervals, **ranges}, within=away
         )

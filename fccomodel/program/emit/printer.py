@@ -35,7 +35,7 @@ DEEPEST = 16
 #: numbers in a slice of a full pass
 SLICE = 1 << 18
 #: numbers from which a value that only prepared values need is deleted after its last use
-LARGE = 1 << 18
+DELETED_FROM = 1 << 18
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class Prepared:
     """Values of the data alone: computed once, stored as attributes of ``data``, and used by all
     functions.
 
-    large   names of those with more than ``LARGE`` numbers
+    large   names of those with more than ``DELETED_FROM`` numbers
     """
 
     lines: list[str] = field(default_factory=list)
@@ -390,7 +390,7 @@ class Printer:
         if held:
             return held
         name = self.name(val)
-        if math.prod([*(axis.size for axis in val.axes), *val.event]) > LARGE:
+        if math.prod([*(axis.size for axis in val.axes), *val.event]) > DELETED_FROM:
             self.prepared.large.add(name)
         return self.prepared.keep(name, text)
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from fccomodel.algorithms.runtime import ranks
-from fccomodel.algorithms.runtime.checkpoints import FileKeeper, kept
+from fccomodel.algorithms.runtime.checkpoints import FileKeeper, keeper_of_run
 from fccomodel.algorithms.runtime.helpers import raised, support, sweep
 from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
@@ -115,7 +115,7 @@ def emit(lowered: Lowered) -> Program:
     )
     classes, loop = record.classes(), record.loop()
     keeper = FileKeeper if lowered.shares is None else ranks.KeeperOfAll
-    keeping = carried([keeper, kept], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
+    keeping = carried([keeper, keeper_of_run], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
     of_model = [samples.text, smoothing.text, oracle.text, evaluation.text, record.text()]
     parts = [
         sections.constants(lowered, kinds),
@@ -189,7 +189,7 @@ def helpers(parts: Iterable[str]) -> list[Carried]:
         for module in (maps, support, sweep, raised, distances, ranks)
         for name, f in functions(module).items()
     }
-    offered |= {"noise": distributions.noise, **reductions.programs()}
+    offered |= {"noise": distributions.noise, **distributions.programs(), **reductions.programs()}
     names, defined = (set().union(*each) for each in zip(*map(read, parts), strict=True))
     return [
         f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined

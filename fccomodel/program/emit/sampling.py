@@ -51,7 +51,7 @@ COUNTED = """def counted(name, elements, batch):
     return torch.cat(pieces).view(T, batch)
 """
 #: elements from which on passes are counted: a permutation of so many takes 128 MB
-MANY = 1 << 24
+COUNTED_PASSES_FROM = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ def sizes(val: Val) -> tuple[int, ...]:
 
 def way(n: int) -> str:
     """The function that makes passes over n elements."""
-    if n > MANY:
+    if n > COUNTED_PASSES_FROM:
         return "counted"
     return "epochs"
 

@@ -75,7 +75,7 @@ def main():
 {equipped}
     program = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     written_by = {"program": program, "arrays": DATA_SHA256}
-    keep = kept({keeper}, arguments, written_by, [Settings, {run_class}, Watch, Work])
+    keep = keeper_of_run({keeper}, arguments, written_by, [Settings, {run_class}, Watch, Work])
 {shared}
     def show(entry):{silent}
         place = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}"

@@ -37,7 +37,7 @@ from fccomodel.program.operations.given import given, given_scores
 from fccomodel.program.operations.sources import variable
 
 #: a sum of weights that stands for 0 where something is divided by it
-TINY = 1e-30
+NO_WEIGHT = 1e-30
 #: groups of a key, at most, that batches are weighted by
 MOST_GROUPS = 256
 
@@ -188,7 +188,7 @@ class GivenRows(Batches):
     def normalised(self, weight: Val, axis: Axis) -> Val:
         """Weights divided by their mean; all 0 if that is 0."""
         g = self.state.graph
-        mean = g.apply("max", g.average(weight, [axis]), g.const(TINY))
+        mean = g.apply("max", g.average(weight, [axis]), g.const(NO_WEIGHT))
         return g.apply("div", weight, mean)
 
     def spread(self, sel: Selection, env: Env, way: Way, axis: Axis, weight: Val, size: Val) -> Val:

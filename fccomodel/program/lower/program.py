@@ -59,9 +59,11 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
 
     An error if no program can compute one of them.
     """
-    steps = (
-        vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
-    )
+    steps: VectorSteps | BlockSteps
+    if plan.algorithm_record.oracle == "vector":
+        steps = vector_steps(bound, plan)
+    else:
+        steps = block_steps(bound, plan)
     lowering = Lowering(State(bound=sampled(bound, plan), full=True, data=steps.state.data))
     lowering.state.thinning.seconds = plan.budget.seconds
     reference = shared(
@@ -77,7 +79,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     constrained = None
     if plan.polish and not thrifty:
         constrained = for_restoring(lowering, reference, plan)
-    for block in exact.blocks:
+    for block in exact.blocks:  # each of its elements has a centre, so that no pass may leave some out
         for ids in block.ids:
             if ids.op is take:
                 exact.state.thinning.whole.add(ids.attrs["key"])
@@ -240,31 +242,31 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
         return None
     inside = {name: lowering.state.centres[name] for name in sorted(centred)}
     objective, sizes = plan.normal.objective, lowering.sizes
-    affordable = plan.whole and few(sizes.pairs(objective), plan, sizes.entries_along_runs(objective))
+    affordable = plan.whole and many_fit(sizes.pairs(objective), plan, sizes.entries_along_runs(objective))
     blocks = blocks_of(exact, plan, centred.values())
     return Whole(state=lowering.state, root=root, blocks=blocks, inside=inside, affordable=affordable)
 
 
-def fits(entries: float, plan: Plan) -> bool:
+def a_few_fit(entries: float, plan: Plan) -> bool:
     """Whether a few passes fit into three quarters of a budget in seconds.
 
     entries   those of all values along runs of rows
     """
-    budget = plan.budget[0]
+    budget = plan.budget.seconds
     return budget is None or FEW_PASSES * ENTRY_SECONDS * entries < 0.75 * budget
 
 
-def few(numbers: float, plan: Plan, entries: float = 0.0) -> bool:
+def many_fit(numbers: float, plan: Plan, entries: float = 0.0) -> bool:
     """Whether a pass can be made hundreds of times, or a few times in three quarters of the budget.
 
     numbers   those of the largest value of a pass
     entries   those of all its values along runs of rows
     """
-    if not fits(entries, plan):
+    if not a_few_fit(entries, plan):
         return False
     if numbers <= CHEAP_PASS_NUMBERS:
         return True
-    budget = plan.budget[0] or 0.0  # in counted seconds
+    budget = plan.budget.seconds or 0.0  # in counted seconds
     return FEW_PASSES * NUMBER_SECONDS * numbers < 0.75 * budget
 
 
@@ -282,7 +284,7 @@ def for_restoring(exact: Lowering, problem: ir.Problem, plan: Plan) -> Constrain
     """The constraints alone; None if there are none, or a pass over them is too expensive."""
     largest = max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf)
     entries = sum(exact.sizes.entries_along_runs(c.body) for c in problem.constraints)
-    if largest > CHEAP_PASS_NUMBERS or not fits(entries, plan):
+    if largest > CHEAP_PASS_NUMBERS or not a_few_fit(entries, plan):
         return None
     lowering = Lowering(State(bound=exact.state.bound, full=True, data=exact.state.data))
     return Constrained(state=lowering.state, constraints=constraints_of(lowering, problem))

@@ -19,7 +19,7 @@ from fccomodel.evaluation.values import functions
 from fccomodel.report.around.local_search import ALLOWED
 
 #: Distances from the origin of the points that are tried, one random point each.
-FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
+DISTANCES_TRIED = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
 #: Steps towards the constraints, at most, from every second of these points.
 STEPS = 25
 #: Length of a step, relative to the one to where the violations' linear model vanishes: beyond it, so
@@ -56,7 +56,7 @@ def _first_points(bound: Bound, seed: int) -> list[Point]:
     """The origin and random points around it, in the variables' sets."""
     random = np.random.default_rng(seed)
     points: list[Point] = []
-    for far in FAR:
+    for far in DISTANCES_TRIED:
         point = {}
         for name, variable in bound.problem.variables.items():
             shape = elements.shape(bound, variable.shape)

@@ -20,7 +20,7 @@ DENSE = 100
 #: Singular value of unit gradients, relative to the largest, up to which it counts as 0.
 DEPENDENT = 1e-10
 #: A number beyond all bounds of variables.
-FAR = 1e300
+BEYOND_BOUNDS = 1e300
 
 
 class Tangent:
@@ -106,13 +106,13 @@ def steps_to_bounds(system: System) -> tuple[Array, Array]:
     variable has none."""
     low, high = [], []
     for name, value in system.point.items():
-        ends = [torch.full_like(value, -FAR), torch.full_like(value, FAR)]
+        ends = [torch.full_like(value, -BEYOND_BOUNDS), torch.full_like(value, BEYOND_BOUNDS)]
         for simple, args in system.sets_of(name):
             if simple.entrywise:
                 ends = [simple.nearest(end, *args) for end in ends]
         least, most = ends
-        room_below = torch.where(least <= -FAR, -math.inf, least - value)
-        room_above = torch.where(most >= FAR, math.inf, most - value)
+        room_below = torch.where(least <= -BEYOND_BOUNDS, -math.inf, least - value)
+        room_above = torch.where(most >= BEYOND_BOUNDS, math.inf, most - value)
         low.append(room_below.reshape(-1))
         high.append(room_above.reshape(-1))
     return torch.cat(low).numpy(), torch.cat(high).numpy()

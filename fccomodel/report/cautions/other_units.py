@@ -10,7 +10,7 @@ from fccomodel.report.cautions._base import Caution, Subject, listed, vectors
 
 #: standard deviations that the mean of a feature may be from the mean of the rows that the answer
 #: was found on
-FAR = 20.0
+APART = 20.0
 
 
 def find(subject: Subject) -> Iterator[str]:
@@ -21,12 +21,12 @@ def find(subject: Subject) -> Iterator[str]:
         if not isinstance(scale, dict):
             continue
         count = len(scale["mean"])
-        far = np.flatnonzero(np.abs(values[:, :count].mean(0)) > FAR)
+        far = np.flatnonzero(np.abs(values[:, :count].mean(0)) > APART)
         if len(far):
             called = [names[k] for k in far]
             verb = "is" if len(far) == 1 else "are"
             yield (
-                f"{table.name}.{column}: {listed(called)} {verb} on average more than {FAR:g} standard "
+                f"{table.name}.{column}: {listed(called)} {verb} on average more than {APART:g} standard "
                 "deviations from the rows "
                 "that the answer was found on: are they in other units?"
             )

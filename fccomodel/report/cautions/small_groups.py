@@ -10,13 +10,13 @@ from fccomodel.core import ir
 from fccomodel.report.cautions._base import Caution, Subject, counted, listed
 
 #: rows that a group has at least
-FEW = 10
+LEAST_ROWS = 10
 #: the share of the rows of a middling group that a small one has at most
 BESIDE = 0.1
 
 
 def find(subject: Subject) -> Iterator[str]:
-    """Label columns, and columns of a few values, with groups of fewer than ``FEW`` rows where others
+    """Label columns, and columns of a few values, with groups of fewer than ``LEAST_ROWS`` rows where others
     have many more."""
     for name, table in subject.bound.tables.items():
         for column, kind in subject.bound.problem.tables[name].columns.items():
@@ -24,14 +24,14 @@ def find(subject: Subject) -> Iterator[str]:
             if values is None or values.ndim != 1 or not isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
                 continue
             groups, counts = np.unique(values, return_counts=True)
-            small = (counts < FEW) & (counts < BESIDE * np.median(counts))
+            small = (counts < LEAST_ROWS) & (counts < BESIDE * np.median(counts))
             if len(groups) < 2 or not small.any():
                 continue
             called = [_called(subject, kind.domain, value) for value in groups[small]]
             least, middling = counted(int(counts.min()), "row"), int(np.median(counts))
             verb = "has" if len(called) == 1 else "have"
             yield (
-                f"{name}.{column}: {listed(called)} {verb} fewer than {FEW} rows ({least} at least; a "
+                f"{name}.{column}: {listed(called)} {verb} fewer than {LEAST_ROWS} rows ({least} at least; a "
                 "middling group has "
                 f"{middling:,}): what is said of so few is mostly chance."
             )

@@ -59,7 +59,7 @@ PRECISION = 1e-14
 RANGE_ROUNDING = 4e-15
 #: Assumed distance to the optimum of entries that nothing bounds, relative to their sizes; it weighs
 #: the rounding of their gradients.
-FAR = 1e3
+UNBOUNDED_DISTANCE = 1e3
 #: Share of a gap from which on its text says how much of it may be rounding.
 TOLD_ROUNDING_SHARE = 0.1
 #: Gap, relative to the objective, that need not be made smaller.
@@ -442,7 +442,7 @@ def _tilted(
     far_above = np.where(gradient >= slope, 0.0, high)
     far = np.maximum(far_below, far_above)
     here = np.concatenate([system.point[name].numpy().ravel() for name in system.names])
-    far = np.where(np.isfinite(far) | curved, far, FAR * np.abs(here))
+    far = np.where(np.isfinite(far) | curved, far, UNBOUNDED_DISTANCE * np.abs(here))
     return float(slope[slope > 0] @ far[slope > 0])
 
 

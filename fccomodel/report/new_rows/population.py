@@ -40,7 +40,7 @@ import numpy as np
 #: Confidence of an interval.
 LEVEL = 0.95
 #: Number of draws whose smallest and largest give a two-sided interval of confidence ``LEVEL``.
-ENOUGH = 39
+DRAWS_FOR_LEVEL = 39
 #: Draws below which no interval is given.
 FEWEST = 9
 #: Accuracy of the objectives of answers, relative to max(1, their size).

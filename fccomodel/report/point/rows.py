@@ -24,7 +24,7 @@ PASSES_OF_A_DIRECTION = 4.0
 #: Evaluations that a gradient takes.
 PASSES_OF_A_GRADIENT = 3.0
 #: Gradients that are so few are always computed; columns that are computed to time many at once.
-FEW = 16
+ALWAYS_COMPUTED = 16
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,13 +52,13 @@ def gradients(system: System, meter: Meter) -> Gradients:
         return Gradients(weighed=True, c=np.zeros((0, d)))
     if records and PASSES_OF_A_DIRECTION * system.forward_s > meter.left:
         return _without_weights(system, meter)
-    few_constraints = constraints <= FEW and constraints * d <= MOST_ENTRIES
+    few_constraints = constraints <= ALWAYS_COMPUTED and constraints * d <= MOST_ENTRIES
     if not records and few_constraints and constraints < d:
         meter.spend(constraints * PASSES_OF_A_GRADIENT * system.forward_s)
         return Gradients(weighed=True, c=_finite(system, _by_row(system, [])[0]))
     wanted = _wanted(system)
     count = constraints + sum(map(len, wanted))
-    if records and FEW < count < d:
+    if records and ALWAYS_COMPUTED < count < d:
         foreseen = min(count, CHOICE_PASSES) * PASSES_OF_A_DIRECTION * system.forward_s
         if foreseen > meter.left:
             return _without_weights(system, meter)
@@ -67,7 +67,7 @@ def gradients(system: System, meter: Meter) -> Gradients:
     passes: float = count
     if count >= d:
         passes = d / _together(system, meter)
-    affordable = count <= FEW or passes * pass_s < meter.left
+    affordable = count <= ALWAYS_COMPUTED or passes * pass_s < meter.left
     choice_affordable = CHOICE_PASSES * pass_s < meter.left
     weighed = not records or affordable or choice_affordable
     if not weighed:
@@ -97,7 +97,7 @@ def _without_weights(system: System, meter: Meter) -> Gradients:
     """The gradients of constraints that are few, where even the price of choosing weights of kinks takes
     more work than is left."""
     count = len(system.kept)
-    if count > FEW or count * system.d > MOST_ENTRIES:
+    if count > ALWAYS_COMPUTED or count * system.d > MOST_ENTRIES:
         return Gradients(weighed=False)
     meter.spend(count * PASSES_OF_A_GRADIENT * system.forward_s)
     nothing = tuple((np.zeros(0, dtype=int), np.zeros((0, system.d))) for _ in system.records)
@@ -112,7 +112,7 @@ def _together(system: System, meter: Meter) -> float:
         for _ in zip(range(count), system.columns(count), strict=False):
             pass
 
-    count = min(FEW, system.d)
+    count = min(ALWAYS_COMPUTED, system.d)
     one_s = meter.count(partial(some, 1))[1]
     all_s = meter.count(partial(some, count))[1]
     return max(1.0, count * one_s / max(all_s, 1e-9))

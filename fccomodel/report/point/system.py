@@ -38,7 +38,7 @@ MOST_KEPT = 1000
 #: Constraints, and terms of a kink, beyond twice the entries of the variables that are kept too.
 SPARE = 20
 #: Size from which on the square of a number may be beyond double precision.
-LARGE = 1e150
+SQUARE_OVERFLOWS = 1e150
 #: Numbers of derivatives along many directions at once.
 TOGETHER = 2_000_000
 #: Numbers of the gradients that are kept.
@@ -53,7 +53,7 @@ def norm(x: Array) -> float:
     largest = float(np.abs(x).max(initial=0.0))
     if not math.isfinite(largest):
         return math.inf
-    if largest > LARGE:
+    if largest > SQUARE_OVERFLOWS:
         return largest * norm(x / largest)
     return float(np.linalg.norm(x))
 

@@ -39,7 +39,7 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
         else:
             _layers(draft, node, declared.bound.nets[node.net])
     elif moving and draft.facts:
-        _resting(draft, node, moving)
+        _take_back_by_inputs(draft, node, moving)
     if not draft.facts:
         fix = (
             f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; '
@@ -84,12 +84,12 @@ def _composed(draft: Draft, node: ir.NetCall, moving: list[Facts], module: objec
     else:
         draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=FIX)
         draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=FIX)
-    _resting(draft, node, moving)
+    _take_back_by_inputs(draft, node, moving)
     if draft.value("lipschitz").finite:
         draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}
 
 
-def _resting(draft: Draft, node: ir.NetCall, moving: list[Facts]) -> None:
+def _take_back_by_inputs(draft: Draft, node: ir.NetCall, moving: list[Facts]) -> None:
     """Take back what a composition is said to be where its inputs are not smooth, or not Lipschitz."""
     rough = [row.differentiable for row in moving if not row.smooth]
     steep = [row.lipschitz for row in moving if not row.is_lipschitz]

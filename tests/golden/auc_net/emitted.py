@@ -730,4 +730,4 @@ SOLVER = BlockSolver(
 # ---- checkpoints: the state of a run in a folder
 
 
-# the source: put_back, Keeper, FileKeeper, kept, main
+# the source: put_back, Keeper, FileKeeper, keeper_of_run, main

@@ -323,7 +323,8 @@ def begin(state, h):
 def adam_step(state, G, h):
     """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps).
 
-    sonex-alexr2-2025, appendix E. Returns the step size of each coordinate, which a separable prox must use.
+    sonex-alexr2-2025, appendix E, with the new s where it has the one before. Returns the step size of
+    each coordinate, which a separable prox must use.
     """
     state.v.lerp_(G, h.beta)
     state.s.lerp_(G.square(), h.beta_prime)
@@ -549,4 +550,4 @@ SOLVER = BlockSolver(
 # ---- checkpoints: the state of a run in a folder
 
 
-# the source: put_back, Keeper, FileKeeper, kept, main
+# the source: put_back, Keeper, FileKeeper, keeper_of_run, main

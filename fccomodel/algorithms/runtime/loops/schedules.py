@@ -25,6 +25,7 @@ class Schedule:
     scales       whether smoothing and penalties start from the sizes of arguments and gradients
     pools        whether the average is over all iterates, not over each stage's second half
     keeps_last   whether the answer is the last iterate, not the best
+    matrices     whether steps on a vector keep Jacobians as matrices however many rows these have
     """
 
     next_stage: Callable | None = None
@@ -34,6 +35,7 @@ class Schedule:
     scales = True
     pools = False
     keeps_last = False
+    matrices = False
 
     def length(self, h: LoopSettings, count: int, iterations: int | None) -> float:
         """The number of steps of the stage that begins after ``count`` steps."""
@@ -88,6 +90,7 @@ class Theory(Schedule):
 
     scales = False
     pools = True
+    matrices = True
 
 
 class Decay(Schedule):

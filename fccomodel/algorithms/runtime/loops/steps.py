@@ -117,11 +117,25 @@ def momentum_step(state, G, h):
 def adam_step(state, G, h):
     """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps).
 
-    sonex-alexr2-2025, appendix E. Returns the step size of each coordinate, which a separable prox must use.
+    sonex-alexr2-2025, appendix E, with the new s where it has the one before. Returns the step size of
+    each coordinate, which a separable prox must use.
     """
     state.v.lerp_(G, h.beta)
     state.s.lerp_(G.square(), h.beta_prime)
     step = h.eta / (state.s.sqrt() + h.eps)
+    state.w.addcmul_(state.v, step, value=-1)
+    return step
+
+
+def adam_step_of_theorem(state, G, h):
+    """w <- w - eta v / (sqrt(s) + eps) with s before this step; v and s as in ``adam_step``.
+
+    sonex-alexr2-2025, appendix E, by the letter. Returns the step size of each coordinate, which a
+    separable prox must use.
+    """
+    step = h.eta / (state.s.sqrt() + h.eps)
+    state.v.lerp_(G, h.beta)
+    state.s.lerp_(G.square(), h.beta_prime)
     state.w.addcmul_(state.v, step, value=-1)
     return step
 

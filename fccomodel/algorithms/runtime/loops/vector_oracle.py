@@ -33,10 +33,13 @@ def linearised(f, w):
             return torch.autograd.grad((value * s).sum(), x, retain_graph=True)[0]
 
     def matrix():
-        """J, row by row."""
+        """J, row by row, or column by column if these are fewer."""
         rows = torch.eye(len(value), dtype=w.dtype, device=w.device)
         if len(rows) <= 8:  # fewer than it pays to batch
             return torch.stack([pull(s) for s in rows])
+        if len(w) <= len(rows):
+            columns = torch.eye(len(w), dtype=w.dtype, device=w.device)
+            return torch.stack([push(d) for d in columns], 1)
         rows = rows.split(32)  # so many passes backwards at once
         return torch.cat(
             [torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows]
@@ -58,8 +61,8 @@ class VectorOracle:
     ``state.oracles`` counts the calls: one is the value and the derivative of one g_i at one sample.
     ``state.passed`` counts those in full passes.
 
-    keep       whether the Jacobian is kept as a q x p matrix; if not, or if q > 128, products with it
-               are computed
+    keep       whether the Jacobian is kept as a q x p matrix; if not, products with it are computed. It
+               is not if it has too many entries or, except in a theorem's schedule, if q > 128
     smoothing  whether phi has kinks
     share      share of all samples in a minibatch
     partial    whether phi is computed by samples
@@ -76,7 +79,8 @@ class VectorOracle:
         self.c, self.state, self.h, self.late, self.over = c, state, h, late, over
         self.ahead: list = []
         self.partial, self.smoothing = solver.outer_part is not None, solver.centred
-        self.keep = solver.components <= 128 and solver.components * len(state.w) <= h.matrix
+        few = solver.components <= 128 or solver.schedule.matrices
+        self.keep = few and solver.components * len(state.w) <= h.matrix
         self.share = min(1.0, solver.samples / solver.rows) if solver.rows else 1.0
 
     def batch(self):

@@ -98,7 +98,9 @@ def best_value(record: Comparison) -> tuple[float, str]:
     values = [value for value in within if np.isfinite(value)]
     if not values:
         return 0.0, "0"
-    return (min if record.sense == "minimize" else max)(values), "best found"
+    if record.sense == "minimize":
+        return min(values), "best found"
+    return max(values), "best found"
 
 
 def _draw(
@@ -169,7 +171,8 @@ def _caption(record: Comparison) -> str:
         "optimum": f"optimum: {best:.6g}, as given",
         "best found": f"best found: {best:.6g}, of all runs{within}",
     }
-    parts += [phrases[word]] * (word in phrases)
+    if word in phrases:
+        parts.append(phrases[word])
     parts.append("KKT residual: as the run estimates it by its own gradients, at the end the report's")
     if record.constrained:
         parts.append(f"dotted: the violation {record.tolerance:g} that counts as none")

@@ -114,7 +114,7 @@ class Noise:
         """
         state, domain, event = self.state, binder.domain, self.event(binder)
         assert isinstance(domain, ir.Distribution)
-        count = max(DRAWN, min(POOL, draw_counts.MOST // max(1, math.prod(event))))
+        count = max(DRAWN, min(POOL, draw_counts.MOST_NUMBERS // max(1, math.prod(event))))
         key = state.ship(f"{domain.family}_draws", self.sampled(binder, count, 1))
         size = state.batch(binder, ENDLESS, True) or (BESIDE if beside else DRAWN)
         axis = state.graph.axis(state.unique(binder.name), size, "sample")
