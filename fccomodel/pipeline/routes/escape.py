@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from fccomodel.pipeline.endings import SPENT
 from fccomodel.pipeline.routes.judging import better, judged
@@ -27,8 +30,14 @@ def from_better_points(request: Request, answer: Answer) -> Answer:
     for k in range(MOST_ESCAPES):
         point, planned, solution = answer.report.better, answer.planned, answer.solution
         out_of_time = solution.timed and request.deadlines.run_is_over
-        if point is None or not planned.finishes or not (solution.status == "converged" or out_of_time):
+        if point is None or not planned.finishes or solution.status not in ("converged", "stopped"):
             break
+        if solution.status == "stopped" and not out_of_time:
+            there = _at(point, request, answer)
+            if there is answer:
+                break
+            answer = there
+            continue
         if request.deadlines.run_is_over:
             there = replace(
                 solution,
@@ -49,3 +58,11 @@ def from_better_points(request: Request, answer: Answer) -> Answer:
             break
         answer = again
     return answer
+
+
+def _at(point: Mapping[str, np.ndarray], request: Request, answer: Answer) -> Answer:
+    """The better point itself as the answer, where the run gained nothing more, if the report bears it out:
+    at a cusp such as sqrt(abs(x)) no step leads to the minimum."""
+    there = replace(answer.solution, variables={**answer.solution.variables, **point})
+    answer_there = judged(request, answer.planned, answer.program, there)
+    return answer_there if better(answer_there, answer, convex=False) else answer
