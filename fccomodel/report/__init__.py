@@ -41,6 +41,7 @@ from fccomodel.report.around.feasible_points import feasible_points as feasible_
 from fccomodel.report.around.lines import elsewhere
 from fccomodel.report.around.local_search import better
 from fccomodel.report.around.second_order import ACCURATE, Examined, examined
+from fccomodel.report.certificates.conflicts import conflict
 from fccomodel.report.certificates.gap import Gap, certify
 from fccomodel.report.certificates.reach import excluded as excluded
 from fccomodel.report.certificates.reach import of_feasible as of_feasible
@@ -356,7 +357,7 @@ def _report(system: System, asked: _Asked) -> KKTReport:
     scale = scales(system, gradients_of_constraints, optimal.plain)
     relative, noise_of_draws = _relative(system, optimal, scale), noise(system, optimal.multipliers)
     rounded = rounding(system, meter)
-    gap, convex = None, False
+    gap, convex, conflicting = None, False, None
     if not asked.judging:
         if solvers is None:
             candidates = [optimal]
@@ -380,6 +381,8 @@ def _report(system: System, asked: _Asked) -> KKTReport:
     if not asked.judging:
         search = _Search(system, optimal, gap, scale, noise_of_draws, meter, convex)
         judged = search.judged(judged, gradients_of_constraints)
+        if judged.solved and noise_of_draws is None:
+            conflicting = conflict(system, gradients_of_constraints, analysis, rounded)
     findings = Findings(
         system=system,
         rows=rows,
@@ -392,6 +395,8 @@ def _report(system: System, asked: _Asked) -> KKTReport:
         convex=convex,
         loose=loose(system, optimal, meter),
         noise=noise_of_draws,
+        conflict=conflicting,
+        unattained=_unattained(gap),
     )
     sentence, advice = verdict(findings)
     qualified, moves = None, None
@@ -450,6 +455,13 @@ def _optima(system: System, shared: Gradients, asked: _Asked) -> tuple[Optimum, 
     if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
         return solvers, solvers  # many dependent gradients: the search ended early
     return optimal, solvers
+
+
+def _unattained(gap: Gap | None) -> float | None:
+    """The bound of the optimum, if the point reaches it up to rounding and no point attains it."""
+    if gap is None or gap.value is None or not gap.open or counted(gap.value):
+        return None
+    return gap.bound
 
 
 def _rows(system: System, optimal: Optimum) -> dict[str, Row]:

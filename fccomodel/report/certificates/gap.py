@@ -87,6 +87,7 @@ class Gap:
               no bound; else 0
     error     the objective's standard error, from the draws
     rounding  the part of the value that stands for rounding of numbers that cancel
+    open      whether no point attains the bound
     """
 
     value: float | None = None
@@ -98,6 +99,7 @@ class Gap:
     draws: int = 0
     error: float = 0.0
     rounding: float = 0.0
+    open: bool = False
 
     def __str__(self) -> str:
         if self.value is None:
@@ -252,7 +254,15 @@ def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
     low = fact.value.lo - RANGE_ROUNDING * abs(fact.value.lo)
     value = system.level - low
     bound, excess = system.sign * low, _excess(system)
-    return Gap(value=value, bound=bound, how=how, loose=True, excess=excess, rounding=system.rounding)
+    return Gap(
+        value=value,
+        bound=bound,
+        how=how,
+        loose=True,
+        excess=excess,
+        rounding=system.rounding,
+        open=fact.value.lo_open,
+    )
 
 
 def _excess(system: System) -> float:

@@ -14,12 +14,13 @@ from fccomodel.report import advice as advising
 from fccomodel.report.advice import Ending
 from fccomodel.report.around.local_search import Better
 from fccomodel.report.certificates import gap
+from fccomodel.report.certificates.conflicts import Conflict
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.new_rows.sampling import Noise
 from fccomodel.report.point.system import System
 from fccomodel.report.verdicts.grades import BEATEN, GOOD, OPEN, SADDLE, Judged
 from fccomodel.report.verdicts.notes import below_roots
-from fccomodel.report.verdicts.words import quoted
+from fccomodel.report.verdicts.words import first_of, quoted, rounded_down
 
 if TYPE_CHECKING:
     from fccomodel.report import Row
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MULTIPLIERS_APART = 10
 #: Stationarity below which that comparison says nothing.
 LEAST_STATIONARITY = 1e-12
+#: Conflicting constraints that a verdict names.
+MOST_LABELS = 4
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,6 +45,10 @@ class Findings:
     ended     how the run ended that found the point, or None
     loose     why the stationarity may be less than it says, or ""
     noise     the standard errors of a problem that draws, or None
+    conflict  constraints that no point meets together, although none is violated by more than the
+              tolerance here; or None
+    unattained  a bound of the optimum that this point reaches up to rounding, and no point attains; or
+                None
     """
 
     system: System
@@ -55,6 +62,8 @@ class Findings:
     convex: bool = False
     loose: str = ""
     noise: Noise | None = None
+    conflict: Conflict | None = None
+    unattained: float | None = None
 
     @property
     def epsilon(self) -> float:
@@ -127,6 +136,8 @@ def _decided(found: Findings) -> str:
 def _reservations(found: Findings) -> Iterator[str]:
     """The clauses on what the residuals do not say: gaps, better points, saddles, errors of draws."""
     judged, noise = found.judged, found.noise
+    if found.conflict is not None:
+        yield _conflicting(found.conflict)
     if not found.judging:
         if judged.missing:
             yield f"; the optimum may be up to {judged.missing:.1e} better"
@@ -139,8 +150,21 @@ def _reservations(found: Findings) -> Iterator[str]:
             yield _beaten(found.system, judged.better)
         elif judged.first_order:
             yield f"; whether it is a saddle is not known: {judged.first_order}"
+        if judged.solved and found.unattained is not None:
+            yield (
+                f"; no point attains the bound {found.unattained:.3g} itself, so points further away may "
+                "come closer to it"
+            )
     if noise is not None:
         yield f"; of {noise.count:,} draws, the standard error of the objective is {noise.objective:.1e}"
+
+
+def _conflicting(conflict: Conflict) -> str:
+    """The words for constraints that hold within the tolerance, and cannot hold exactly."""
+    labels = first_of([f"`{label}`" for label in conflict.labels], MOST_LABELS)
+    which = "it" if len(conflict.labels) == 1 else "one of them"
+    words = f"no point within {rounded_down(conflict.radius)} of this one meets {labels} exactly"
+    return f"; but {words}: each violates {which} by {rounded_down(conflict.size)} or more"
 
 
 def _beaten(system: System, better: Better) -> str:

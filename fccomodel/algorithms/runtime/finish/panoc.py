@@ -18,6 +18,14 @@ def cautious_step(at, w, times=8):
     return 1.0
 
 
+def is_least(step, move, w):
+    """Whether a step is not shortened any more: both it and its move are too short to matter.
+
+    A short step alone does not tell: it has the units of the variables' squares over those of the function.
+    """
+    return step < 1e-14 and not float(move.norm()) > 1e-12 * (1 + float(w.norm()))
+
+
 def forward_backward(at, prox, w, step, known=None):
     """The proximal gradient step from w, and the value of the forward-backward envelope there.
 
@@ -38,7 +46,7 @@ def forward_backward(at, prox, w, step, known=None):
         move, free = new - w, rest == 0 and torch.equal(new, ahead)
         model = float(gradient @ move) + float(move @ move) / (2 * step)
         envelope = value + model + rest
-        if math.isfinite(envelope) or step < 1e-14:
+        if math.isfinite(envelope) or is_least(step, move, w):
             break
         step *= 0.1
     return SimpleNamespace(
@@ -145,7 +153,9 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
                 continue
         while True:  # the step must be below 1/L near w
             ahead = forward_backward(at, prox, now.new, now.step)
-            if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
+            if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or is_least(
+                now.step, now.move, now.w
+            ):
                 break
             now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step, now), []
             if limit():
