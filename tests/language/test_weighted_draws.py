@@ -92,7 +92,7 @@ def test_words_stay_names_elsewhere() -> None:
     assert fc.compile(text).name
 
 
-@pytest.mark.parametrize("word", reductions.spelled().values(), ids=str)
+@pytest.mark.parametrize("word", reductions.spelled().values(), ids=reductions.spelled())
 def test_examples_of_words(word: reductions.Spelled) -> None:
     assert word.name in word.example and fc.compile(word.example).name
 

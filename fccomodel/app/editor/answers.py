@@ -247,7 +247,8 @@ def _names(document: Document, offset: int) -> list[Item]:
 def _functions() -> list[Item]:
     """The functions and the reductions of the library."""
     functions = {name: atom for name, atom in atoms.all().items() if not atom.internal and not atom.symbol}
-    kinds = {name: kind for name, kind in reductions.all().items() if kind.written}
+    kinds: dict[str, Any] = {name: kind for name, kind in reductions.all().items() if kind.written}
+    kinds |= reductions.spelled()
     found = [
         Item(label=n, kind="function", detail=f"{a.signature}: {a.meaning}") for n, a in functions.items()
     ]

@@ -105,10 +105,16 @@ def net_in_parts(net, w, rows):
 
 
 def net_in_slices(net, w, rows):
-    """The net's output for every row, in slices that autograd computes again in the backward pass."""
-    checkpoint = torch.utils.checkpoint.checkpoint
+    """The net's output for every row, in slices that autograd computes again in the backward pass.
+
+    A single slice is computed once: it needs no less memory in the backward pass.
+    """
     call = getattr(net, "exact", net)
-    return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in row_blocks(rows, 8192)])
+    parts = list(row_blocks(rows, 8192))
+    if len(parts) == 1:
+        return call(w, parts[0])
+    checkpoint = torch.utils.checkpoint.checkpoint
+    return torch.cat([checkpoint(call, w, part, use_reentrant=False) for part in parts])
 
 
 # ---- constants of a run, unless its command line says otherwise
