@@ -33,10 +33,10 @@ def from_better_points(request: Request, answer: Answer) -> Answer:
         if point is None or not planned.finishes or solution.status not in ("converged", "stopped"):
             break
         if solution.status == "stopped" and not out_of_time:
-            there = _at(point, request, answer)
-            if there is answer:
+            moved = _at(point, request, answer)
+            if moved is answer:
                 break
-            answer = there
+            answer = moved
             continue
         if request.deadlines.run_is_over:
             there = replace(
