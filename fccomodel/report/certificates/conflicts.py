@@ -93,7 +93,8 @@ def conflict(
         return None
     used = [k for k, label in enumerate(taken.labels) if y[k] and label]
     weights = float((np.abs(y) / taken.lengths)[used].sum())
-    return Conflict(labels=tuple(taken.labels[k] for k in used), size=(1 - RADIUS_SHARE) * value / weights, radius=radius)
+    size = (1 - RADIUS_SHARE) * value / weights
+    return Conflict(labels=tuple(taken.labels[k] for k in used), size=size, radius=radius)
 
 
 def _residual(taken: _Rows, y: Array, rounded: Rounding) -> Array:
