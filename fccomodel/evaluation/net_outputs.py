@@ -7,7 +7,7 @@ evaluator then finds outputs there before it runs a net.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -82,9 +82,12 @@ def anew() -> Iterator[None]:
         yield
 
 
-def key_of(text: str, variables: Sequence[torch.Tensor]) -> Key:
-    """The key of a net's outputs: what it is applied to, and the values of its variables."""
+def key_of(text: str, variables: Sequence[torch.Tensor], buffers: Iterable[torch.Tensor] = ()) -> Key:
+    """The key of a net's outputs: what it is applied to, and the values of its variables and buffers.
+
+    Buffers, such as the running means of batch normalisation, can change where the weights do not.
+    """
     digest = blake2b(digest_size=16)
-    for value in variables:
+    for value in (*variables, *buffers):
         digest.update(value.detach().cpu().contiguous().numpy().tobytes())
     return text, digest.digest()

@@ -88,24 +88,52 @@ def test_what_cannot_be_decided_is_called_undecided(key: str, answer: str) -> No
 @pytest.mark.parametrize(
     "key, answer, verdict",
     [
-        ("var w; minimize E[x ~ normal(1, 1)] (w - x)^2;", "var v; minimize E[u ~ normal(1, 1)] (u - v)^2;", "same"),
-        ("var w; minimize E[x ~ normal(1, 1)] (w - x)^2;", "var w; minimize E[x ~ normal(2, 1)] (w - x)^2;", "different"),
-        ("param t default 1; var w; minimize (w - t)^2;", "param t default 2; var w; minimize (w - t)^2;", "different"),
+        (
+            "var w; minimize E[x ~ normal(1, 1)] (w - x)^2;",
+            "var v; minimize E[u ~ normal(1, 1)] (u - v)^2;",
+            "same",
+        ),
+        (
+            "var w; minimize E[x ~ normal(1, 1)] (w - x)^2;",
+            "var w; minimize E[x ~ normal(2, 1)] (w - x)^2;",
+            "different",
+        ),
+        (
+            "param t default 1; var w; minimize (w - t)^2;",
+            "param t default 2; var w; minimize (w - t)^2;",
+            "different",
+        ),
         # an increasing function of the objective, and one that is not
         ("var w; minimize w^2;", "var w; minimize abs(w);", "same"),
         ("var w; minimize w^2 + w^4;", "var w; minimize w^2 + 2 * w^4 + 0.1 * w;", "different"),
         # equal only where the constraint holds
         ("var x >= 0; minimize abs(x) + x^2;", "var x >= 0; minimize x + x^2;", "same"),
-        ("var x; var y; minimize x^2 + 3 * y; subject to x == y;", "var x; var y; minimize x * y + 3 * x; subject to x == y;", "undecided"),
+        (
+            "var x; var y; minimize x^2 + 3 * y; subject to x == y;",
+            "var x; var y; minimize x * y + 3 * x; subject to x == y;",
+            "undecided",
+        ),
         # most projections on a small box are at its ends; every point is optimal
         ("var x in box(0.1, 1); minimize x^2;", "var x in box(0.1, 1); minimize x;", "same"),
         ("var x in box(0, 1); minimize 0 * x;", "var x in box(0, 1); minimize 1 + 0 * x;", "same"),
         # a formula that overflows far away, and one without a value for negative numbers
         ("var w; minimize log1pexp(3 * w) + w^2;", "var w; minimize log(1 + exp(3 * w)) + w^2;", "same"),
-        ("var w in box(-2, 2); minimize w;", "var w in box(-2, 2); minimize 2 * log(exp(w / 2) + 0 * abs(w)^0.5);", "same"),
+        (
+            "var w in box(-2, 2); minimize w;",
+            "var w in box(-2, 2); minimize 2 * log(exp(w / 2) + 0 * abs(w)^0.5);",
+            "same",
+        ),
         # names exchanged
-        ("var a; var b; minimize (a - 1)^2 + 2 * b^2;", "var b; var a; minimize (b - 1)^2 + 2 * a^2;", "same"),
-        ("var w; minimize w^2; subject to w >= 1;", "var w; minimize w^2; subject to w >= 1.000001;", "undecided"),
+        (
+            "var a; var b; minimize (a - 1)^2 + 2 * b^2;",
+            "var b; var a; minimize (b - 1)^2 + 2 * a^2;",
+            "same",
+        ),
+        (
+            "var w; minimize w^2; subject to w >= 1;",
+            "var w; minimize w^2; subject to w >= 1.000001;",
+            "undecided",
+        ),
     ],
 )
 def test_verdicts(key: str, answer: str, verdict: str) -> None:
@@ -141,3 +169,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert cli.main(["grade", str(answer), "--against", str(key), "--hints"]) == 1
     shown = capsys.readouterr().out
     assert "a constraint is missing" in shown and "violates `low` by 1" in shown and "w >= 2" not in shown
+
+
+@pytest.mark.parametrize(
+    "key, wrong",
+    [
+        ("var x >= 0; minimize (x - 9000)^2;", {"9000": "8000"}),
+        ("var x; minimize x^2; subject to c: pos(x - 5000) <= 10;", {"5000": "6000"}),
+        ("var x in box(0, 1e7); minimize (x - 3e6)^2;", {"1e7": "1e6"}),
+    ],
+)
+def test_models_that_differ_only_far_from_zero(key: str, wrong: dict[str, str]) -> None:
+    assert against(key, changed(key, wrong)).verdict == "different"
+
+
+def test_rounding_far_from_zero_is_no_difference() -> None:
+    key = "var x; minimize log1pexp(x - 5e5) - x / 1e3;"
+    assert against(key, "var x; minimize log1pexp(5e5 - x) - 5e5 + x - x / 1e3;").verdict == "same"

@@ -88,6 +88,19 @@ def test_other_weights_and_other_rows_are_run(known):
         assert Counted.rows == 3 * N
 
 
+def test_other_buffers_are_run(known):
+    """Outputs are those of the buffers that the net has now, as batch normalisation moves them."""
+    bound, point = known
+    bound.nets["s"].register_buffer("mean", torch.zeros(1))
+    passes.values(bound, point)
+    Counted.rows = 0
+    with Outputs().used():
+        passes.values(bound, point)
+        bound.nets["s"].mean += 1.0
+        passes.values(bound, point)
+    assert Counted.rows == 2 * N
+
+
 def test_gradients_are_those_of_the_net(known):
     """A gradient through kept outputs runs the net for its backward pass alone."""
     bound, point = known

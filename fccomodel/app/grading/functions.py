@@ -14,6 +14,8 @@ from fccomodel.app.grading.values import Point
 EQUAL = 1e-8
 #: The same, for values that a search for a level has found.
 LEVEL_EQUAL = 1e-6
+#: Size of numbers, relative to a point's, whose rounding counts as that of values there.
+CANCELLED = 1e-6
 #: Points with finite values that a judgement needs.
 NEEDED = 6
 #: Levels at which a nonlinear relation of two objectives is tested.
@@ -57,15 +59,16 @@ def relation(
 ) -> Relation:
     """The relation of two objectives to be minimised, from their values at the points and at others."""
     finite = np.isfinite(key) & np.isfinite(answer)
-    near = np.array([max(np.abs(v).max(initial=0) for v in point.values()) <= NEAR_ZERO for point in points])
-    lost = np.flatnonzero(np.isfinite(key) & np.isnan(answer) & near)
+    sizes = sizes_of(points)
+    lost = np.flatnonzero(np.isfinite(key) & np.isnan(answer) & (sizes <= NEAR_ZERO))
     if lost.size:
         return Relation(kind="different", place=int(lost[0]))
     if finite.sum() < NEEDED:
         return Relation(kind="unknown")
     numbers = np.flatnonzero(finite)
     k, a = key[finite], answer[finite]
-    equal = close(k, a)
+    cancelled = CANCELLED * sizes[finite]
+    equal = close(k, a, cancelled)
     if equal.all():
         return Relation(kind="equal")
     first_wrong = int(numbers[np.flatnonzero(~equal)[0]])
@@ -73,7 +76,7 @@ def relation(
         if _constant(a):
             return Relation(kind="affine", shift=float(a[0] - k[0]))
         return Relation(kind="different", place=first_wrong)
-    linear = _affine(k, a)
+    linear = _affine(k, a, cancelled)
     if linear is not None:
         factor, shift = linear
         kind = "affine" if factor > 0 else "reversed"
@@ -90,7 +93,12 @@ def relation(
 NEAR_ZERO = 10.0
 
 
-def _affine(k: np.ndarray, a: np.ndarray) -> tuple[float, float] | None:
+def sizes_of(points: Sequence[Point]) -> np.ndarray:
+    """The largest entry of each point."""
+    return np.array([max(np.abs(v).max(initial=0) for v in point.values()) for point in points])
+
+
+def _affine(k: np.ndarray, a: np.ndarray, cancelled: np.ndarray) -> tuple[float, float] | None:
     """The factor and the shift with ``a = factor * k + shift`` at all points, or None."""
     order = np.argsort(np.abs(k))
     i, j = order[0], order[len(order) // 2]
@@ -102,7 +110,7 @@ def _affine(k: np.ndarray, a: np.ndarray) -> tuple[float, float] | None:
     shift = a[i] - factor * k[i]
     if abs(shift) <= EQUAL * abs(a[i]):
         shift = 0.0
-    if close(factor * k + shift, a, np.abs(shift)).all():
+    if close(factor * k + shift, a, np.maximum(np.abs(shift), cancelled)).all():
         return float(factor), float(shift)
     return None
 
@@ -135,10 +143,15 @@ def _levels_agree(
     of_key: Callable[[Point], float],
     of_answer: Callable[[Point], float],
 ) -> bool:
-    """Whether the answer's objective has one value on each of some level sets of the key's."""
+    """Whether the answer's objective has one value on each of some level sets of the key's.
+
+    The first ones are those where the two objectives differ.
+    """
     order = np.argsort(k)
     tested = 0
-    for low, middle, high in zip(order, order[1:], order[2:], strict=False):
+    triples = zip(order, order[1:], order[2:], strict=False)
+    equal = close(k, a)
+    for low, middle, high in sorted(triples, key=lambda three: equal[three[1]]):
         start, end = points[low], points[high]
         level = k[middle]
 

@@ -12,7 +12,7 @@ from fccomodel.app.grading import cost, functions, regions
 from fccomodel.app.grading.differences import differences, other_defaults
 from fccomodel.app.grading.functions import Relation
 from fccomodel.app.grading.names import Names, correspondences
-from fccomodel.app.grading.points import between, random_point, restored
+from fccomodel.app.grading.points import between, numbers_after, random_point, restored
 from fccomodel.app.grading.record import Grade
 from fccomodel.app.grading.regions import Regions
 from fccomodel.app.grading.trials import Trial, trials
@@ -23,9 +23,8 @@ from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets.draws import drawn
 
-#: Random data sets that suffice if both show the same problem, and points on each.
+#: Random data sets that suffice if both show the same problem.
 TRIALS = 2
-POINTS = 14
 #: How many times the noise of samples a difference must be to count.
 BEYOND_NOISE = 8.0
 
@@ -145,7 +144,7 @@ def _other_domains(key: Side, answer: Side) -> Iterator[str]:
     with_sets = variables_with_sets(theirs)
     rng = np.random.default_rng(1)
     suspects = [n for n in own.variables if own.variables[n].sets or answer.partner[n] in with_sets]
-    for number in range(POINTS) if suspects else ():
+    for number in numbers_after(key) if suspects else ():
         point = random_point(key, number, rng)
         at_key, at_answer = key.projected(point), answer.projected(point)
         for name in list(suspects):
@@ -160,7 +159,7 @@ def _points(key: Side, answer: Side, free: Sequence[str]) -> Iterator[Point]:
     Many projections are at the same corners of a set, so that every second point is between two of them.
     """
     rng, last = np.random.default_rng(2), None
-    for number in range(POINTS):
+    for number in numbers_after(key):
         point = random_point(key, number, rng)
         inside = key.projected(point)
         if last is not None and number % 2:

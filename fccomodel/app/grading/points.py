@@ -11,6 +11,12 @@ from fccomodel.app.grading.values import Point, Side
 
 #: Sizes of random points, in turn.
 SIZES = (1.0, 0.1, 3.0, 0.5, 30.0, 1.0, 1000.0)
+#: Points of these sizes; those after them have the sizes of large numbers in the models.
+POINTS = 14
+#: Points of such a size are that many times larger, in turn.
+BEYOND = (1.0, 3.0)
+#: Points of each of these sizes.
+POINTS_OF_A_SIZE = 4
 #: Each so many-th point has entries of one sign, for logarithms and roots.
 POSITIVE_EVERY = 3
 #: Steps of a search for a point where all constraints hold.
@@ -23,7 +29,11 @@ MET = 1e-9
 
 def random_point(side: Side, number: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """A random value of each variable; the number decides its size and whether entries are positive."""
-    size = SIZES[number % len(SIZES)]
+    if number < POINTS or not side.sizes:
+        size = SIZES[number % len(SIZES)]
+    else:
+        turn, place = divmod(number - POINTS, len(side.sizes))
+        size = side.sizes[place] * BEYOND[turn % len(BEYOND)]
     point = {}
     for name in side.partner:
         value = size * rng.standard_normal(side.shape(name))
@@ -31,6 +41,11 @@ def random_point(side: Side, number: int, rng: np.random.Generator) -> dict[str,
             value = np.abs(value)
         point[name] = value
     return point
+
+
+def numbers_after(side: Side, count: int = POINTS) -> list[int]:
+    """The numbers of the first ``count`` random points, and of those whose sizes come from the models."""
+    return [*range(count), *range(POINTS, POINTS + POINTS_OF_A_SIZE * len(side.sizes))]
 
 
 def restored(side: Side, point: Point) -> Point | None:

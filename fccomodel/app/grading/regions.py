@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from fccomodel.app.grading.functions import EQUAL, NEEDED
-from fccomodel.app.grading.points import between, crossing, random_point, restored
+from fccomodel.app.grading.functions import CANCELLED, EQUAL, NEEDED, sizes_of
+from fccomodel.app.grading.points import between, crossing, numbers_after, random_point, restored
 from fccomodel.app.grading.values import Point, Side, Values
 
 #: Rounding of values near 0.
@@ -57,8 +57,9 @@ def compared(
         own, other = _names(key, range(ours.shape[1])), _names(answer, range(theirs.shape[1]))
         return Regions(same=None, missing=own, extra=other, unlike=(own, other))
     ours, theirs = ours[good], theirs[good]
-    slack_ours = [_slack(row, theirs) for row in ours.T]
-    slack_theirs = [_slack(row, ours) for row in theirs.T]
+    rounding = ROUNDING + EQUAL * CANCELLED * sizes_of(points)[good]
+    slack_ours = [_slack(row, theirs, rounding) for row in ours.T]
+    slack_theirs = [_slack(row, ours, rounding) for row in theirs.T]
     alone_ours = [j for j, slack in enumerate(slack_ours) if slack is None]
     alone_theirs = [j for j, slack in enumerate(slack_theirs) if slack is None]
     if not alone_ours and not alone_theirs:
@@ -95,7 +96,7 @@ def _scales(rows: np.ndarray) -> np.ndarray:
     return np.median(np.abs(rows), axis=0) + 1e-12
 
 
-def _slack(row: np.ndarray, others: np.ndarray) -> float | None:
+def _slack(row: np.ndarray, others: np.ndarray, rounding: np.ndarray) -> float | None:
     """By how much a row is slack if it follows from one of the others; 0 if it equals one, None if none.
 
     It follows if it is a positive multiple of the other one, minus a number that is not negative. A row
@@ -109,18 +110,19 @@ def _slack(row: np.ndarray, others: np.ndarray) -> float | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         factors = (row[highest] - row[lowest]) / (others[highest] - others[lowest])
     pairs = zip(others.T, factors, strict=True)
-    slacks = [_constant_slack(row, factor * other) for other, factor in pairs if 0 < factor < np.inf]
+    multiples = [factor * other for other, factor in pairs if 0 < factor < np.inf]
+    slacks = [_constant_slack(row, multiple, rounding) for multiple in multiples]
     return min((slack for slack in slacks if slack is not None), default=None)
 
 
-def _constant_slack(row: np.ndarray, other: np.ndarray) -> float | None:
+def _constant_slack(row: np.ndarray, other: np.ndarray, rounding: np.ndarray) -> float | None:
     """The number by which one row is always below the other, or None."""
     slack = other - row
     size = np.maximum(np.abs(row), np.abs(other))
     constant = float(np.median(slack))
     if abs(constant) <= EQUAL * np.median(size):
         constant = 0.0
-    if constant >= 0 and (np.abs(slack - constant) <= EQUAL * size + ROUNDING).all():
+    if constant >= 0 and (np.abs(slack - constant) <= EQUAL * size + rounding).all():
         return constant
     return None
 
@@ -129,7 +131,7 @@ def _one_sided(first: Side, second: Side, scale: np.ndarray) -> Point | None:
     """A point that the first model accepts and the second refuses for certain, or None."""
     rng = np.random.default_rng(len(scale))
     failed = 0
-    for number in range(SEARCHES):
+    for number in numbers_after(first, SEARCHES):
         point = restored(first, random_point(first, number, rng))
         if point is None:
             failed += 1

@@ -31,6 +31,12 @@ SIGNAL = 6.0
 #: Where a random param lies between its bounds, as a share; the distance from a single bound.
 PARAM_RANGE = (0.2, 0.8)
 
+#: Size from which on a number in a model is larger than most points.
+LARGE = 100.0
+#: Ratio of two sizes that count as different ones, and how many of these count.
+APART = 1.5
+MOST_SIZES = 5
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trial:
@@ -89,11 +95,25 @@ def _compared(problem: ir.Problem) -> set[float]:
     roots = list(problem.roots)
     for node in problem.expressions(ir.Reduce):
         roots += [b.domain.where for b in node.binders if isinstance(b.domain, ir.RowSet) and b.domain.where]
+    for variable in problem.variables.values():
+        roots += [arg for domain in variable.sets for arg in domain.args if isinstance(arg, ir.Expr)]
     values |= {node.value for node in ir.walk(*roots) if isinstance(node, ir.Const)}
     for parameter in problem.params.values():
         if isinstance(parameter.default, ir.Const):
             values.add(parameter.default.value)
     return values
+
+
+def large_sizes(trial: Trial) -> list[float]:
+    """The sizes of the largest numbers and params of both models, beyond the usual sizes of points."""
+    numbers = _compared(trial.key.problem) | _compared(trial.answer.problem)
+    for bound in (trial.key, trial.answer):
+        numbers |= {float(np.abs(value).max(initial=0.0)) for value in bound.params.values()}
+    sizes: list[float] = []
+    for size in sorted({abs(number) for number in numbers}, reverse=True):
+        if LARGE <= size < inf and all(size <= other / APART for other in sizes):
+            sizes.append(size)
+    return sizes[:MOST_SIZES]
 
 
 def _tied(table: ir.Table | None, value: Any, ties: np.ndarray, rng: np.random.Generator) -> Any:

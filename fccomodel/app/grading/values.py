@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from fccomodel.app.grading.pieces import in_pieces
-from fccomodel.app.grading.trials import Trial
+from fccomodel.app.grading.trials import Trial, large_sizes
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret import Evaluator
@@ -41,6 +41,7 @@ class Side:
     listed    domains of variables that count as constraints, by the key's variable
     labels    for each row, the label of its constraint
     left_out  labels of constraints that ``violated`` leaves out
+    sizes     sizes of large numbers in the models: something may change at points of such sizes
     """
 
     bound: Bound
@@ -49,6 +50,7 @@ class Side:
     listed: Sequence[str] = ()
     labels: list[str] = field(default_factory=list)
     left_out: frozenset[str] = frozenset()
+    sizes: Sequence[float] = ()
 
     @property
     def sign(self) -> int:
@@ -120,7 +122,8 @@ def sides(trial: Trial, seed: int = 0) -> tuple[Side, Side]:
     """Key and answer on the data of a trial."""
     own = {name: name for name in trial.names.variables}
     key, answer = (replace(b, problem=in_pieces(b.problem)) for b in (trial.key, trial.answer))
-    return Side(key, own, seed), Side(answer, trial.names.variables, seed)
+    large = large_sizes(trial)
+    return Side(key, own, seed, sizes=large), Side(answer, trial.names.variables, seed, sizes=large)
 
 
 def _rows(values: np.ndarray, labels: list[str], equal: list[bool]) -> tuple[np.ndarray, list[str]]:

@@ -312,7 +312,9 @@ class Evaluator(Conditions):
         assert isinstance(binder.domain, ir.RowSet)
         numbers = self.bound.tables[binder.domain.table].numbers
         variables = [self.point[name] for name in sorted(ir.variables_of(node))]
-        key = net_outputs.key_of(text, variables)
+        nets = {inner.net for inner in ir.walk(node) if isinstance(inner, ir.NetCall)}
+        buffers = (buffer for name in sorted(nets) for buffer in self.bound.nets[name].buffers())
+        key = net_outputs.key_of(text, variables, buffers)
         known = outputs.find(key, numbers)
         if known is not None and not (torch.is_grad_enabled() and any(v.requires_grad for v in variables)):
             return Named(known, rows.axes)

@@ -5,7 +5,9 @@ For multipliers y (y_k >= 0 for inequalities) and gradients J at w, convexity gi
     y.c(x) >= y.c(w) + (J'y).(x - w).
 
 If J'y = 0 and y.c(w) > 0, no x has c(x) <= 0 (J. Farkas, 1902). Such y come from a linear program, scaled
-to sum |y_k| |J_k| = 1. Rounding leaves a residual r of J'y: the proof then reaches to |x - w| < y.c(w) / |r|.
+to sum |y_k| |J_k| = 1. Rounding leaves a residual r of J'y, and J itself is rounded. If both together are
+at most r, then y.c(x) >= y.c(w) - |r| |x - w|, which is near y.c(w) as long as |x - w| is a small share of
+y.c(w) / |r|.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ NO_MULTIPLIER = 1e-6
 MOST_SLACK = 1e4
 #: Distance, relative to the point, within which a conflict must be proved to be told.
 LEAST_RADIUS = 100.0
+#: Share of the violation that the residual may take within the radius of the proof.
+RADIUS_SHARE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +59,7 @@ class _Rows:
 
     errors   bounds of the errors of c
     lengths  those of the gradients before
+    numbers  of the constraints in the system; -1 for bounds of variables
     """
 
     labels: list[str]
@@ -63,6 +68,7 @@ class _Rows:
     equal: Array
     errors: Array
     lengths: Array
+    numbers: Array
 
 
 def conflict(
@@ -77,17 +83,27 @@ def conflict(
     y = _multipliers(taken)
     if y is None:
         return None
-    value = float(y @ taken.values - np.abs(y) @ taken.errors)
-    residual = np.abs(taken.gradients.T @ y)
-    residual += np.abs(taken.gradients).T @ np.abs(y) * np.finfo(float).eps * (len(y) + 8)
+    # twice: a gradient at slightly wrong inner values is a subgradient up to the error of the value
+    value = float(y @ taken.values - 2 * np.abs(y) @ taken.errors)
     if value <= 0:
         return None
-    radius = value / max(float(np.linalg.norm(residual)), np.finfo(float).tiny)
+    residual = max(float(np.linalg.norm(_residual(taken, y, rounded))), np.finfo(float).tiny)
+    radius = RADIUS_SHARE * value / residual
     if radius < LEAST_RADIUS * max(1.0, float(np.linalg.norm(system.flat))):
         return None
     used = [k for k, label in enumerate(taken.labels) if y[k] and label]
     weights = float((np.abs(y) / taken.lengths)[used].sum())
-    return Conflict(labels=tuple(taken.labels[k] for k in used), size=value / weights, radius=radius)
+    size = (1 - RADIUS_SHARE) * value / weights
+    return Conflict(labels=tuple(taken.labels[k] for k in used), size=size, radius=radius)
+
+
+def _residual(taken: _Rows, y: Array, rounded: Rounding) -> Array:
+    """A bound by entry of J'y, with the rounding of the gradients and of the product."""
+    constrained = taken.numbers >= 0
+    multipliers = np.zeros(len(rounded.constraints))
+    multipliers[taken.numbers[constrained]] = (np.abs(y) / taken.lengths)[constrained]
+    products = np.abs(taken.gradients).T @ np.abs(y) * np.finfo(float).eps * (len(y) + 8)
+    return np.abs(taken.gradients.T @ y) + products + rounded.slope_of_constraints(multipliers)
 
 
 def _convex(system: System, rows: Array, analysis: Analysis, rounded: Rounding) -> _Rows:
@@ -103,20 +119,21 @@ def _convex(system: System, rows: Array, analysis: Analysis, rounded: Rounding) 
         equal=np.array([line[3] for line in lines], dtype=bool),
         errors=np.array([line[4] for line in lines]) / lengths,
         lengths=lengths,
+        numbers=np.array([line[5] for line in lines], dtype=int),
     )
 
 
-_Line = tuple[str, float, Array, bool, float]
+_Line = tuple[str, float, Array, bool, float, int]
 
 
 def _constraints(system: System, rows: Array, analysis: Analysis, rounded: Rounding) -> Iterator[_Line]:
-    """Label, value, gradient, whether it is an equation, and rounding of each convex constraint."""
+    """Label, value, gradient, whether it is an equation, rounding, and number of each convex constraint."""
     for row, k, kinks in zip(rows, system.kept.tolist(), system.slopes[1:], strict=True):
         label, equal = system.labels[k], system.equal[k]
         facts = analysis.constraints[label.partition("[")[0]]
         known = facts.affine if equal else facts.convex
         if known and facts.below.standing <= Standing.BOUNDED and not kinks:
-            yield label, float(system.values[k]), row, equal, float(rounded.constraints[k])
+            yield label, float(system.values[k]), row, equal, float(rounded.constraints[k]), k
 
 
 def _bounds(system: System, analysis: Analysis) -> Iterator[_Line]:
@@ -131,9 +148,9 @@ def _bounds(system: System, analysis: Analysis) -> Iterator[_Line]:
             if fact.standing > Standing.BOUNDED:
                 continue
             if math.isfinite(fact.value.hi):
-                yield "", entry - fact.value.hi, unit, False, error
+                yield "", entry - fact.value.hi, unit, False, error, -1
             if math.isfinite(fact.value.lo):
-                yield "", fact.value.lo - entry, -unit, False, error
+                yield "", fact.value.lo - entry, -unit, False, error, -1
         first += value.numel()
 
 

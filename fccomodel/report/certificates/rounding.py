@@ -65,13 +65,12 @@ class Rounding:
 
     objective    of its value
     constraints  of the value of each
-    slopes       for multipliers nu >= 0, of each entry of the gradient of the objective plus
-                 nu . constraints
+    slopes       for weights f, nu >= 0, of each entry of the gradient of f objective + nu . constraints
     """
 
     objective: float
     constraints: Array
-    slopes: Callable[[Array], Array]
+    slopes: Callable[[float, Array], Array]
 
     def lost(self, multipliers: Array) -> float:
         """The part of a gap that stands for rounding, for these multipliers.
@@ -83,7 +82,11 @@ class Rounding:
 
     def slope(self, multipliers: Array) -> Array:
         """A bound by entry of the rounding in the gradient of the Lagrangian."""
-        return self.slopes(np.abs(multipliers))
+        return self.slopes(1.0, np.abs(multipliers))
+
+    def slope_of_constraints(self, multipliers: Array) -> Array:
+        """The same for the gradient of multipliers . constraints alone."""
+        return self.slopes(0.0, np.abs(multipliers))
 
 
 def rounding(system: System, meter: Meter) -> Rounding | None:
@@ -109,9 +112,9 @@ def rounding(system: System, meter: Meter) -> Rounding | None:
     if not bool(torch.isfinite(f)) or not bool(torch.isfinite(c).all()):
         return None
 
-    def slopes(multipliers: Array) -> Array:
+    def slopes(of_objective: float, multipliers: Array) -> Array:
         """The derivative of the Lagrangian in each rounded value."""
-        total = f + c @ torch.from_numpy(multipliers)
+        total = of_objective * f + c @ torch.from_numpy(multipliers)
         if not total.requires_grad:
             return np.zeros(system.d)
         gradients = torch.autograd.grad(total, list(own.values()), allow_unused=True, retain_graph=True)
