@@ -91,9 +91,30 @@ def substitute(expr: ir.Expr, binders: Mapping[ir.Binder, ir.Expr]) -> ir.Expr:
             target = by_id[id(node.binder)]
             assert isinstance(target, ir.Element)
             return dataclasses.replace(node, binder=target.binder)
+        if isinstance(node, ir.Reduce):
+            return _drawn_from(node, binders)
         return None
 
     return Rewriter(rule)(expr)
+
+
+def _drawn_from(node: ir.Reduce, binders: Mapping[ir.Binder, ir.Expr]) -> ir.Expr | None:
+    """A reduction whose draws depend on elements that take the place of others; None if none depends."""
+    moved: dict[ir.Binder, ir.Expr] = {}
+    drawn: list[ir.Binder] = []
+    for binder in node.binders:
+        domain, replaced = binder.domain, {**binders, **moved}
+        if isinstance(domain, ir.Distribution):
+            args = tuple(substitute(arg, replaced) for arg in domain.args)
+            if any(new is not old for new, old in zip(args, domain.args, strict=True)):
+                other = dataclasses.replace(binder, domain=dataclasses.replace(domain, args=args))
+                moved[binder] = ir.Element(binder=other)
+                binder = other
+        drawn.append(binder)
+    if not moved:
+        return None
+    inside = with_children(node, tuple(substitute(child, moved) for child in node.children))
+    return dataclasses.replace(inside, binders=tuple(drawn))  # type: ignore[call-arg]
 
 
 def rewrite_problem(problem: ir.Problem, rule: Rule) -> ir.Problem:

@@ -108,10 +108,11 @@ def test_format_keeps_weights() -> None:
 
 
 def test_draws_that_depend_on_rows_vary_with_them() -> None:
-    """The weighted mean inside of a variance draws from its own rows."""
-    assert value("variance[z ~ D by 1, v ~ normal(10 * z.y, 0.01)] v") == pytest.approx(
-        100 * Y.var(), rel=0.1
-    )
+    """The weighted mean inside of a variance draws from its own rows, and so do expectations in it."""
+    drawn = value("variance[z ~ D by 1, v ~ normal(10 * z.y, 0.01)] v")
+    assert drawn == pytest.approx(100 * Y.var(), rel=0.1)
+    inside = value("variance[z ~ D by 1] E[v ~ normal(10 * z.y, 0.01), u ~ uniform(v, v + 1)] (v + u)")
+    assert inside == pytest.approx(400 * Y.var(), rel=0.1)
 
 
 def refused(text: str) -> str:
