@@ -649,7 +649,7 @@ def test_findings_are_ordered_and_placed() -> None:
         ("minimize sum(w) + E[e ~ uniform(1, 0)] e;", "F0421"),
         ("minimize sum(w) + E[e ~ normal(0, spread = 1)] e;", "F0302"),
         ("minimize sum(w) + E[e ~ normal] e;", "F0302"),
-        ("minimize sum(w) + cvar(tail = sum(w))[i in D] i.time;", "F0424"),
+        ("minimize sum(w) + cvar(tail = sum(w))[i in D] i.time;", "F0408"),
         ("minimize sum(w) + 2^10000;", "F0413"),
         ("index k in {1, 2}; minimize sum(w) + k * 0 + sum[k in {3}] k;", "F0204"),
         ("minimize sum(w) + dot(D.x, w);", "F0311"),
