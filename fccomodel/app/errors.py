@@ -276,6 +276,15 @@ def which_additions(name: str, found: Sequence[str]) -> Diagnostic:
     )
 
 
+def scaled_score(name: str, product: str, term: str) -> Diagnostic:
+    """What the model adds to a net or a linear form must be added to it as it is."""
+    return ROWS.error(
+        f"The model does not say what rows are scored by: it has `{product}` beside `{term}`",
+        reason=f"`{term}` is added to a multiple of `{name}`, so that neither alone is the score.",
+        fix="Define `def score(x) = ...` with all that belongs to the score.",
+    )
+
+
 def no_threshold(name: str) -> Diagnostic:
     """A score that the model only compares with other scores has no threshold of its own."""
     return ROWS.error(

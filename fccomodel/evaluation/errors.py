@@ -49,12 +49,34 @@ def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str])
         rows = " (Rows in use, counted from 0.)"
     else:
         rows = ""
+    if _are_weights(use, argument):
+        return OUTSIDE.error(
+            f"the weights `{problem.text(argument)}` are all 0{where}",
+            span=argument.span,
+            reason="An average by weight needs a positive weight of at least one element.",
+            fix=fix,
+        )
+    if _is_unwritten_root(problem, use):
+        title = "this place"
     return OUTSIDE.error(
         f"{number}`{problem.text(argument)}`{entry} is {broken.value:g}{where}",
         span=argument.span,
         reason=f"{title[0].upper()}{title[1:]} needs {broken.needs}.{rows}",
         fix=fix,
     )
+
+
+def _are_weights(use: Use, argument: ir.Expr) -> bool:
+    """Whether a denominator is the mean of weights, which the text has without a word for the mean."""
+    return use.owner == "div" and isinstance(argument, ir.Reduce) and argument.span == argument.body.span
+
+
+def _is_unwritten_root(problem: ir.Problem, use: Use) -> bool:
+    """Whether a root only checks a sign: the text has none before its argument."""
+    if use.owner != "sqrt" or use.args[0].span == ir.NOWHERE:
+        return False
+    before = problem.source.text[: use.args[0].span.start].rstrip("( \n")
+    return not before.endswith("sqrt")
 
 
 def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:

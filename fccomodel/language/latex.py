@@ -102,6 +102,8 @@ class Printer:
         args, atom = [self(arg) for arg in node.args], atoms.get(node.op)
         if node.op == "diagonal" and isinstance(node.args[0], ir.Const) and node.args[0].value == 1:
             return Tex("I")
+        if node.op == "square" and isinstance(node.args[0], ir.Apply) and node.args[0].op == "sqrt":
+            return self(node.args[0].args[0])
         if node.op == "mul":
             positive = _without_sign(args[0])
             if positive is not None:
@@ -118,7 +120,12 @@ class Printer:
             return self(entry)
         kind = reductions.of(node)
         options = {name: self(value) for name, value in node.options.items()}
-        template = kind.tex or rf"\operatorname*{{{tex.escaped(node.kind)}}}_{{<over>}}\left(<body>\right)"
+        unit = all(isinstance(value, ir.Const) and value.value == 1 for value in node.options.values())
+        template = (
+            (kind.tex_of_one if unit else "")
+            or kind.tex
+            or rf"\operatorname*{{{tex.escaped(node.kind)}}}_{{<over>}}\left(<body>\right)"
+        )
         over = Tex(self.over(node.binders, node.condition))
         return tex.written(template, over=over, body=self(node.body), **options)
 

@@ -334,6 +334,26 @@ def test_a_score_that_is_several_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    "model, refused",
+    [
+        ("minimize E[z ~ D] (z.y - 2 * dot(w, z.x) - b)^2;", True),
+        ("minimize E[z ~ D] log1pexp(z.s * dot(w, z.x) + z.s * b);", True),
+        ("minimize E[z ~ D] (z.y - z.s * dot(w, z.x) - b)^2;", False),
+        ("minimize b + 4 * E[z ~ D] pos(-2 * dot(w, z.x) - b);", False),
+    ],
+)
+def test_what_is_added_to_a_multiple_of_a_score_is_refused(model: str, refused: bool) -> None:
+    """A factor of the row makes the form a part of its own; a tail's threshold does not belong to it."""
+    rows = {"x": np.eye(4)[:, :2], "y": np.arange(4) % 2, "s": np.array([1.0, -1.0, 2.0, 1.0])}
+    text = "data D : table(x: real[2], y: {0, 1}, s: real); var w[2] in box(-1, 1); var b in box(-1, 1);"
+    solved = solved_in_few_steps(text + model, D=rows)
+    if refused:
+        assert "beside `" in refusal(lambda: solved.decision_function(rows))
+    else:
+        assert solved.decision_function(rows) == pytest.approx(rows["x"] @ solved.variables["w"])
+
+
+@pytest.mark.parametrize(
     "difference", ["dot(w, n.x) - dot(w, p.x)", "dot(w, n.x - p.x)", "score(n.x) - score(p.x)"]
 )
 def test_a_score_that_only_ranks_has_no_threshold(difference: str) -> None:

@@ -19,6 +19,8 @@ U = ROWS @ W
 ALL = WEIGHT / WEIGHT.sum()
 PART = np.where(Y > 0, WEIGHT, 0) / WEIGHT[Y > 0].sum()
 
+SOME = np.maximum(Y, 0) / np.maximum(Y, 0).sum()
+
 
 def value(formula: str) -> float:
     bound = fc.compile(f"{HEAD} minimize risk: {formula};").bind(**DATA).bound
@@ -40,6 +42,7 @@ def value(formula: str) -> float:
             sum(t * np.log(np.mean(np.exp(U / t))) for t in (0.5, 3.0)),
         ),
         ("bottomk(k = 2)[i in d] w[i]", 0.05),
+        ("logmeanexp(theta = 2)[z ~ D by max(z.y, 0)] dot(w, z.x)", 2 * np.log(SOME @ np.exp(U / 2))),
     ],
 )
 def test_values(formula: str, closed: float) -> None:
@@ -102,3 +105,44 @@ def test_format_keeps_weights() -> None:
         "dim d;\ndata D : table(x: real[d], p: real);\nvar w[d];\nminimize E[z ~ D by z.p] dot(w, z.x)^2;\n"
     )
     assert formatted(Source(text=text)) == text
+
+
+def test_draws_that_depend_on_rows_vary_with_them() -> None:
+    """The weighted mean inside of a variance draws from its own rows."""
+    assert value("variance[z ~ D by 1, v ~ normal(10 * z.y, 0.01)] v") == pytest.approx(
+        100 * Y.var(), rel=0.1
+    )
+
+
+def refused(text: str) -> str:
+    with pytest.raises(fc.FccoError) as caught:
+        fc.compile(f"{HEAD} {text}").bind(**DATA)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("bottomk(k = 2)[z ~ D] w[1]", "`bottomk` goes over all elements"),
+        ("bottomk[k in K] th[k] * w[k]", "bottomk(k = 3)[k in K]"),
+        ("std[k in K] w[k]", "`std` averages draws"),
+        ("E[z ~ D by 0 * z.p] w[1]", "the weights `0 * z.p` are all 0"),
+        ("E[z ~ D by z.y] w[1]", "This place needs a value in [0, inf)"),
+    ],
+)
+def test_messages_have_the_words_of_the_text(formula: str, message: str) -> None:
+    assert message in refused(f"minimize risk: {formula};")
+
+
+def test_the_bound_of_a_quantile_stands_outside_of_its_draws() -> None:
+    low = "minimize sumsq(w); subject to low: quantile(level = 0.1)[z ~ D] dot(w, z.x)"
+    model = fc.compile(f"{HEAD} {low} >= E[z ~ D] z.y - 3 with surrogate = cvar;")
+    assert r"\mathbb{E}_{z \sim D}\left[y_{z}\right] - 3" in model.latex()
+    assert "F0211" in refused(f"{low} >= z.y with surrogate = cvar;")
+
+
+def test_formulas_show_weights_without_the_check_of_their_sign() -> None:
+    model = fc.compile(
+        f"{HEAD} minimize risk: E[z ~ D by z.p] w[1]^2 + logmeanexp(theta = th[1])[z ~ D] w[1];"
+    )
+    assert "sqrt" not in model.latex()

@@ -169,6 +169,12 @@ def test_notation(kind):
     assert not kind.tex or set(re.findall(r"<(\w+)", kind.tex)) == wanted
 
 
+@kinds
+@BOOK.checks("tex_of_one")
+def test_the_formula_of_option_one_has_no_option(kind):
+    assert not kind.tex_of_one or set(re.findall(r"<(\w+)", kind.tex_of_one)) == {"over", "body"}
+
+
 @BOOK.checks("cone")
 @cases
 def test_values_by_cell_as_conic_programs(kind, options):

@@ -134,10 +134,12 @@ def _applied(problem: ir.Problem) -> Iterator[Quantity]:
 def _with_additions(found: Quantity) -> Quantity:
     """A net or a product together with what the model adds to it, such as an intercept.
 
-    Raises F0814 if the model adds different terms in different places.
+    Raises F0814 if the model adds different terms in different places, or adds them to a multiple.
     """
-    problem = found.problem
-    places = sums.additions(problem, _taken(found))
+    problem, taken = found.problem, _taken(found)
+    if product := sums.scaled(problem, taken):
+        refuse(errors.scaled_score(found.name, *product))
+    places = sums.additions(problem, taken)
     added = {place.text(problem): place for place in places}
     if len(added) > 1:
         refuse(errors.which_additions(found.name, sorted(added)))

@@ -73,6 +73,61 @@ def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
     return terms
 
 
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """A term of a sum as ``core`` times factors without variables.
+
+    factors  their texts
+    of_row   whether one of them depends on the row
+    """
+
+    core: ir.Expr
+    factors: tuple[str, ...]
+    of_row: bool
+
+
+def scaled(problem: ir.Problem, taken: Taken) -> list[str]:
+    """The score times its factors, and a term that the model adds to this product; [] if it adds none.
+
+    In ``2 * dot(w, z.x) + b`` the model takes neither the score nor the score plus ``b``. A factor of the
+    row, as in ``z.dose * dot(w, z.x) + b``, makes the score a part of its own, unless ``b`` has it too.
+    """
+    sums, thresholds = [], set()
+    for parts in _sums(problem):
+        products = [(_product(problem, term), term) for _, term in parts]
+        scores = [(product, term) for product, term in products if product.factors and taken.at(product.core)]
+        if not scores:
+            thresholds |= {variable.name for variable in _thresholds(parts, taken)}
+        elif len(scores) == 1 and not taken.is_difference(scores[0][0].core):
+            sums.append((products, scores))
+    for products, scores in sums:
+        score, whole = scores[0]
+        row = next(iter(ir.free_binders(score.core)), None)
+        for product, term in products:
+            beside = term is not whole and not ir.variables_of(term) & ir.variables_of(score.core)
+            alike = product.factors == score.factors or not score.of_row
+            if row is not None and beside and alike and _belongs(problem, term, row, thresholds):
+                return [problem.text(whole), problem.text(term)]
+    return []
+
+
+def _product(problem: ir.Problem, term: ir.Expr) -> _Product:
+    """The term with its factors peeled off."""
+    factors: list[str] = []
+    of_row = False
+    while isinstance(term, ir.Apply) and term.op in ("mul", "div"):
+        (left, right), op = term.args, term.op
+        if not ir.variables_of(right):
+            factor, term = right, left
+        elif op == "mul" and not ir.variables_of(left):
+            factor, term = left, right
+        else:
+            break
+        factors.append(f"{op} {problem.text(factor)}")
+        of_row = of_row or bool(ir.free_binders(factor))
+    return _Product(term, tuple(sorted(factors)), of_row)
+
+
 def _is_score(node: ir.Expr, taken: Taken) -> bool:
     """Whether the node is the score, or a `let` whose sum has it."""
     if isinstance(node, ir.LetRef):

@@ -19,8 +19,8 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import literals, signs
-from fccomodel.language.formulas.context import Context
+from fccomodel.language.formulas import expressions, literals, signs
+from fccomodel.language.formulas.context import Context, Scope
 from fccomodel.library import domains as uses
 from fccomodel.library.reductions.cvar import CVAR
 from fccomodel.library.reductions.expectation import E
@@ -32,6 +32,8 @@ DECIMALS = 12
 SURROGATE = "surrogate"
 #: The option that says how wide a smoothed step is, in the units of the excess.
 WIDTH = "width"
+#: The local name of a quantile's bound, which no text can write.
+BOUND = "the bound"
 
 #: A relation of a constraint: left side, ``<=`` or ``>=``, right side.
 Relation = tuple[ir.Expr, str, ir.Expr]
@@ -76,15 +78,16 @@ def surrogate(
     return replacement, ir.Chance(event=rare, level=level, surrogate=name)
 
 
-def of_quantile(ctx: Context, relation: syntax.Compare) -> syntax.Compare | None:
-    """The bound of a probability that a bound of a quantile is; the relation itself without a quantile.
+def of_quantile(ctx: Context, scope: Scope, relation: syntax.Compare) -> tuple[Scope, syntax.Compare] | None:
+    """The bound of a probability that a bound of a quantile is, and its scope; both unchanged without one.
 
     The quantile at ``level`` is at least c where ``e < c`` has probability ``level`` at most, and at most c
-    where ``e > c`` has probability ``1 - level`` at most. None after an error.
+    where ``e > c`` has probability ``1 - level`` at most. The bound c stands outside of the draws: it is a
+    local name of the scope. None after an error.
     """
     quantiles = [side for side in relation.operands if _is_quantile(side)]
     if not quantiles:
-        return relation
+        return scope, relation
     node, op = quantiles[0], relation.ops[0]
     assert isinstance(node, syntax.Reduce)
     level = next((one.value for one in node.keywords if one.name == "level"), None)
@@ -93,15 +96,20 @@ def of_quantile(ctx: Context, relation: syntax.Compare) -> syntax.Compare | None
         return None
     left, right = relation.operands
     bound = right if node is left else left
+    value = expressions.number(ctx, scope, bound, "a bound of a quantile")
+    if value is None:
+        return None
+    outside = syntax.Name(id=BOUND, span=bound.span)
     at_least = (op == ">=") == (node is left)
-    event = syntax.Compare(operands=(node.body, bound), ops=("<" if at_least else ">",), span=relation.span)
+    event = syntax.Compare(operands=(node.body, outside), ops=("<" if at_least else ">",), span=relation.span)
     share: syntax.Expr = level
     if not at_least:
         one = syntax.Number(value=1.0, text="1", span=level.span)
         share = syntax.Binary(op="-", left=one, right=level, span=level.span)
     keywords = tuple(one for one in node.keywords if one.name != "level")
     rare = dataclasses.replace(node, kind=PROB.name, body=event, keywords=keywords)
-    return syntax.Compare(operands=(rare, share), ops=("<=",), span=relation.span)
+    chance = syntax.Compare(operands=(rare, share), ops=("<=",), span=relation.span)
+    return scope.with_local(BOUND, value), chance
 
 
 def _is_quantile(node: syntax.Expr) -> bool:

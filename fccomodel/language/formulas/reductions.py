@@ -44,7 +44,7 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
 
 
 def _of_kind(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> ir.Expr | None:
-    """A reduction of a kind of the library, or None after an error."""
+    """A reduction of a kind of the library, or None after an error; messages have the word of the text."""
     options = _options(ctx, scope, node, kind)
     if node.indexing is not None:
         head = bind(ctx, scope, inner_extremes.with_sizes(ctx, scope, node), node.indexing.condition)
@@ -70,12 +70,12 @@ def _of_kind(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
     if body is None or head.broken or options is None or not _body_fits(ctx, node, kind, body):
         return None
     if kind.option is not None and kind.option.counts:
-        if not _enough_elements(ctx, kind, options[kind.option.name], head):
+        if not _enough_elements(ctx, node.kind, kind, options[kind.option.name], head):
             return None
     if inner_extremes.is_over_vectors(head.binders):
         return inner_extremes.closed_form(ctx, node, head.binders, head.condition, body)
-    _note_quotient(ctx, node, head.binders, body)
-    _note_constant(ctx, node, head.binders, body)
+    _note_quotient(ctx, node, kind, head.binders, body)
+    _note_constant(ctx, node, kind, head.binders, body)
     return _completed(ctx, node, kind, head, body, options)
 
 
@@ -106,7 +106,7 @@ def _spelled(ctx: Context, scope: Scope, node: syntax.Reduce, word: reductions.S
     body = node.body
     if word.negated:
         body = syntax.Unary(op="-", arg=body, span=body.span)
-    value = reduce(ctx, scope, dataclasses.replace(node, kind=word.of, body=body))
+    value = _of_kind(ctx, scope, dataclasses.replace(node, body=body), reductions.all()[word.of])
     if value is None:
         return None
     return apply(word.outer, value, span=node.span)
@@ -139,7 +139,7 @@ def _reduction(
     options: dict[str, ir.Expr],
 ) -> ir.Reduce:
     return ir.Reduce(
-        kind=node.kind,
+        kind=kind.name,
         binders=binders,
         body=body,
         condition=condition,
@@ -261,20 +261,21 @@ def _check_kinds(
                 span = head_span(node)
             else:
                 span = binder.span
+            twin = kind.twin if node.kind == kind.name else ""
             written = node.kind, binder.name, binder.kind, ctx.text(binder.domain.span), span
-            ctx.report(errors.reductions.iterates_or_draws(*written, instead=kind.twin, subscript=subscript))
+            ctx.report(errors.reductions.iterates_or_draws(*written, instead=twin, subscript=subscript))
             return
     if len({b.kind for b in binders}) > 1:
         ctx.report(errors.reductions.iterates_and_draws(node.span))
 
 
-def _enough_elements(ctx: Context, kind: Reduction, k: ir.Expr, head: Head) -> bool:
+def _enough_elements(ctx: Context, word: str, kind: Reduction, k: ir.Expr, head: Head) -> bool:
     """Whether there may be k elements. Reports the largest k of fewer than k."""
     assert kind.option is not None
     sizes = [shapes.count(b.domain) for b in head.binders]
     elements = math.prod(n for n in sizes if n is not None)
     if isinstance(k, ir.Const) and None not in sizes and k.value > elements:
-        ctx.report(errors.values.more_than_all(kind.name, kind.option.name, k.value, elements, k.span))
+        ctx.report(errors.values.more_than_all(word, kind.option.name, k.value, elements, k.span))
         return False
     return True
 
@@ -338,14 +339,19 @@ def _over_open_draws(
     binders = needed(body, pending)
     if not binders:
         declared = [n for n, s in ctx.symbols.items() if isinstance(s, IndexSymbol) and s.binder.kind == "~"]
-        ctx.report(errors.reductions.nothing_drawn(ctx.quote(node), node.kind, declared, kind.form))
+        ctx.report(errors.reductions.nothing_drawn(ctx.quote(node), node.kind, declared, _form(node)))
         return None
     condition = conjunction([pending[b] for b in binders])
-    _note_quotient(ctx, node, binders, body)
+    _note_quotient(ctx, node, kind, binders, body)
     return _reduction(node, kind, binders, condition, body, options)
 
 
 # ------------------------------------------------------------------------------------------ options
+def _form(node: syntax.Reduce) -> str:
+    """An example of the word that a reduction is written by."""
+    return reductions.words()[node.kind].form
+
+
 def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> dict[str, ir.Expr] | None:
     """The named options, or None after an error."""
     options: dict[str, ir.Expr] = {}
@@ -365,7 +371,7 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
             else:
                 allowed = [option.name, "empty"]
             ctx.report(
-                errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span)
+                errors.reductions.no_such_option(node.kind, keyword.name, allowed, _form(node), keyword.span)
             )
             valid = False
             continue
@@ -377,7 +383,7 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
         demands = uses.of_options(kind, {option.name: value})
         valid = valid and all(signs.are_defined(ctx, demand) for demand in demands)
     if valid and option is not None and option.name not in options:
-        ctx.report(errors.reductions.needs_option(node.kind, option.name, kind.form, head_span(node)))
+        ctx.report(errors.reductions.needs_option(node.kind, option.name, _form(node), head_span(node)))
         valid = False
     if not valid:
         return None
@@ -406,10 +412,11 @@ def _body_fits(ctx: Context, node: syntax.Reduce, kind: Reduction, body: ir.Expr
     return True
 
 
-def _note_quotient(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
+def _note_quotient(
+    ctx: Context, node: syntax.Reduce, kind: Reduction, binders: Sequence[ir.Binder], body: ir.Expr
+) -> None:
     """A remark on ``E[..] a / b``, the mean of a quotient, where most mean the quotient of means."""
     source = node.body
-    kind = reductions.all()[node.kind]
     if not kind.average or not isinstance(source, syntax.Binary) or source.op not in "*/":
         return
     if ctx.source.text[: source.span.start].rstrip().endswith(("(", "[")):
@@ -426,9 +433,11 @@ def _note_quotient(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binde
         source, part = source.left, part.args[0]
 
 
-def _note_constant(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
+def _note_constant(
+    ctx: Context, node: syntax.Reduce, kind: Reduction, binders: Sequence[ir.Binder], body: ir.Expr
+) -> None:
     """A remark on a body that depends on none of the binders."""
-    if isinstance(body, ir.Const) or reductions.all()[node.kind].total:
+    if isinstance(body, ir.Const) or kind.total:
         return
     used = set(ir.free_binders(body))
     for binder in ir.free_binders(body):

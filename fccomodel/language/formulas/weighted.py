@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
-from fccomodel.core.rewrite import substitute
+from fccomodel.core.rewrite import conjunction, const, substitute
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, risks, signs
 from fccomodel.language.formulas.context import Context, Scope
@@ -48,7 +48,7 @@ def weight_of(ctx: Context, scope: Scope, binders: Sequence[syntax.Binder]) -> i
             ctx.report(errors.reductions.negative_weight(ctx.quote(value)))
             return None
         factor = signs.nonnegative(ctx, value)
-        product = factor if product is None else make("mul", product, factor, span=value.span)
+        product = factor if product is None else make("mul", product, factor, span=product.span | value.span)
     return product
 
 
@@ -76,33 +76,41 @@ def _average(ctx: Context, plain: ir.Reduce, weight: ir.Expr) -> ir.Expr:
 
 
 def _total(plain: ir.Reduce, weight: ir.Expr) -> ir.Expr:
-    """The expectation of the weights."""
-    return dataclasses.replace(E.over(plain, weight), shape=())
+    """The expectation of the weights, which has their place in the text."""
+    return dataclasses.replace(E.over(plain, weight), shape=(), span=weight.span)
 
 
 def _variance(ctx: Context, plain: ir.Reduce, weight: ir.Expr) -> ir.Expr:
     """The weighted mean of the squared distance to the weighted mean, whose binders are other ones."""
-    others = {binder: dataclasses.replace(binder) for binder in plain.binders}
-    elements: dict[ir.Binder, ir.Expr] = {b: ir.Element(binder=other) for b, other in others.items()}
-
-    def moved(expr: ir.Expr) -> ir.Expr:
-        """An expression in the other binders."""
-        return substitute(expr, elements)
-
+    elements: dict[ir.Binder, ir.Expr] = {}
+    others: list[ir.Binder] = []
+    for binder in plain.binders:
+        domain = binder.domain
+        if isinstance(domain, ir.Distribution):
+            args = tuple(substitute(arg, elements) for arg in domain.args)
+            domain = dataclasses.replace(domain, args=args)
+        others.append(dataclasses.replace(binder, domain=domain))
+        elements[binder] = ir.Element(binder=others[-1])
     inner = dataclasses.replace(
         plain,
-        binders=tuple(others.values()),
-        body=moved(plain.body),
-        condition=None if plain.condition is None else moved(plain.condition),
+        binders=tuple(others),
+        body=substitute(plain.body, elements),
+        condition=None if plain.condition is None else substitute(plain.condition, elements),
     )
-    middle = _average(ctx, inner, moved(weight))
+    middle = _average(ctx, inner, substitute(weight, elements))
     distance = make("sub", plain.body, middle, span=plain.body.span)
     square = make("square", distance, span=plain.span)
     return _average(ctx, dataclasses.replace(plain, body=square), weight)
 
 
 def _entropic(ctx: Context, plain: ir.Reduce, weight: ir.Expr) -> ir.Expr:
-    """The logarithm of the weighted mean exponential, by adding the logarithms of the weights."""
+    """The logarithm of the weighted mean exponential, by adding the logarithms of the weights.
+
+    Rows of weight 0 are left out, since the logarithm of 0 is none.
+    """
+    if signs.interval(ctx, weight).lo <= 0:
+        is_drawn = make("gt", weight, const(0), span=weight.span)
+        plain = dataclasses.replace(plain, condition=conjunction([plain.condition, is_drawn]))
     theta = plain.options["theta"]
     lifted = make("add", plain.body, make("mul", theta, make("log", weight, span=weight.span)))
     log_total = make("log", _total(plain, weight), span=weight.span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
@@ -73,10 +73,7 @@ def _announce(ctx: Context, node: Constraint) -> None:
 
 
 def _check(ctx: Context, node: Constraint) -> None:
-    assert isinstance(node.relation, syntax.Compare)
-    label, relation = _label(ctx, node), chances.of_quantile(ctx, node.relation)
-    if relation is not None:
-        ctx.constraints.extend(_constraints(ctx, replace(node, relation=relation), label))
+    ctx.constraints.extend(_constraints(ctx, node, _label(ctx, node)))
 
 
 def _label(ctx: Context, node: Constraint) -> str:
@@ -98,8 +95,7 @@ def _label(ctx: Context, node: Constraint) -> str:
 
 def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constraint]:
     """One constraint, or two for ``lo <= e <= hi``; none after an error."""
-    relation = node.relation
-    assert isinstance(relation, syntax.Compare)  # and closed: the syntax has no others
+    assert isinstance(node.relation, syntax.Compare)  # and closed: the syntax has no others
     scope, condition = families.open_scope(ctx), None
     binders: tuple[ir.Binder, ...] = ()
     if node.family is not None:
@@ -107,7 +103,7 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
-    sides = expressions.complete([_side(ctx, scope, operand) for operand in relation.operands])
+    relation, sides = _sides(ctx, scope, node.relation)
     options = _option_values(ctx, node)
     if sides is None or options is None:
         return []
@@ -152,6 +148,17 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
         constraints.append(constraint)
     _add_remarks(ctx, constraints, node, label)
     return constraints
+
+
+def _sides(
+    ctx: Context, scope: Scope, relation: syntax.Compare
+) -> tuple[syntax.Compare, list[ir.Expr] | None]:
+    """A relation without quantiles and its sides, which are None after an error."""
+    plain = chances.of_quantile(ctx, scope, relation)
+    if plain is None:
+        return relation, None
+    inner, relation = plain
+    return relation, expressions.complete([_side(ctx, inner, operand) for operand in relation.operands])
 
 
 def _side(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:

@@ -50,6 +50,11 @@ class Spelled:
         return "k in K" if "in" in self.binders else "z ~ D"
 
     @property
+    def form(self) -> str:
+        """An example of its use."""
+        return f"{self.head}[{self.index}] ..."
+
+    @property
     def drawn(self) -> bool:
         """Whether its elements are draws."""
         return self.binders == ("~",)

@@ -211,6 +211,7 @@ class Reduction:
     words         reasons of its facts, by kind of fact
     tex           how mathematics writes it: ``library.tex.written`` of ``<over>``, ``<body>`` and the
                   option by name
+    tex_of_one    the same where the option is 1, if that is shorter
     cite          source of the formula
     """
 
@@ -258,6 +259,7 @@ class Reduction:
     needs: Callable[[Site], tuple[str, str]] = sound
     words: Mapping[str, str] = field(default_factory=dict)
     tex: str = ""
+    tex_of_one: str = ""
     cite: str = ""
 
     # --------------------------------------------------------------------------------------- syntax

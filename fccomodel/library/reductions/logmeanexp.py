@@ -85,6 +85,7 @@ def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine:
 LOGMEANEXP = Reduction(
     name="logmeanexp",
     meaning="theta log of the mean of exp(e / theta)",
+    tex_of_one=r"1 \log \operatorname*{mean}_{<over>} e^{<body>}",
     tex=r"1 <theta:2> \log \operatorname*{mean}_{<over>} e^{<body:2> / <theta:2>}",
     binders=("in", "~"),
     option=Option(name="theta", example="1", domain=(Interval(0.0, inf, lo_open=True),), default=1.0),
