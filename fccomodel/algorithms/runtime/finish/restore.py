@@ -21,7 +21,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import within_memory, priced
+from fccomodel.core.work import priced, within_memory
 
 
 def constraint_row(solver: Solver, data, w):
