@@ -308,14 +308,14 @@ class PythonWriter:
     def domain(self, binder: syntax.Binder, condition: syntax.Expr | None, how: str = "where") -> str:
         """The set that a binder ranges over, under a condition on it: ``D.where(...)``."""
         domain = self.formula(binder.domain, Binding.ATOM)
+        if binder.weight is None and condition is None:
+            return domain
+        if self._is_number(binder.domain) or (self._is_dim(binder.domain) and how != "where"):
+            domain = f"{self.fc('draw' if binder.kind == '~' else 'iterate')}({domain})"
         if binder.weight is not None:
             domain = self.chosen(domain, binder, binder.weight, "by")
         if condition is None:
             return domain
-        if self._of_columns(binder, condition) is not None:
-            return self.chosen(domain, binder, condition, how)
-        if self._is_number(binder.domain) or (self._is_dim(binder.domain) and how != "where"):
-            domain = f"{self.fc('iterate')}({domain})"
         return self.chosen(domain, binder, condition, how)
 
     def chosen(self, domain: str, binder: syntax.Binder, formula: syntax.Expr, how: str) -> str:
@@ -336,7 +336,7 @@ class PythonWriter:
     def _of_columns(self, binder: syntax.Binder, condition: syntax.Expr) -> syntax.Expr | None:
         """A condition on a row with the set's columns in place of the row's.
 
-        None if the condition uses the row other than by its columns.
+        None if the condition uses the row other than by its columns, or a column with a method's name.
         """
         domain = binder.domain
         if not isinstance(domain, syntax.Name) or domain.id in self.local:
@@ -349,8 +349,10 @@ class PythonWriter:
             return isinstance(node, syntax.Name) and node.id == binder.name
 
         nodes = list(rewriting.walk(condition))
-        columns = sum(isinstance(node, syntax.Field) and is_row(node.obj) for node in nodes)
-        if columns == 0 or columns != sum(map(is_row, nodes)):
+        columns = [node.name for node in nodes if isinstance(node, syntax.Field) and is_row(node.obj)]
+        if not columns or len(columns) != sum(map(is_row, nodes)):
+            return None
+        if any(name in vocabulary.SET_METHODS for name in columns):
             return None
         return rewriting.replaced(condition, lambda node: domain if is_row(node) else None)
 

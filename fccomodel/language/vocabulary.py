@@ -6,6 +6,9 @@ from functools import cache
 
 from fccomodel.library import array_functions, atoms, distributions, reductions, sets
 
+#: The methods of sets in Python: a column with such a name is no attribute of its table.
+SET_METHODS = ("where", "by", "subset")
+
 
 @cache
 def names() -> frozenset[str]:

@@ -21,7 +21,7 @@ import torch
 import fccomodel
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime.finish import ending
-from fccomodel.algorithms.runtime.finish.panoc import direction, panoc
+from fccomodel.algorithms.runtime.finish.panoc import direction, forward_backward, panoc
 from fccomodel.algorithms.runtime.finish.restore import least_norm
 from fccomodel.execution.run.loading import loaded
 
@@ -505,3 +505,16 @@ def test_a_step_that_rounds_to_zero_proves_nothing() -> None:
 def test_an_equation_that_is_not_affine_conflicts_by_its_convex_side() -> None:
     found = solved("var x; var y; minimize x; subject to c: x^2 + y^2 == 1; d: x + y == 3;")
     assert found.json["status"] == "infeasible" and found.report.verdict.startswith("Infeasible, proved")
+
+
+@pytest.mark.parametrize("size", [np.inf, np.nan, 1e300])
+def test_a_step_along_an_infinite_gradient_ends(size: float) -> None:
+    """The slope of a root is infinite at 0, where a projection keeps every move at full length."""
+
+    def inside(x: torch.Tensor, step: float) -> float:
+        x.clamp_(-1, 1)
+        return 0.0
+
+    w = torch.zeros(2, dtype=torch.float64)
+    gradient = torch.tensor([size, 1.0], dtype=torch.float64)
+    assert forward_backward(lambda x: (0.5, gradient), inside, w, 1.0).step > 0

@@ -146,3 +146,23 @@ def test_formulas_show_weights_without_the_check_of_their_sign() -> None:
         f"{HEAD} minimize risk: E[z ~ D by z.p] w[1]^2 + logmeanexp(theta = th[1])[z ~ D] w[1];"
     )
     assert "sqrt" not in model.latex()
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "E[z ~ D by z.by] dot(w, z.x)^2",
+        "E[z ~ D by z.by | z.where > 0] dot(w, z.x)^2",
+        "E[k ~ d by k | k > 1] w[k]^2",
+        "E[k ~ d | k > 1] w[k]^2",
+        "E[k ~ K by th[k]] k * w[1]^2",
+    ],
+)
+def test_python_draws_by_weight_too(formula: str) -> None:
+    """Columns may have the names of a set's methods; sizes and sets of numbers are drawn from too."""
+    head = HEAD.replace("p: real", "by: real, where: real")
+    parsed = fc.Model.parse(f"{head} minimize risk: {formula};")
+    names: dict[str, object] = {}
+    exec(parsed.to_python(), names)
+    written = next(one for one in names.values() if type(one) is type(parsed))
+    assert str(written) == str(parsed)

@@ -13,6 +13,7 @@ from fccomodel.evaluation.sets.draws import transformation
 from fccomodel.library import distributions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.distributions import Distribution
+from fccomodel.library.distributions._quantiles import gamma_quantile
 
 ALL = distributions.all()
 BOOK = Book(Distribution)
@@ -56,6 +57,16 @@ def test_draws_follow_the_law(name: str, values: tuple[float, ...]) -> None:
         assert abs(np.mean(found**power) - law.moment(power)) <= 4 * error + 1e-12
     grid = law.ppf([0.1, 0.5, 0.9])
     assert np.abs([np.mean(found <= x) - law.cdf(x) for x in grid]).max() < 0.01
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.01, 0.5, 2.0, 50.0, 1e6])
+def test_quantiles_of_gamma(shape: float) -> None:
+    """Far tails too, and quantiles near 0 of small shapes; a uniform number that rounds to 1 has one."""
+    share = np.array([1e-12, 1e-3, 0.3, 0.6, 0.99, 1 - 1e-9])
+    found, law = gamma_quantile(torch.tensor(share), shape, 2.0).numpy(), stats.gamma(shape, scale=0.5)
+    normal = law.ppf(share) > 1e-290
+    assert np.allclose(found[normal], law.ppf(share)[normal], rtol=1e-7, atol=0)
+    assert gamma_quantile(torch.ones(1), shape, 2.0).isfinite().all()
 
 
 @BOOK.checks("range", "bounded", "name", "meaning", "parameters")

@@ -9,7 +9,7 @@ from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
-from fccomodel.language.notation.sets import Once, Set, iterate
+from fccomodel.language.notation.sets import Once, Set
 from fccomodel.language.notation.terms import (
     Declaration,
     Formula,
@@ -74,7 +74,15 @@ class Dim(Formula):
 
     def where(self, condition: Callable[[Term], Any]) -> Set:
         """The places under a condition: ``(c[i] <= c[i + 1] for i in m.d.where(lambda i: i < m.d))``."""
-        return iterate(self).where(condition)
+        return self._set().where(condition)
+
+    def by(self, weight: Callable[[Term], Any]) -> Set:
+        """The places, to be drawn by weight: ``E(c[k] for k in m.d.by(lambda k: p[k]))``."""
+        return self._set().by(weight)
+
+    def _set(self) -> Set:
+        """The places as a set."""
+        return Set(node_of(self, places.here()), self._owner)
 
 
 class NamedSet(Set):

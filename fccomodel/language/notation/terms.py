@@ -177,10 +177,6 @@ class Declaration:
     uses: tuple[Any, ...] = ()
 
 
-#: The methods of sets.
-METHODS = ("where", "subset")
-
-
 class Part:
     """Syntax in Python. It has no public attributes of its own, since attributes are columns.
 
@@ -231,7 +227,7 @@ class Part:
         return shown(self._syntax())
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        fail(errors.no_function(repr(self), METHODS))
+        fail(errors.no_function(repr(self), vocabulary.SET_METHODS))
 
     def __copy__(self) -> Part:
         return self

@@ -9,15 +9,15 @@ def gamma_quantile(u, shape, rate):
     """The quantiles at u of the gamma distribution, by Newton's method for the logarithm y of rate times z.
 
     The logarithms of both tails are concave in y, so the steps converge from any start: below the median
-    on the lower tail, above it on the upper.
+    on the lower tail, above it on the upper. Quantiles near 0 are on the lower tail, where y is well known.
     """
     steps = 12
     a = torch.as_tensor(shape, dtype=torch.float64, device=u.device)
-    p, a = torch.broadcast_tensors(u.double().clamp(min=1e-300), a)
-    lower = p <= 0.5
-    target = torch.where(lower, p, 1 - p).log()
+    p, a = torch.broadcast_tensors(u.double().clamp(min=1e-300, max=1 - 1e-16), a)
     log_gamma = torch.lgamma(a)
     few = (p.log() + a.log() + log_gamma) / a  # where the density is a power of z
+    lower = (p <= 0.5) | (few < -5)
+    target = torch.where(lower, p, 1 - p).log()
     cube = 1 - 1 / (9 * a) + torch.special.ndtri(p) / (3 * a.sqrt())  # Wilson and Hilferty
     y = torch.where((a > 0.5) & (cube > 0.3), a.log() + 3 * cube.clamp(min=0.3).log(), few)
     y = torch.where(lower, y, y.clamp(min=-30.0))

@@ -22,8 +22,10 @@ def is_least(step, move, w):
     """Whether a step is not shortened any more: both it and its move are too short to matter.
 
     A short step alone does not tell: it has the units of the variables' squares over those of the function.
+    Where a gradient is infinite, no step makes the move short: then the move, or the least step, ends it.
     """
-    return step < 1e-14 and not float(move.norm()) > 1e-12 * (1 + float(w.norm()))
+    matters = 1e-12 * (1 + float(w.norm())) < float(move.norm()) < math.inf
+    return step < 1e-300 or (step < 1e-14 and not matters)
 
 
 def forward_backward(at, prox, w, step, known=None):
