@@ -60,7 +60,7 @@ def test_sessions_become_pages_with_folded_answers(site):
         assert shown["code"] == course.code_hash(path), (
             f"the code has changed: python tutorials/site/course.py {path.stem}"
         )
-        assert text.startswith("# ") and text.count('??? success "Answer ') == 2 and "# %%" not in text
+        assert text.startswith("# ") and text.count('??? success "Answer ') == 3 and "# %%" not in text
 
 
 def test_every_error_code_has_a_page_and_every_example_of_one_is_shown(site):

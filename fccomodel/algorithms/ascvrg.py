@@ -11,6 +11,8 @@ from fccomodel.algorithms.runtime.loops.vector_estimates import corrected, corre
 
 #: The largest logarithm of a number of samples.
 LARGEST = 600.0
+#: The least D_x, a bound of |w_0 - w*|^2 that formulas divide by.
+LEAST_DISTANCE = 1e-24
 #: The values of alpha > 1 that Theorem 3.5 leaves open and that are tried.
 ALPHAS = (1.01, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 
@@ -57,7 +59,7 @@ class Sizes:
 
 def sizes(k: Constants, alpha: float) -> Sizes:
     """The sizes of Theorem 3.5 for one alpha > 1, with D_x = diameter^2 and D_phi = delta0."""
-    L, D_x, D_phi = k.smoothness(), k.diameter**2, k.delta0
+    L, D_x, D_phi = k.smoothness(), max(k.diameter**2, LEAST_DISTANCE), k.delta0
     of_start = (2 * D_phi / (3 * L * D_x)) ** (1 / alpha)
     of_accuracy = (k.eps / (60 * math.sqrt(2) * L * (D_x + 2 * D_phi))) ** (1 / alpha)
     eta = min(1 / (2 * L), of_start, of_accuracy)

@@ -2,7 +2,7 @@
 
 Stages follow each other by counted seconds, so the same seed takes the same way on a busy machine and
 on an idle one. The clock only ends work that has run out of time, and the result then says so.
-Emitted programs carry ``Rates``, ``priced``, ``to_the_end`` and ``in_memory``.
+Emitted programs carry ``Rates``, ``priced``, ``to_the_end`` and ``within_memory``.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def to_the_end(work, over, dear=True):
     return True
 
 
-def in_memory(work):
+def within_memory(work):
     """Do ``work()``. Whether it came to its end, and not to an array that found no room in memory."""
     try:
         work()

@@ -106,7 +106,7 @@ def test_explain_in_words(capsys):
     assert cli.main(["explain", MODEL]) == 0
     text = capsys.readouterr().out
     assert "convex" in text and "misses" in text
-    assert len(text.splitlines()) <= 24 and "by the theorems alone" in text and "Its theorem assumes" not in text
+    assert len(text.splitlines()) <= 24 and "chosen by" in text and "Its theorem assumes" not in text
     assert cli.main(["explain", MODEL, "--all"]) == 0
     assert "Its theorem assumes" in capsys.readouterr().out
     assert cli.main(["explain", MODEL, "--why", "misses"]) == 0

@@ -20,6 +20,7 @@ from fccomodel.algorithms.runtime.helpers.support import log_mean_exp
 from fccomodel.algorithms.runtime.helpers.sweep import swept
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
+from fccomodel.core.options import Budget
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.program.emit import printer
@@ -159,10 +160,10 @@ def test_budgets_decide_what_is_affordable() -> None:
     """More numbers than a pass is made of hundreds of times: some of it, where the budget has room for
     them."""
     numbers = 4.0 * program.CHEAP_PASS_NUMBERS
-    assert program.few(program.CHEAP_PASS_NUMBERS, SimpleNamespace(budget=(None, None, None)))
-    assert not program.few(numbers, SimpleNamespace(budget=(None, 100, None)))
-    assert not program.few(numbers, SimpleNamespace(budget=(10.0, None, None)))
-    assert program.few(numbers, SimpleNamespace(budget=(120.0, None, None)))
+    assert program.many_fit(program.CHEAP_PASS_NUMBERS, SimpleNamespace(budget=Budget()))
+    assert not program.many_fit(numbers, SimpleNamespace(budget=Budget(iterations=100)))
+    assert not program.many_fit(numbers, SimpleNamespace(budget=Budget(seconds=10.0)))
+    assert program.many_fit(numbers, SimpleNamespace(budget=Budget(seconds=120.0)))
 
 
 @pytest.mark.parametrize(("first", "ends"), [(-0.5, -1.0), (3.0, 1.0)])

@@ -179,7 +179,7 @@ def test_what_is_wrong_is_seen(name: str) -> None:
 
 def test_a_constant_is_no_array() -> None:
     g = small()
-    g.vals.append(Val(id=len(g.vals), op=const, attrs={"value": "1"}, event=(2,), static=True))
+    g.vals.append(Val(id=len(g.vals), op=const, attrs={"value": "1", "sizes": ""}, event=(2,), static=True))
     assert len(verify(g)) == 1
 
 

@@ -300,8 +300,8 @@ def unhurried(to_the_end):
     return done
 
 
-def unguarded(in_memory):
-    """``in_memory`` for several ranks: a rank without memory fails, because the others would wait for one
+def unguarded(within_memory):
+    """``within_memory`` for several ranks: a rank without memory fails, because the others would wait for one
     that leaves its work.
     """
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.app import errors
-from fccomodel.app.scoring import rows, scoring
+from fccomodel.app.scoring import errors, rows, scoring
 from fccomodel.app.scoring.rows import Quantity
 from fccomodel.app.scoring.scoring import Fitted
 from fccomodel.core import ir

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel.app import errors
-from fccomodel.app.scoring import exporting, rows
+from fccomodel.app.scoring import errors, exporting, rows
 from fccomodel.app.scoring.scoring import Fitted
 from fccomodel.core.diagnostics import FccoError, refuse
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fccomodel import pipeline
-from fccomodel.app import errors
-from fccomodel.app.scoring import sums
+from fccomodel.app.scoring import errors, sums
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.source import NOWHERE

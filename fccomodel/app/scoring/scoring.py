@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors
-from fccomodel.app.scoring import rows
+from fccomodel.app.scoring import errors, rows
 from fccomodel.app.scoring.rows import Quantity, is_only_compared
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import quoting, refuse

@@ -12,7 +12,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.failure import Failure
-from fccomodel.core.work import in_memory, to_the_end
+from fccomodel.core.work import to_the_end, within_memory
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.sets.members import Members
@@ -56,7 +56,8 @@ def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tupl
 
     with module.no_grad():
         timed = getattr(final, "timed", False)
-        in_memory(lambda: to_the_end(once, lambda: time.perf_counter() > until, dear=timed and not failed))
+        dear = timed and not failed
+        within_memory(lambda: to_the_end(once, lambda: time.perf_counter() > until, dear=dear))
     return values
 
 

@@ -398,7 +398,7 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
         "ending": "agreed(ending)",
         "priced": "by_rank_0(priced)",
         "to_the_end": "unhurried(to_the_end)",
-        "in_memory": "unguarded(in_memory)",
+        "within_memory": "unguarded(within_memory)",
         "finish": "led(finish)",
         "restore": "led(restore)",
     }

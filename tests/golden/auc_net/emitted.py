@@ -708,7 +708,7 @@ def constraint_values(data, w):
 
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
-#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, in_memory,
+#   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, within_memory,
 #   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
 #   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
 #   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,

@@ -21,7 +21,7 @@ from fccomodel.algorithms.runtime.loops.progress import (
 from fccomodel.algorithms.runtime.loops.settings import RunOptions
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import in_memory, priced
+from fccomodel.core.work import priced, within_memory
 
 
 def constraint_row(solver: Solver, data, w):
@@ -62,7 +62,7 @@ def least_norm(J, values, equal):
 def measured(work, most):
     """Counted seconds of ``work()``; infinity if they are more than ``most``, or if memory runs out."""
     prices = [math.inf]
-    in_memory(lambda: prices.append(priced(work, most=most)[1]))
+    within_memory(lambda: prices.append(priced(work, most=most)[1]))
     return prices[-1]
 
 

@@ -14,7 +14,7 @@ from fccomodel.algorithms.runtime.helpers.support import shuffled
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
-from fccomodel.core.work import in_memory, to_the_end
+from fccomodel.core.work import to_the_end, within_memory
 
 
 @dataclass(kw_only=True)
@@ -163,7 +163,7 @@ def completed(task, over, work, dear=True):
         nonlocal done
         done = to_the_end(task, over, dear)
 
-    work.short |= not in_memory(begun)
+    work.short |= not within_memory(begun)
     return done
 
 
