@@ -167,3 +167,15 @@ def test_python_draws_by_weight_too(formula: str) -> None:
     exec(parsed.to_python(), names)
     written = next(one for one in names.values() if type(one) is type(parsed))
     assert str(written) == str(parsed)
+
+
+def test_weights_in_python_multiply_and_are_never_lost() -> None:
+    m = fc.Model()
+    m.D = fc.table(y=fc.real, p=fc.real)
+    chained = m.D.by(m.D.p).by(lambda z: z.y**2)
+    assert "by z.p * z.y^2" in str(fc.E(z.y for z in chained))
+    assert "by z.p" in str(fc.E(z.y for z in m.D.by(m.D.p).subset(m.D.y > 0)))
+    with pytest.raises(fc.FccoError, match="F0127"):
+        m.P = m.D.by(m.D.p)
+    with pytest.raises(fc.FccoError, match="F0127"):
+        m.z = fc.index(m.D.by(m.D.p))

@@ -409,9 +409,9 @@ def index(over: Any, *, doc: str = "") -> Number:
 
 def indexed_by(over: Any, at: Span) -> tuple[str, syntax.Expr]:
     """The kind of a declared index, ``in`` or ``~``, and its set."""
-    node = node_of(over, at)
-    kind = over._draw if isinstance(over, Set) else ""
-    return kind or "in", node
+    if isinstance(over, Set):
+        return over._draw or "in", over._to_declare(at)
+    return "in", node_of(over, at)
 
 
 def sampler(name: str, *args: Any, **keywords: Any) -> Set:

@@ -225,7 +225,7 @@ class Notation:
             if family is not None:
                 statement, symbol = self._family(statement, family, at), NamedSet("table")
         elif isinstance(value, Set):
-            statement = SetDecl(name=name, family=family, value=node_of(value, at), span=at)
+            statement = SetDecl(name=name, family=family, value=value._to_declare(at), span=at)
             symbol = NamedSet("set")
         elif isinstance(value, Formula) and value._node is not None:
             statement = LetDecl(name=name, family=family, value=node_of(value, at), span=at)

@@ -84,6 +84,13 @@ class Set(Part):
         self._wheres = wheres
         self._draw = draw
 
+    def _to_declare(self, at: Span) -> syntax.Expr:
+        """The set as a named set or an index has it; an error if it has weights, which these have not."""
+        if self._weight is not None:
+            reason = "Only the rows of an average have weights; a named set and a declared index have none."
+            fail(errors.argument("a declaration", reason, "write `E(u for z in D.by(D.p))`"), at)
+        return node_of(self, at)
+
     def _syntax(self) -> syntax.Expr:
         """The set in a formula: by its name, or ``{z in D | condition}``."""
         assert self._node is not None
@@ -133,7 +140,8 @@ class Set(Part):
     def by(self, weight: Formula | Callable[[Term], Any]) -> Set:
         """The rows, to be drawn by weight: ``E(f(z) for z in D.by(D.p))``, or ``D.by(lambda z: z.p)``.
 
-        weight  a formula of the set's columns, or a function of the element; at least 0
+        weight  a formula of the set's columns, or a function of the element; at least 0. It multiplies
+                a weight that the set has already.
         """
         at = places.here()
         node_of(self, at)
@@ -141,6 +149,9 @@ class Set(Part):
         refusal = errors.argument("by", reason, "write `D.by(D.p)` or `D.by(lambda z: z.p)`")
         of_element = self._of_element(weight, refusal, at)
         parts = self, of_element.part
+        if self._weight is not None:
+            before = self._weight.of(of_element.element)
+            of_element.condition = syntax.Binary(op="*", left=before, right=of_element.condition, span=at)
         return Set(
             self._node,
             owner(parts, at),
@@ -177,7 +188,8 @@ class Set(Part):
         """
         chosen = self.where(condition)
         assert chosen._node is not None
-        return Set(chosen._syntax(), chosen._owner, rows=(*self._rows, chosen._node), size=chosen._size)
+        rows = (*self._rows, chosen._node)
+        return Set(chosen._syntax(), chosen._owner, rows=rows, weight=chosen._weight, size=chosen._size)
 
     def __getattr__(self, name: str) -> Term:
         if name.startswith("_"):
