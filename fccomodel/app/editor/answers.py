@@ -70,8 +70,8 @@ class Entry:
 
 # -------------------------------------------------------------------------------------------- hover
 def hover(document: Document, offset: int) -> Hover | None:
-    """What is known at an offset: the declaration of a name or the card of a word, then the facts of the
-    expression."""
+    """The declaration of the name, or the card of the word, at an offset, then the facts of the expression
+    there; None if nothing is known."""
     parts: list[str] = []
     span: Span | None = None
     occurrence = document.names.at(offset)
@@ -166,7 +166,7 @@ def _facts(document: Document, expression: ir.Expr) -> str:
 
 # --------------------------------------------------------------------------------------- completion
 def completions(document: Document, offset: int) -> list[Item]:
-    """What can stand at an offset, by what stands before it."""
+    """The words that can stand at an offset, by the text before it."""
     before = document.text[:offset]
     match = BEGUN.search(before)
     begun = match.start() if match else offset

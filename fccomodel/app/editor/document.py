@@ -209,7 +209,7 @@ def renamed(edits: list[Edit], text: str) -> str:
 
 
 def _title(text: str, edit: Edit) -> str:
-    """What a change does, in words."""
+    """The title of a change: the text that it replaces and the new one."""
     old = " ".join(text[edit.span.start : edit.span.end].split())
     if not old:
         return f"Insert `{edit.text}`"

@@ -23,7 +23,7 @@ MAX_ERRORS = 200
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Symbol:
-    """What a name stands for.
+    """One name of a model: where it is declared and used.
 
     name       the name
     kind       the statement that declares it (``var``, ``data``, ..), ``column``, ``index`` or ``argument``

@@ -1,4 +1,4 @@
-"""What the differences cost: both models are solved, and the key judges the answer's optimum."""
+"""The cost of the differences: both models are solved, and the key judges the answer's optimum."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ BEYOND_NOISE = 8.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Findings:
-    """What one way to pair the names has shown.
+    """The result of one way to pair the names.
 
     objective  the relation of the objectives
     regions    the comparison of the constraints
@@ -300,7 +300,7 @@ def _proved_different(found: Findings) -> bool:
 
 
 def _in_other_words(found: Findings, key: ir.Problem, answer: ir.Problem) -> Iterator[str]:
-    """What is written in another way."""
+    """Sentences on what the answer writes in another way than the key."""
     renamed = {a: b for a, b in found.names.variables.items() if a != b}
     if renamed:
         pairs = ", ".join(f"`{own}` is `{other}`" for own, other in renamed.items())

@@ -83,7 +83,7 @@ class Matcher:
         return found
 
     def _leaf(self, key: ir.Expr, answer: ir.Expr) -> str:
-        """What differs between two leaves of one class, or an empty text."""
+        """The kind of difference between two leaves of one class, or an empty text."""
         names = self.names
         match key, answer:
             case (ir.Const(), ir.Const()):

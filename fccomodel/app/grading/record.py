@@ -79,7 +79,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What the differences cost: the answer's optimum judged by the key, on the same data.
+    """The cost of the differences: the answer's optimum judged by the key, on the same data.
 
     objective      the key's objective at the answer's optimum
     best           the key's objective at its own optimum

@@ -97,7 +97,8 @@ def _scales(rows: np.ndarray) -> np.ndarray:
 
 
 def _slack(row: np.ndarray, others: np.ndarray, rounding: np.ndarray) -> float | None:
-    """By how much a row is slack if it follows from one of the others; 0 if it equals one, None if none.
+    """The slack of a row that follows from one of the others: 0 if it equals one, None if it follows from
+    none.
 
     It follows if it is a positive multiple of the other one, minus a number that is not negative. A row
     that is constant and holds needs no other.

@@ -35,7 +35,7 @@ class Values:
 
 @dataclass(eq=False)
 class Side:
-    """One of the two models on the data of a trial.
+    """A model, the key or the answer, on the data of a trial.
 
     partner   its variables by the key's
     listed    domains of variables that count as constraints, by the key's variable

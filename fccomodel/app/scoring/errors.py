@@ -76,7 +76,7 @@ def no_score(found: Sequence[str], known: Sequence[str]) -> Diagnostic:
 
 
 def which_additions(name: str, found: Sequence[str]) -> Diagnostic:
-    """What the model adds to a net or a linear form must be the same in all places."""
+    """A model must add the same terms to a net or a linear form in all places."""
     shown = " and ".join(f"`{name} {terms}`" if terms else f"`{name}` alone" for terms in found)
     return ROWS.error(
         f"The model does not say what rows are scored by: it has {shown}",
@@ -85,7 +85,7 @@ def which_additions(name: str, found: Sequence[str]) -> Diagnostic:
 
 
 def scaled_score(name: str, product: str, term: str) -> Diagnostic:
-    """What the model adds to a net or a linear form must be added to it as it is."""
+    """A model must add terms to a net or a linear form itself, not to a multiple of it."""
     return ROWS.error(
         f"The model does not say what rows are scored by: it has `{product}` beside `{term}`",
         reason=f"`{term}` is added to a multiple of `{name}`, so that neither alone is the score.",

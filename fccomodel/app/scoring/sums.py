@@ -54,7 +54,7 @@ class Added:
 
 
 def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
-    """What the model adds to a score, for each place where a sum has the score once."""
+    """The terms that the model adds to a score, for each place where a sum has the score once."""
     sums = list(_sums(problem))
     thresholds = {variable.name for parts in sums for variable in _thresholds(parts, taken)}
     terms = []
