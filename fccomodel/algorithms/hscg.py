@@ -8,9 +8,10 @@ from fccomodel.algorithms import grids
 from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.runtime.loops import vector_loop
 from fccomodel.algorithms.runtime.loops.vector_estimates import begin_with, hybrid
+from fccomodel.core.searching import least
 
-#: The most steps that the bound is searched for, as a logarithm.
-LONGEST = 300.0
+#: The most steps that the bound is searched for.
+LONGEST = 1e130
 
 
 def begin(state, F, h):
@@ -139,7 +140,7 @@ def diminishing_theory(k: Constants) -> dict[str, float]:
 
 
 def _steps_of_bound(k: Constants, c: Numbers, of_smoothing: float) -> float:
-    """The least T for which the bound (22), or (26) with kinks, is at most eps^2, by bisection of log T."""
+    """The least T for which the bound (22), or (26) with kinks, is at most eps^2."""
 
     def bound(T: float) -> float:
         """The bound of E |G(x_T)|^2 after T steps."""
@@ -148,14 +149,7 @@ def _steps_of_bound(k: Constants, c: Numbers, of_smoothing: float) -> float:
         numerator = 32 * c.P * fall / math.sqrt(k.B2) + 16 * c.Q * noise / k.B2
         return numerator / (3 * ((T + 3) ** (2 / 3) - 2 ** (2 / 3)))
 
-    low, high = 0.0, LONGEST
-    for _ in range(80):
-        middle = (low + high) / 2
-        if bound(math.exp(middle)) <= k.eps**2:
-            high = middle
-        else:
-            low = middle
-    return math.exp(high)
+    return least(lambda T: bound(T) <= k.eps**2, 1.0, LONGEST)
 
 
 #: The addition that makes a theorem about the penalised problem one about the constrained problem.

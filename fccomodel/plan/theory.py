@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from math import exp, inf, isfinite, log, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 from fccomodel import structure
 from fccomodel.algorithms import Algorithm, Constants
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.searching import least
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.plan import errors
@@ -87,15 +88,8 @@ class TheoremSchedule:
         return steps
 
     def worth(self, steps: float) -> float:
-        """The accuracy for which the theorem asks for this many steps, by bisection of log eps."""
-        low, high = log(FINEST), log(COARSEST)
-        for _ in range(60):
-            middle = (low + high) / 2
-            if self._steps_to(exp(middle)) <= steps:
-                high = middle
-            else:
-                low = middle
-        return exp(high)
+        """The accuracy for which the theorem asks for this many steps."""
+        return least(lambda eps: self._steps_to(eps) <= steps, FINEST, COARSEST)
 
     def sentences(self, taken: int | None = None) -> list[str]:
         """``the theorem asks for 3.1e+09 steps to eps = 0.001; ...``, and what the steps taken are worth."""
