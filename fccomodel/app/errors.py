@@ -287,6 +287,16 @@ def target_of_classifier(target: str, table: str, values: int, classes: int) -> 
     return ESTIMATOR.error(f"`{table}.{target}` {has}", fix=fix)
 
 
+def ranking_of_classifier(name: str) -> Diagnostic:
+    """A classifier's score has a threshold between the classes."""
+    return ESTIMATOR.error(
+        f"`{name}` ranks rows, and has no threshold between two classes",
+        reason="The model takes it in differences of two rows alone, so its zero means nothing.",
+        fix="`decision_function(rows)` gives the scores. For classes, "
+        "`result_.predict({'x': rows}, threshold=...)` cuts them where you say.",
+    )
+
+
 def score_of_classifier(name: str, classes: int) -> Diagnostic:
     """A classifier of several classes has a score for each."""
     return ESTIMATOR.error(
