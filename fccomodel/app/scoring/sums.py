@@ -129,8 +129,8 @@ def negated(problem: ir.Problem, taken: Taken) -> str:
 
 def _base_of_even(node: ir.Apply) -> ir.Expr | None:
     """The argument u of an even function such as ``u^2``, ``abs(u)`` or ``huber(u, 1)``, or None."""
-    atom = atoms.get(node.op)
-    if atom.even and not atom.symbol:
+    atom = atoms.of(node)
+    if atom is not None and atom.even and not atom.symbol:
         return node.args[0]
     return atoms.squared(node)
 
