@@ -15,7 +15,6 @@ from fccomodel.library import reductions as kinds
 from fccomodel.library import regularisers as penalties
 from fccomodel.library import sets as simple
 
-
 GRAPHS = (
     "Pictures show a function f with its Moreau envelope, the minimum over v of f(v) + (v - u)^2 / 2. Beside it "
     "is the proximal map, the v that attains it; the grey line is u itself. A function that falls too fast has neither."
