@@ -219,6 +219,12 @@ def no_values(name: str, known: Sequence[str]) -> Diagnostic:
     return ARGUMENT.error(f"`{name}` is no family of constraints or lets with values", fix=fix)
 
 
+def no_variable_to_show(name: str, known: Sequence[str]) -> Diagnostic:
+    """A picture shows variables of the model."""
+    fix = did_you_mean(name, known) or f"There is {', '.join(f'`{n}`' for n in known)}."
+    return ARGUMENT.error(f"The model has no variable `{name}`", fix=fix)
+
+
 # ------------------------------------------------------------------------------------------- export
 
 

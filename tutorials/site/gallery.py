@@ -39,7 +39,7 @@ def write(root: Path, to: Path) -> list[Any]:
         picture, archive = to / f"{path.stem}.svg", to / f"{path.stem}.zip"
         shutil.copy(ANSWERS / picture.name, picture)
         archive.write_bytes(notebooks.archive(path, title, about))
-        image = f'<img src="{picture.name}" alt="Objective and violation of the run" loading="lazy">'
+        image = f'<img src="{picture.name}" alt="" loading="lazy">'
         about = text(about.partition(". ")[0].rstrip(".:"))
         cards.append(f'<a href="{path.stem}.html">{image}<strong>{title}</strong><br>{about}.</a>')
         nav.append({title: f"gallery/{path.stem}.md"})
@@ -109,7 +109,8 @@ def solve(path: Path) -> None:
     result = fccomodel.compile(path).bind(spec=path.relative_to(ROOT).with_suffix(".toml")).solve(seed=0)
     ANSWERS.mkdir(exist_ok=True)
     (ANSWERS / f"{path.stem}.txt").write_text("\n".join(line.rstrip() for line in str(result).strip("\n").splitlines()) + "\n")
-    (ANSWERS / f"{path.stem}.svg").write_text(svg(result.plot.convergence()), encoding="utf-8")
+    picture = result.plot.convergence() if result.plot.has_steps else result.plot.variables()
+    (ANSWERS / f"{path.stem}.svg").write_text(svg(picture), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def code_cells(stem: str) -> list[str]:
         f'import fccomodel as fc\n\nmodel = fc.compile("{stem}.fcco")\nmodel',
         f'problem = model.bind(spec="{stem}.toml")\nprint(problem.explain())',
         "result = problem.solve(seed=0)\nresult",
-        "result.plot.convergence()",
+        "result.plot()",
     ]
 
 
