@@ -11,7 +11,7 @@ from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import declarations, expressions, literals, shapes
 from fccomodel.language.formulas.context import Context, NumberSymbol
 from fccomodel.language.formulas.shapes import described, show
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import bounds_of, declared
@@ -23,7 +23,7 @@ class ParamDecl(syntax.Statement):
 
     name: str
     shape: tuple[syntax.Expr, ...] = ()
-    bounds: tuple[syntax.Bound, ...] = ()
+    bounds: tuple[syntax.SimpleBound, ...] = ()
     default: syntax.Expr | None = None
 
 
@@ -126,7 +126,7 @@ def _bounds(ctx: Context, node: ParamDecl) -> Bounds | None:
     return low, high, strict_low, strict_high
 
 
-def _write(writer: Writer, node: ParamDecl) -> None:
+def _write(writer: TextWriter, node: ParamDecl) -> None:
     writer("param ", node.name)
     writer.bounded(node.shape, node.bounds)
     writer.after(" default ", node.default)
