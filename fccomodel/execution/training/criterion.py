@@ -39,7 +39,7 @@ FALLS = 0.5
 SHARPER = 0.5
 LEAST_SMOOTHING = 1e-3
 #: what of ``blocks`` the functions of a criterion call
-CALLED = ("Here", "tracked", "keep", "mean", "mean_log", "WATCHING", "WATCHING_ROWS")
+CALLED = ("BatchBlocks", "tracked", "keep", "mean", "mean_log", "WATCHING", "WATCHING_ROWS")
 #: rows of a batch that a program is made for, at least
 LEAST_ROWS = 8
 
