@@ -292,6 +292,9 @@ class Writer:
                 self.expression(node.values)
             self(node.name or "")
             self.shape(node.shape)
+            if node.limit is not None:
+                self(" ", node.limit.op, " ")
+                self.expression(node.limit.value, Strength.SUM)
 
 
 def expression(node: syntax.Expr) -> str:

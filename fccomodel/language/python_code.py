@@ -49,7 +49,7 @@ _BOUNDS = {">=": "ge", ">": "gt", "<=": "le", "<": "lt", "in": "domain"}
 #: Words of the language that Python uses itself; the code writes the package's name before them.
 _SHADOWED = frozenset({"sum", "max", "min", "abs"})
 #: The types of the language under their names in the package.
-_TYPES = {"real": "real", "int": "integer"}
+_TYPES = {"real": "real", "int": "integer", "integer": "integer"}
 #: Digits of a whole number that a float holds exactly.
 EXACT_DIGITS = 15
 
@@ -385,8 +385,17 @@ class PythonWriter:
             return self.formula(node.values) + shape
         name = str(node.name)
         if name in _TYPES:
-            return self.fc(_TYPES[name]) + shape
+            return self.fc(_TYPES[name]) + shape + self._limit(node.limit)
         return self.name(name) + shape
+
+    def _limit(self, limit: syntax.Bound | None) -> str:
+        """The bound of a type as the arguments of a call: ``(ge=0)``, ``(ge=0, le=1)``, ``(domain=psd)``."""
+        if limit is None:
+            return ""
+        if isinstance(limit.value, syntax.Vector):
+            low, high = limit.value.items
+            return f"(ge={self.formula(low)}, le={self.formula(high)})"
+        return f"({_BOUNDS[limit.op]}={self.formula(limit.value)})"
 
     # --------------------------------------------------------------------- what statements share
     def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> list[str]:

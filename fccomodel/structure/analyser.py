@@ -18,7 +18,7 @@ from fccomodel.library.identities import multiples
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure.declarations import REALS, Declarations, Leaf, interval, opened
 from fccomodel.structure.draft import Draft
-from fccomodel.structure.estimates.spectrum import Spectrum, spectrum
+from fccomodel.structure.estimates.spectrum import DECLARED_DEFINITE, Spectrum, spectrum
 from fccomodel.structure.facts import (
     INCREASING,
     INSIDE_DOMAIN,
@@ -467,17 +467,21 @@ class Analyser:
         return whole.credited(self(atoms.expression(atom.complement, arguments)), node)
 
     def _spectrum(self, matrix: ir.Expr) -> Spectrum | None:
-        """The spectrum of the symmetric part of a bound matrix, or None if it is not known."""
+        """The spectrum of the symmetric part of a matrix, bound or declared; None if it is not known."""
         if isinstance(matrix, ir.Apply) and matrix.op == "transpose":
             matrix = matrix.args[0]
         if not isinstance(matrix, ir.Param):
             return None
         value = self.declared.value(matrix.name)
         shape = np.shape(value)
+        arrays = {} if self.declared.problem is None else self.declared.problem.arrays
+        declared = None
+        if matrix.name in arrays and arrays[matrix.name].type.definite:
+            declared = DECLARED_DEFINITE
         if value is None or len(shape) != 2 or shape[0] != shape[1]:
-            return None
+            return declared
         if len(value) > MAX_EIGENVALUE_ROWS:
-            return None
+            return declared
         return spectrum(np.asarray(value, float))
 
     # ------------------------------------------------------------------- properties of the whole node

@@ -123,7 +123,7 @@ def _tied(table: ir.Table | None, value: Any, ties: np.ndarray, rng: np.random.G
     columns = {}
     for name, column in value.items():
         kind = table.columns[name]
-        if kind.kind == "real" and kind.domain is None and not kind.shape:
+        if kind.kind == "real" and kind.domain is None and not kind.shape and not kind.bounded:
             chosen = rng.random(column.shape) < TIED_SHARE
             column = np.where(chosen, rng.choice(ties, column.shape), column)
         columns[name] = column
@@ -141,7 +141,7 @@ def _with_signal(table: ir.Table | None, value: Any, rng: np.random.Generator) -
     columns = {}
     for name, column in value.items():
         kind = table.columns[name]
-        if kind.kind == "real" and kind.domain is None and len(kind.shape) == 1:
+        if kind.kind == "real" and kind.domain is None and len(kind.shape) == 1 and not kind.bounded:
             direction = rng.standard_normal(column.shape[1:])
             column = column + SIGNAL * codes[:, None] * np.abs(direction)
         columns[name] = column

@@ -439,6 +439,8 @@ def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTabl
     return built
 
 
+#: Share of the largest entry up to which a matrix may miss symmetry, or an eigenvalue may be negative.
+ROUNDING = 1e-9
 #: Number of rows whose domain is checked at once.
 ROWS_AT_ONCE = 1 << 18
 
@@ -464,8 +466,12 @@ def _among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 def check_domain(
     built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows
 ) -> None:
-    """Check a column: whole numbers for ``int``, elements for a value set; F0513 names other values."""
+    """Check a column: its bounds, whole numbers for ``int``, elements for a value set.
+
+    F0513 names other values.
+    """
     values = built.values
+    _check_bounds(values, kind, what, rows)
     if kind.kind == "int":
         outside = _in_blocks(values, lambda block: block != np.rint(block))
         expected = "whole numbers"
@@ -490,6 +496,39 @@ def check_domain(
     occurrences = list(zip(distinct.tolist(), counts.tolist(), strict=True))
     first = int(outside.reshape(len(outside), -1).any(1).argmax())
     refuse(errors.columns.outside(what, expected, occurrences, rows.called(first), fix))
+
+
+def _check_bounds(values: np.ndarray, kind: ir.ColumnType, what: str, rows: Rows) -> None:
+    """Check the declared bounds of numbers, and that a matrix declared so is positive semidefinite."""
+    if kind.definite:
+        _check_definite(values, what)
+    if not kind.bounded:
+        return
+    outside = _in_blocks(values, lambda block: _beyond(block, kind))
+    if outside.any():
+        first = int(outside.reshape(len(outside), -1).any(1).argmax())
+        distinct, counts = np.unique(values[outside], return_counts=True)
+        occurrences = list(zip(distinct.tolist(), counts.tolist(), strict=True))
+        fix = f"declare other bounds of {what}, or leave such rows out with where"
+        refuse(errors.columns.outside(what, words.bounds(kind), occurrences, rows.called(first), fix))
+
+
+def _beyond(block: np.ndarray, kind: ir.ColumnType) -> np.ndarray:
+    """The mask of numbers that do not keep the bounds of their type."""
+    low = np.less_equal if kind.strict_lower else np.less
+    high = np.greater_equal if kind.strict_upper else np.greater
+    return low(block, kind.lower) | high(block, kind.upper)
+
+
+def _check_definite(matrix: np.ndarray, what: str) -> None:
+    """Check that a matrix is symmetric without negative eigenvalues, up to rounding."""
+    size = float(np.abs(matrix).max(initial=0.0))
+    skew = float(np.abs(matrix - matrix.T).max(initial=0.0))
+    if skew > ROUNDING * size:
+        refuse(errors.columns.not_symmetric(what, skew))
+    least = float(np.linalg.eigvalsh((matrix + matrix.T) / 2).min(initial=0.0))
+    if least < -ROUNDING * size:
+        refuse(errors.columns.not_definite(what, least))
 
 
 def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray) -> str:

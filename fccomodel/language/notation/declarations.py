@@ -157,15 +157,38 @@ class Function(Formula):
 class Type(Part):
     """``real`` or ``integer`` (the language's ``int``), with a shape by square brackets: ``real[m.d]``."""
 
-    __slots__ = ("_name", "_shape", "_span")
+    __slots__ = ("_limits", "_name", "_shape", "_span")
     _sort = "type"
 
-    def __init__(self, name: str, shape: tuple[Any, ...] = (), span: Span = NOWHERE):
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[Any, ...] = (),
+        span: Span = NOWHERE,
+        limits: tuple[syntax.Bound, ...] = (),
+    ):
         super().__init__(None)
-        self._name, self._shape, self._span = name, shape, span
+        self._name, self._shape, self._span, self._limits = name, shape, span, limits
 
     def __getitem__(self, shape: Any) -> Type:
         return Type(self._name, shape if isinstance(shape, tuple) else (shape,), places.here())
+
+    def __call__(self, **bounds: Any) -> Type:
+        """The type with bounds: ``real(ge=0)``, ``real[m.d](ge=0, le=1)``, ``real[m.n, m.n](domain=psd)``."""
+        at = places.here()
+        return Type(self._name, self._shape, at, _bounds("real", bounds, at))
+
+    def _limit(self, at: Span) -> syntax.Bound | None:
+        """The bounds as one, as ``in [low, high]`` where they are two."""
+        if not self._limits:
+            return None
+        if [limit.op for limit in self._limits] == [">=", "<="]:
+            ends = syntax.Vector(items=tuple(limit.value for limit in self._limits), span=at)
+            return syntax.Bound(op="in", value=ends, span=at)
+        if len(self._limits) > 1:
+            reason = "Numbers have one bound, or the ends `ge` and `le` of an interval."
+            fail(errors.argument("real(...)", reason, "write `real(ge=0, le=1)`"), at)
+        return self._limits[0]
 
     def __repr__(self) -> str:
         return self._name
@@ -182,7 +205,7 @@ def type_of(value: Any, at: Span) -> syntax.TypeExpr:
     if isinstance(value, Type):
         span = at if value._span is NOWHERE else value._span
         sizes = tuple(node_of(part, at) for part in value._shape)
-        return syntax.TypeExpr(name=value._name, shape=sizes, span=span)
+        return syntax.TypeExpr(name=value._name, shape=sizes, limit=value._limit(span), span=span)
     if value is int:
         return syntax.TypeExpr(name="int", span=at)
     if value is float:

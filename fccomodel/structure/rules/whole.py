@@ -9,11 +9,11 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
-from fccomodel.library.amounts import NONE, ZERO, Amount, amount, most, plus, root, rounded, times
+from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount, most, plus, root, rounded, times
 from fccomodel.library.atoms import Interval
 from fccomodel.structure.declarations import interval, opened
 from fccomodel.structure.draft import Draft
-from fccomodel.structure.estimates.spectrum import Spectrum
+from fccomodel.structure.estimates.spectrum import DECLARED_DEFINITE, Spectrum
 from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 from fccomodel.structure.rules.arithmetic import add, merged, renamed, scale
 from fccomodel.structure.rules.compose import compose
@@ -509,14 +509,18 @@ def quadratic_form(
     if spectrum is None:
         return facts
     draft = Draft(expr=expr, args=(x,), leaves=facts.leaves, parts=facts.parts)
-    where = f"the eigenvalues of A lie in [{spectrum.least:.3g}, {spectrum.largest:.3g}]"
+    if spectrum is DECLARED_DEFINITE:
+        where, standing = "A is declared positive semidefinite", Standing.PROVED
+    else:
+        where = f"the eigenvalues of A lie in [{spectrum.least:.3g}, {spectrum.largest:.3g}]"
     low, high = spectrum.negative, spectrum.positive
     lies = interval(-inf if low.value else 0.0, inf if high.value else 0.0)
     forgiven = Standing.ESTIMATED if low.rounding or high.rounding else standing
     draft.propose("interval", lies, "quadratic form", where, standing=forgiven)
     steep = times(x.lipschitz.value, x.lipschitz.value)
     if x.affine:
-        top = amount(2 * max(abs(spectrum.least), abs(spectrum.largest)))
+        size = max(abs(spectrum.least), abs(spectrum.largest))
+        top = amount(2 * size) if size < inf else SOME
         for kind, end in (("below", low), ("above", high)):
             curved = times(Amount(2.0), end, steep)
             draft.propose(kind, curved, "quadratic form", where, (x.lipschitz,), standing=standing)
