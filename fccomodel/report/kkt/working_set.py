@@ -67,7 +67,9 @@ class _Member:
         self.cone = cone
         self.places = cone.places()
         self.squares = squares.restricted(self.places).homogeneous()
-        self.own = renumbered(cone, _numbers(self.places, squares.size))
+        own = renumbered(cone, _numbers(self.places, squares.size))
+        assert isinstance(own, Cone)
+        self.own = own
 
     def steepness(self, slope: Array) -> float:
         """By how much the residual falls, to first order, along a step of length 1 of the residual in the
