@@ -4,7 +4,7 @@ function."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, copysign, log2
 
 import numpy as np
@@ -28,6 +28,10 @@ class Simple:
     def project(self, z: Array) -> None:
         """Move these entries of z to the nearest point of the set."""
         z[self.at] = np.where(self.free, z[self.at], np.maximum(z[self.at], 0))
+
+    def places(self) -> Array:
+        """The places of the group's unknowns."""
+        return self.at
 
     def rays(self, slope: Array) -> Iterator[Array]:
         """The directions of single entries that go down the slope."""
@@ -79,6 +83,10 @@ class KinkWeights:
             z += z[place] * rest
         return z, float((chosen * total).sum())
 
+    def places(self) -> Array:
+        """The places of the weights, also of kinks inside."""
+        return np.concatenate([part.at.ravel() for part in self.all()])
+
     def all(self) -> Iterator[KinkWeights]:
         """This part, and all parts inside it."""
         yield self
@@ -97,6 +105,10 @@ class Weighing:
     def project(self, z: Array) -> None:
         """Move the weights in z into their set."""
         self.part.project(z, self.scale)
+
+    def places(self) -> Array:
+        """The places of the group's unknowns."""
+        return self.part.places()
 
     def lowest(self, slope: Array) -> Array:
         """The weights with the least ``slope . z``."""
@@ -122,6 +134,10 @@ class Cone:
         z[self.at] = scale
         for part in self.parts:
             part.project(z, scale)
+
+    def places(self) -> Array:
+        """The places of the multiplier and of the weights."""
+        return np.concatenate([[self.at], *(part.places() for part in self.parts)]).astype(int)
 
     def rays(self, slope: Array) -> Iterator[Array]:
         """The multiplier 1 with the weights that go down the slope fastest, if they go down."""
@@ -201,3 +217,22 @@ def parts_of(groups: Sequence[Group]) -> Iterator[KinkWeights]:
             parts = group.parts
         for part in parts:
             yield from part.all()
+
+
+def renumbered(group: Group, numbers: Array) -> Group:
+    """The group among fewer unknowns: ``numbers`` has the new place of each of them."""
+    if isinstance(group, Simple):
+        return replace(group, at=numbers[group.at])
+    if isinstance(group, Weighing):
+        return replace(group, part=_renumbered(group.part, numbers))
+    parts = tuple(_renumbered(part, numbers) for part in group.parts)
+    return Cone(at=int(numbers[group.at]), parts=parts)
+
+
+def _renumbered(part: KinkWeights, numbers: Array) -> KinkWeights:
+    """The weights of a kink among fewer unknowns."""
+    inside = {
+        int(numbers[place]): tuple(_renumbered(inner, numbers) for inner in parts)
+        for place, parts in part.inside.items()
+    }
+    return replace(part, at=numbers[part.at], inside=inside)

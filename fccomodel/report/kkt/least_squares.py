@@ -125,6 +125,25 @@ class Squares:
             matrix = ScaledColumns(self.matrix, scale)
         return replace(self, matrix=matrix, rate=self.rate * scale, diagonal=self.diagonal * scale, groups=())
 
+    def restricted(self, places: Array) -> Squares:
+        """The problem in the unknowns at these places, without its groups; all others are 0."""
+        return replace(
+            self,
+            matrix=np.asarray(self.matrix)[:, places],
+            owner=self.owner[places],
+            rate=self.rate[places],
+            diagonal=self.diagonal[places],
+            groups=(),
+        )
+
+    def homogeneous(self) -> Squares:
+        """The problem without the constants of its squares."""
+        return replace(self, offset=np.zeros(len(self.offset)), constant=np.zeros(len(self.constant)))
+
+    def over_groups(self, groups: Sequence[Group]) -> Squares:
+        """The problem with these sets of the unknowns."""
+        return replace(self, groups=groups)
+
     def over(self, tangent: Callable[[Array], Array]) -> Squares:
         """The problem for the gradients after the map ``tangent``."""
         return replace(self, tangent=tangent)
