@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
 from fccomodel.app import habits
@@ -93,7 +93,7 @@ class Sweep(habits.Answering, Shown):
     points: tuple[SweepPoint, ...]
     count: int
     interrupted: bool = False
-    _called: ClassVar[str] = "A sweep"
+    _called = "A sweep"
 
     def _instead(self) -> Mapping[str, str]:
         return habits.SWEEP
