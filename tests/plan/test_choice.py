@@ -235,7 +235,7 @@ MEASURED = {
 
 
 def overruled(monkeypatch: pytest.MonkeyPatch, theorems: float = 10.0, **times: float) -> ranking.Ranking:
-    row = measured.Row(problems=MEASURED, models=("one", "another"), times=times, theorems=theorems)
+    row = measured.Measurement(problems=MEASURED, models=("one", "another"), times=times, theorems=theorems)
     monkeypatch.setattr(measured, "rows", lambda: (row,))
     return ranking.rank(bound(SMOOTH))
 
@@ -300,7 +300,10 @@ def test_runs_that_are_finished_begin_with_what_a_finish_can_follow() -> None:
     finished = ranking.rank(limits, finishing=True)
     at = {c.record.name: place for place, c in enumerate(finished.order)}
     assert at["sonex"] < at["sonx"] and at["hscg"] < at["sonx"]
-    assert "only without the final full-data phase" in ranking.rejected(limits, finished.order[0], finished)["sonx"][0]
+    assert (
+        "only without the final full-data phase"
+        in ranking.rejected(limits, finished.order[0], finished)["sonx"][0]
+    )
     assert not made(BOUNDED, polish=False).ranking.finishing and made(BOUNDED).ranking.finishing
 
 

@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import const
 from fccomodel.library import atoms
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.normal_form.penalty import Penalty
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 from fccomodel.normal_form.smoothing import Smoother, envelopes
 
 
@@ -115,7 +115,7 @@ def penalty(*, name: str, le: str, eq: str, account: str, smooth: bool = False, 
         removes=("constraints",),
         gives=gives,
         needs="multipliers exist",
-        cost=Cost(blocks=1, number=2.0),
+        cost=Additions(blocks=1, number=2.0),
         le=le,
         eq=eq,
         smooth=smooth,
