@@ -29,7 +29,7 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.evaluation.sets import elements, members
 from fccomodel.evaluation.sets.axes import Env, Named, align
-from fccomodel.evaluation.sets.mapped import Mapped
+from fccomodel.evaluation.sets.mapped import MappedTensor
 from fccomodel.library import atoms, cones, maxima, reductions
 from fccomodel.library.atoms import Interval
 
@@ -275,7 +275,7 @@ class Walk(Evaluator):
     def column(self, node: ir.Column, env: Env) -> Named:
         """The values of a column, in memory: ``compute`` has refused those that are too many."""
         values = super().column(node, env)
-        if isinstance(values.data, Mapped):
+        if isinstance(values.data, MappedTensor):
             return Named(values.data.whole(), values.axes)
         return values
 
