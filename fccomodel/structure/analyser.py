@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -65,14 +65,35 @@ class Analyser:
     def __call__(self, expr: ir.Expr) -> Facts:
         """The facts of an expression."""
         if id(expr) not in self.memo:
-            for node in ir.walk(expr):
+            for node in ir.walk(expr, known=self.memo):
                 if id(node) not in self.memo:
                     self.memo[id(node)] = node, self._all_facts(node)
         _, facts = self.memo[id(expr)]
         return facts
 
+    def recognise(self, rewritten: Iterable[ir.Expr], known: Iterable[ir.Expr]) -> None:
+        """Give expressions that were rewritten the facts of equal ones that are known.
+
+        Reductions are equal if they are over the same binders: a rewriting that keeps one keeps its draw.
+        """
+        numbers: dict[tuple, int] = {}
+        number_of: dict[int, int] = {}
+        facts_of: dict[int, Facts] = {}
+        for nodes, are_known in ((known, True), (rewritten, False)):
+            for node in ir.walk(*nodes, known=number_of):
+                children = tuple(number_of[id(child)] for child in node.children)
+                identity = (*_identity_with_draws(node), node.shape, children)
+                number = numbers.setdefault(identity, len(numbers))
+                number_of[id(node)] = number
+                if are_known and id(node) in self.memo:
+                    facts_of.setdefault(number, self.memo[id(node)][1])
+                elif number in facts_of and id(node) not in self.memo:
+                    self.memo[id(node)] = node, replace(facts_of[number], expr=node)
+
     def _all_facts(self, node: ir.Expr) -> Facts:
         """The facts of a node by rules, by data, by assumptions and by the text alone."""
+        if self.base is not None and isinstance(node, ir.Const):
+            return self.base(node)
         facts = self._pieces(node, self._measured(self._node(node)))
         if node in self.declared.within:
             assumed = self.declared.within[node]
@@ -135,7 +156,7 @@ class Analyser:
         """A number of the expression. Expressions with the same number have the same value."""
         if id(expr) in self.keys:
             return self.keys[id(expr)][1]
-        for node in ir.walk(expr, lets=False):
+        for node in ir.walk(expr, lets=False, known=self.keys):
             if id(node) not in self.keys:
                 children = tuple(self.keys[id(child)][1] for child in node.children)
                 identity = (*_identity(node), children)
@@ -561,6 +582,14 @@ def _negated(node: ir.Apply) -> ir.Expr | None:
     if isinstance(last, ir.Apply) and last.op == "neg":
         return last.args[0]
     return None
+
+
+def _identity_with_draws(node: ir.Expr) -> tuple:
+    """A key of the node's own fields, where a reduction is the same as one over the same binders."""
+    if isinstance(node, ir.Reduce):
+        binders = tuple(id(binder) for binder in node.binders)
+        return ("reduce", node.kind, binders, node.condition is None, *node.options)
+    return _identity(node)
 
 
 def _identity(node: ir.Expr) -> tuple:

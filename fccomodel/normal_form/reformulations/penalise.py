@@ -40,6 +40,12 @@ class Penalised(Reformulation):
         assert atom is not None, self.le
         return atom.kinked
 
+    @property
+    def function(self) -> tuple[str, str, float, bool]:
+        """A key of the function of a constraint's value that it adds; penalties that differ in the
+        treatment of its kink alone share it."""
+        return self.le, self.eq, self.factor, self.bounded
+
     def of(self, value: ir.Expr, kind: str, rho: float) -> ir.Expr:
         """The penalty of a constraint's value; the value itself if the multiplier has no bound."""
         if not self.bounded:
