@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from fccomodel.core.work import Meter
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 from fccomodel.report.kkt import multipliers, working_set
-from fccomodel.report.kkt.groups import Cone, Part, Simple, Weighing
+from fccomodel.report.kkt.groups import Cone, KinkWeights, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
-SIMPLEX = Weights(kind="simplex", high=0.4)
-BOX = Weights(kind="box", low=-0.5, high=1.0)
+SIMPLEX = WeightSet(kind="simplex", high=0.4)
+BOX = WeightSet(kind="box", low=-0.5, high=1.0)
 #: Unknowns of a cone: its multiplier, two rows of four weights, a kink of three inside one of them.
 OF_CONE = 12
 
@@ -24,14 +24,14 @@ def squares(seed: int, cones: int, *, nested: bool) -> Squares:
         at = first + 1 + np.arange(8).reshape(2, 4)
         inside = {}
         if nested:
-            inside = {int(at[0, 1]): (Part(at=first + 9 + np.arange(3)[None], weights=BOX),)}
-        parts = [Part(at=at, weights=SIMPLEX, inside=inside)]
+            inside = {int(at[0, 1]): (KinkWeights(at=first + 9 + np.arange(3)[None], weights=BOX),)}
+        parts = [KinkWeights(at=at, weights=SIMPLEX, inside=inside)]
         if not nested:
-            parts.append(Part(at=first + 9 + np.arange(3)[:, None], weights=BOX))
+            parts.append(KinkWeights(at=first + 9 + np.arange(3)[:, None], weights=BOX))
         groups.append(Cone(at=first, parts=tuple(parts)))
         owner += [1 + k] * OF_CONE
     first = OF_CONE * cones
-    groups.append(Weighing(part=Part(at=first + np.arange(4)[None], weights=SIMPLEX)))
+    groups.append(Weighing(part=KinkWeights(at=first + np.arange(4)[None], weights=SIMPLEX)))
     groups.append(Simple(at=first + 4 + np.arange(2), free=np.array([False, True])))
     owner += [0] * 4 + [1 + cones, 2 + cones]
     size = first + 6

@@ -26,7 +26,7 @@ class Taken:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Added:
+class ScoreInSum:
     """The score at one place of the model, and what is added to it there.
 
     row     the row that the score is taken of
@@ -53,7 +53,7 @@ class Added:
         return re.sub(rf"\b{re.escape(self.row.name)}\b", "row", " ".join(sorted(texts)))
 
 
-def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
+def additions(problem: ir.Problem, taken: Taken) -> list[ScoreInSum]:
     """The terms that the model adds to a score, for each place where a sum has the score once."""
     sums = list(_sums(problem))
     thresholds = {variable.name for parts in sums for variable in _thresholds(parts, taken)}
@@ -69,7 +69,7 @@ def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
             continue
         kept = tuple((sign * s, t) for s, t in others if _belongs(problem, t, row, thresholds))
         if kept or taken.at(score):
-            terms.append(Added(row=row, expr=score, terms=kept))
+            terms.append(ScoreInSum(row=row, expr=score, terms=kept))
     return terms
 
 

@@ -22,7 +22,7 @@ VANISHING_SINGULAR_VALUE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class WeightSet:
     """Q, a convex set of weights over the last dim; ``kind`` is a key of ``SHAPES``.
 
     low, high   the ends of a box; ``high`` is also the largest weight of a simplex
@@ -62,7 +62,7 @@ class Weights:
         """Distance from t to a kink of phi, where a second q attains the largest value."""
         return SHAPES[self.kind].margin(self, t)
 
-    def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
+    def narrowed(self, t: np.ndarray, most: int) -> tuple[WeightSet, np.ndarray, np.ndarray]:
         """The terms of each row of t whose weights are uncertain: ``most`` of them, and those tied
         with these. Only simplexes are narrowed; other sets keep all terms.
 
@@ -103,15 +103,15 @@ class Shape:
     calls = 8
     entry_s = 1e-8
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """A q of the set with the largest q.t."""
         raise NotImplementedError
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """The nearest point of the set."""
         raise NotImplementedError
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """Distance from t to where a second q attains the largest q.t."""
         raise NotImplementedError
 
@@ -122,17 +122,17 @@ class Simplex(Shape):
     calls = 40
     entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The largest terms get ``high`` each, as long as the total lasts."""
         left = weights.total - weights.high * _rank(t)
         return np.clip(left, 0, weights.high)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """The projection on a simplex of total 1, scaled."""
         shares = _project_simplex(q / weights.total, weights.high / weights.total)
         return weights.total * shares
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the least term with a weight to the largest term without a full one."""
         q = self.top(weights, t)
         least_weighed = np.where(q > 0, t, np.inf).min(-1)
@@ -143,17 +143,17 @@ class Simplex(Shape):
 class Box(Shape):
     """low <= q <= high."""
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """An end of the interval by the sign of each term."""
         at_zero = np.clip(0.0, weights.low, weights.high)
         not_positive = np.where(t < 0, weights.low, at_zero)
         return np.where(t > 0, weights.high, not_positive)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Each weight moved into the interval."""
         return np.clip(q, weights.low, weights.high)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The size of the term nearest to 0."""
         return np.abs(t).min(-1)
 
@@ -164,18 +164,18 @@ class Cross(Shape):
     calls = 45
     entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The sign of the largest term at its place."""
         is_largest = _rank(np.abs(t)) == 0
         return np.where(is_largest, np.sign(t), 0.0)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Sizes projected on the simplex, unless their sum is at most 1."""
         size = np.abs(q)
         inside = size.sum(-1, keepdims=True) <= 1
         return np.where(inside, q, np.sign(q) * _project_simplex(size, 1.0))
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the largest size to the second largest, or to 0."""
         size = np.abs(t)
         return size.max(-1) - np.maximum(_second(size), 0.0)
@@ -186,19 +186,19 @@ class Ball(Shape):
 
     curved = True
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """Each vector divided by its norm."""
         vectors = weights.matrix(self.attainable(t))
         norm = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return (vectors / np.where(norm > 0, norm, 1)).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Each vector shortened to length 1 if it is longer."""
         vectors = weights.matrix(self.attainable(q))
         norm = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return (vectors / np.maximum(1, norm)).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The norm of the shortest vector."""
         vectors = weights.matrix(self.attainable(t))
         return np.linalg.norm(vectors, axis=-1).min(-1)
@@ -222,19 +222,19 @@ class SpectralBall(Shape):
     curved = True
     entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """All singular values that are not 0 become 1."""
         left, size, right = np.linalg.svd(weights.matrix(t), full_matrices=False)
         positive = size > VANISHING_SINGULAR_VALUE * size.max(-1, keepdims=True)
         return ((left * positive[..., None, :]) @ right).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Singular values beyond 1 become 1."""
         left, size, right = np.linalg.svd(weights.matrix(q), full_matrices=False)
         shortened = np.minimum(size, 1)
         return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The smallest singular value."""
         return np.linalg.svd(weights.matrix(t), compute_uv=False).min(-1)
 
@@ -246,19 +246,19 @@ class NuclearBall(Shape):
     calls = 50
     entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The product of the leading singular vectors."""
         left, _, right = np.linalg.svd(weights.matrix(t), full_matrices=False)
         return (left[..., :1] @ right[..., :1, :]).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Singular values projected on the simplex, unless their sum is at most 1."""
         left, size, right = np.linalg.svd(weights.matrix(q), full_matrices=False)
         inside = size.sum(-1, keepdims=True) <= 1
         shortened = np.where(inside, size, _project_simplex(size, 1.0))
         return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the largest singular value to the second largest, or to 0."""
         size = np.linalg.svd(weights.matrix(t), compute_uv=False)
         return size[..., 0] - np.maximum(_second(size), 0.0)
@@ -271,19 +271,19 @@ class Spectraplex(Shape):
     calls = 50
     entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The square of the leading eigenvector."""
         vectors = np.linalg.eigh(_symmetric(weights.matrix(t)))[1]
         leading = vectors[..., -1:]
         return (leading @ leading.swapaxes(-1, -2)).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Eigenvalues projected on the simplex."""
         size, vectors = np.linalg.eigh(_symmetric(weights.matrix(q)))
         weighed = vectors * _project_simplex(size, 1.0)[..., None, :]
         return (weighed @ vectors.swapaxes(-1, -2)).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the largest eigenvalue to the second largest."""
         size = np.linalg.eigvalsh(_symmetric(weights.matrix(t)))
         return size[..., -1] - _second(size)

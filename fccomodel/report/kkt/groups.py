@@ -9,7 +9,7 @@ from math import ceil, copysign, log2
 
 import numpy as np
 
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 
 Array = np.ndarray
 
@@ -43,7 +43,7 @@ class Simple:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class KinkWeights:
     """The weights of a kink: each row is in the set ``weights`` times a scale.
 
     at       their places among the unknowns, (instances, terms)
@@ -51,8 +51,8 @@ class Part:
     """
 
     at: Array
-    weights: Weights
-    inside: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
+    weights: WeightSet
+    inside: Mapping[int, tuple[KinkWeights, ...]] = field(default_factory=dict)
 
     def nearest(self, z: Array, scale: float) -> Array:
         """The weights nearest to those in z. Kinks inside are left alone."""
@@ -87,7 +87,7 @@ class Part:
         """The places of the weights, also of kinks inside."""
         return np.concatenate([part.at.ravel() for part in self.all()])
 
-    def all(self) -> Iterator[Part]:
+    def all(self) -> Iterator[KinkWeights]:
         """This part, and all parts inside it."""
         yield self
         for parts in self.inside.values():
@@ -99,7 +99,7 @@ class Part:
 class Weighing:
     """The weights of a kink in the objective."""
 
-    part: Part
+    part: KinkWeights
     scale: float = 1.0
 
     def project(self, z: Array) -> None:
@@ -121,7 +121,7 @@ class Cone:
     mu_j in lambda Q_j."""
 
     at: int
-    parts: tuple[Part, ...]
+    parts: tuple[KinkWeights, ...]
 
     def project(self, z: Array) -> None:
         """Move the multiplier and the weights in z into the cone."""
@@ -207,10 +207,10 @@ def _root(f: Callable[[float], float], low: float, high: float, accuracy: float 
 Group = Simple | Weighing | Cone
 
 
-def parts_of(groups: Sequence[Group]) -> Iterator[Part]:
+def parts_of(groups: Sequence[Group]) -> Iterator[KinkWeights]:
     """The weights of all kinks, including those inside others."""
     for group in groups:
-        parts: tuple[Part, ...] = ()
+        parts: tuple[KinkWeights, ...] = ()
         if isinstance(group, Weighing):
             parts = (group.part,)
         elif isinstance(group, Cone):
@@ -229,7 +229,7 @@ def renumbered(group: Group, numbers: Array) -> Group:
     return Cone(at=int(numbers[group.at]), parts=parts)
 
 
-def _renumbered(part: Part, numbers: Array) -> Part:
+def _renumbered(part: KinkWeights, numbers: Array) -> KinkWeights:
     """The weights of a kink among fewer unknowns."""
     inside = {
         int(numbers[place]): tuple(_renumbered(inner, numbers) for inner in parts)

@@ -18,7 +18,7 @@ SPARSE_FROM = 100_000
 SPARSE_SHARE = 0.05
 
 
-class Linear(Protocol):
+class LinearOperator(Protocol):
     """A matrix, by its products."""
 
     @property
@@ -46,7 +46,7 @@ class Squares:
               None if there are no such sets
     """
 
-    matrix: Linear
+    matrix: LinearOperator
     offset: Array
     owner: Array
     rate: Array
@@ -118,11 +118,11 @@ class Squares:
 
     def scaled(self, scale: Array) -> Squares:
         """The problem in the unknowns z / scale, without its groups."""
-        matrix: Linear
+        matrix: LinearOperator
         if isinstance(self.matrix, np.ndarray):
             matrix = self.matrix * scale
         else:
-            matrix = Scaled(self.matrix, scale)
+            matrix = ScaledColumns(self.matrix, scale)
         return replace(self, matrix=matrix, rate=self.rate * scale, diagonal=self.diagonal * scale, groups=())
 
     def restricted(self, places: Array) -> Squares:
@@ -177,7 +177,7 @@ class Squares:
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class ProductOperator:
     """A matrix by two functions: it times z, and its transpose times a vector."""
 
     shape: tuple[int, ...]
@@ -188,15 +188,15 @@ class Products:
         return self.times(z)
 
     @property
-    def T(self) -> Products:
+    def T(self) -> ProductOperator:
         """The transpose."""
-        return Products(self.shape[::-1], self.transposed, self.times)
+        return ProductOperator(self.shape[::-1], self.transposed, self.times)
 
 
-class Scaled(Products):
+class ScaledColumns(ProductOperator):
     """A matrix whose columns are multiplied by a scale."""
 
-    def __init__(self, matrix: Linear, scale: Array):
+    def __init__(self, matrix: LinearOperator, scale: Array):
         super().__init__(matrix.shape, lambda z: matrix @ (scale * z), lambda rest: scale * (matrix.T @ rest))
 
 
