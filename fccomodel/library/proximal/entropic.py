@@ -44,7 +44,7 @@ class Entropic(Largest):
 
     def envelope_from(
         self, y: str, t: str, lam: str, c: str, dims: tuple[int, ...], factor: str = ""
-    ) -> None:
+    ) -> str | None:
         """None: ``entropic_value`` does not use the weights."""
         return None
 
