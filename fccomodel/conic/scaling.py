@@ -39,7 +39,7 @@ FAR_FROM_ONE = 1e5
 MAX_SHIFT = 600.0
 
 
-class Outcome(NamedTuple):
+class MethodOutcome(NamedTuple):
     """The outcome of a method.
 
     status      the method's word for the outcome
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledProgram:
     """A program in other units.
 
     columns  factors of the variables
@@ -80,7 +80,7 @@ class Scaled:
         """Multipliers of the scaled program's rows as multipliers of the original rows."""
         return (self.turn.T @ y) / (self.unit * self.size)
 
-    def whole(self, outcome: Outcome) -> Outcome:
+    def whole(self, outcome: MethodOutcome) -> MethodOutcome:
         """The outcome on the scaled program, in the original units."""
         value = outcome.obj_val / self.unit
         x, z = self.point(outcome.x), self.duals(outcome.z)
@@ -98,7 +98,7 @@ def odd(program: Assembled) -> bool:
     return bool(largest_cost > FAR_FROM_ONE or 0 < largest_cost < 1 / FAR_FROM_ONE)
 
 
-def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
+def scaled(program: Assembled, near: np.ndarray | None = None) -> ScaledProgram:
     """The program in units for which its numbers are near 1.
 
     ``near`` is a point around which exponentials are scaled.
@@ -122,7 +122,7 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
         b=(turn @ program.b) / size,
         constant=0.0,
     )
-    return Scaled(
+    return ScaledProgram(
         program=balanced,
         columns=factors,
         turn=sparse.csr_matrix(turn @ shift),
@@ -146,7 +146,7 @@ class Exponents(NamedTuple):
     cost: float
 
 
-class Numbers(NamedTuple):
+class ScalableNumbers(NamedTuple):
     """Numbers of a program, and the exponents that their factors are made of.
 
     values   the numbers
@@ -191,10 +191,10 @@ def _balanced(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix) ->
     weight_of_b = _weight(entries.nnz, len(b))
     weight_of_q = _weight(entries.nnz, len(q))
     groups = [
-        Numbers(entries.data, shared[entries.row], _picked(entries.col, n), side=0.0, cost=0.0),
-        Numbers(program.b[b], shared[b], None, side=1.0, cost=0.0, weight=weight_of_b),
-        Numbers(program.q[q], None, _picked(q, n), side=0.0, cost=1.0, weight=weight_of_q),
-        Numbers(form.data, None, of_form, side=-1.0, cost=1.0),
+        ScalableNumbers(entries.data, shared[entries.row], _picked(entries.col, n), side=0.0, cost=0.0),
+        ScalableNumbers(program.b[b], shared[b], None, side=1.0, cost=0.0, weight=weight_of_b),
+        ScalableNumbers(program.q[q], None, _picked(q, n), side=0.0, cost=1.0, weight=weight_of_q),
+        ScalableNumbers(form.data, None, of_form, side=-1.0, cost=1.0),
     ]
     matrices = []
     right_sides = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir, progressions
-from fccomodel.data.bind.numbers import Values
+from fccomodel.data.bind.numbers import NumberValues
 
 #: The size of a dim.
 SIZE = 5
@@ -101,7 +101,7 @@ class _Draws:
         self.rng = rng
         self.positive = positive
         self.dims = dims
-        self.values = Values(problem, params, self.size)
+        self.values = NumberValues(problem, params, self.size)
 
     def size(self, dim: ir.Dim) -> int:
         """The length of an axis: a number, or the size of a dim, a table or a set."""

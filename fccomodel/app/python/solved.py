@@ -212,9 +212,9 @@ class Result(Shown, results.Recorded):
 
     @property
     def plot(self) -> plots.Plots:
-        """Pictures: ``plot()``, ``plot.convergence()``, ``plot.constraints()``,
-        ``plot.multipliers()``, ``plot.groups()``, ``plot.roc()``."""
-        return plots.Plots(self.json, display.kinds(self.outcome.problem), self.outcome)
+        """Pictures: ``plot()``, ``plot.convergence()``, ``plot.variables()``,
+        ``plot.constraints()``, ``plot.multipliers()``, ``plot.groups()``, ``plot.roc()``."""
+        return plots.Plots(self.json, display.kinds(self.outcome.problem), self.variables, self.outcome)
 
     def html(self) -> texts.Page:
         """The result as a page for a browser, which needs no network.

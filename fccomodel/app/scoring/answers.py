@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fccomodel.app.scoring.scoring import Fitted
 
 
-class Answer:
+class PredictionMethods:
     """New rows are a DataFrame, a mapping of arrays, a file: what binds, with the columns that are
     used and no others needed.
 

@@ -93,6 +93,15 @@ def scaled_score(name: str, product: str, term: str) -> Diagnostic:
     )
 
 
+def negated_score(name: str, formula: str) -> Diagnostic:
+    """A net or a linear form is the score if labels or targets grow with it."""
+    return ROWS.error(
+        f"The model does not say what rows are scored by: it has `{formula}`",
+        reason=f"There it takes minus `{name}`, so that the sign of the score is not clear.",
+        fix="Define `def score(x) = ...`, with the sign that belongs to the larger label or target.",
+    )
+
+
 def no_threshold(name: str) -> Diagnostic:
     """A score that the model only compares with other scores has no threshold of its own."""
     return ROWS.error(

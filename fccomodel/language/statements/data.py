@@ -15,7 +15,7 @@ from fccomodel.language.formulas.context import (
     SetSymbol,
     TableSymbol,
 )
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter, doc_argument, is_keyword
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
@@ -184,7 +184,7 @@ def _stands_for(node: DataDecl) -> str:
     return "table"
 
 
-def _write(writer: Writer, node: DataDecl) -> None:
+def _write(writer: TextWriter, node: DataDecl) -> None:
     writer("data ", node.name)
     writer.indexing(node.family)
     writer(" : ")
@@ -197,7 +197,7 @@ def _write(writer: Writer, node: DataDecl) -> None:
     writer(")")
 
 
-def _write_column(writer: Writer, node: syntax.FieldDecl) -> None:
+def _write_column(writer: TextWriter, node: syntax.FieldDecl) -> None:
     with writer.marked(node.span):
         writer(node.name, ": ")
         writer.type(node.type)

@@ -11,7 +11,7 @@ from fccomodel.language.formulas import declarations, expressions, limits, liter
 from fccomodel.language.formulas.context import Context, NumberSymbol
 from fccomodel.language.formulas.limits import Bounds
 from fccomodel.language.formulas.shapes import described, show
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import bounds_of, declared
@@ -23,7 +23,7 @@ class ParamDecl(syntax.Statement):
 
     name: str
     shape: tuple[syntax.Expr, ...] = ()
-    bounds: tuple[syntax.Bound, ...] = ()
+    bounds: tuple[syntax.SimpleBound, ...] = ()
     default: syntax.Expr | None = None
 
 
@@ -86,7 +86,7 @@ def _bounds(ctx: Context, node: ParamDecl) -> Bounds | None:
     return limits.of(ctx, node.name, node.bounds, "a param")
 
 
-def _write(writer: Writer, node: ParamDecl) -> None:
+def _write(writer: TextWriter, node: ParamDecl) -> None:
     writer("param ", node.name)
     writer.bounded(node.shape, node.bounds)
     writer.after(" default ", node.default)

@@ -137,7 +137,7 @@ def _enough(answer: Answer) -> bool:
     return optimal and answer.report.solved and answer.solution.failure is None
 
 
-def _better_of(steps: _Steps, optimum: conic.Answer) -> Answer:
+def _better_of(steps: _Steps, optimum: conic.ConicAnswer) -> Answer:
     """The better of the steps' answer and the interior-point method's."""
     first, solution = steps.answer, steps.solution
     if first is not None and settled(first, 1):

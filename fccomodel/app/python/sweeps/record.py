@@ -28,7 +28,7 @@ RECORD = "sweep.json"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Point:
+class SweepPoint:
     """One solve of a sweep.
 
     values    the values of the params
@@ -89,7 +89,7 @@ class Sweep(Shown):
 
     compiled: pipeline.Compiled
     params: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     count: int
     interrupted: bool = False
 
@@ -112,7 +112,7 @@ class Sweep(Shown):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each point, as ``Point.row``."""
+        """A row for each point, as ``SweepPoint.row``."""
         return [point.row for point in self.points]
 
     def values(self, name: str) -> list[Any]:
