@@ -156,6 +156,8 @@ def _tried(built: Conic, left: Callable[[], float | None]) -> MethodOutcome | st
     The attempts are ATTEMPTS, or ODD_ATTEMPTS if the program's numbers are far from 1.
     """
     odd = scaling.odd(built.program)
+    allowed = left()
+    built.proofs["tried"] = max(built.proofs.get("tried", 0.0), math.inf if allowed is None else allowed)
     # solved, but only to an accuracy that is absolute, or not to the accuracy that was asked for
     coarse: MethodOutcome | None = None
     almost: MethodOutcome | None = None
@@ -268,7 +270,8 @@ def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
     the proof uses constraints that are no rows of the program. Constraints that the proof does not
     need are left out.
     """
-    if "infeasible" not in built.proofs:
+    allowed = math.inf if seconds is None else seconds
+    if "infeasible" not in built.proofs and allowed > built.proofs.get("tried", 0.0):
         _tried(built, lambda: seconds)
     proof = built.proofs.get("infeasible")
     if proof is None:
