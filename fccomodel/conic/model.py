@@ -29,6 +29,7 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.evaluation.sets import elements, members
 from fccomodel.evaluation.sets.axes import Env, Named, align
+from fccomodel.evaluation.sets.mapped import MappedTensor
 from fccomodel.library import atoms, cones, maxima, reductions
 from fccomodel.library.atoms import Interval
 
@@ -270,6 +271,13 @@ class Walk(Evaluator):
         if left_is_vector:
             value = value.squeeze(-1 if right_is_vector else -2)
         return Named(value, axes)
+
+    def column(self, node: ir.Column, env: Env) -> Named:
+        """The values of a column, in memory: ``compute`` has refused those that are too many."""
+        values = super().column(node, env)
+        if isinstance(values.data, MappedTensor):
+            return Named(values.data.whole(), values.axes)
+        return values
 
     def dot(self, u: Named, v: Named) -> Named:
         """The inner product, if one of the factors is constant."""

@@ -67,7 +67,7 @@ class Mark:
 
 
 @dataclass(kw_only=True)
-class Writer:
+class TextWriter:
     """A text that is written piece by piece, with marks for what was written. Call it to add text."""
 
     pieces: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Writer:
                 self(node.id)
             case syntax.Unary() | syntax.Binary() | syntax.Compare() | syntax.Range():
                 self._operation(node)
-            case syntax.Choice():
+            case syntax.Conditional():
                 self("if ")
                 self.expression(node.condition, Strength.OR)
                 self(" then ")
@@ -129,7 +129,7 @@ class Writer:
                 self._set(node)
             case syntax.Reduce():
                 self._reduce(node)
-            case syntax.Whole() | syntax.Vector() | syntax.Comprehension():
+            case syntax.WholeAxis() | syntax.Vector() | syntax.Comprehension():
                 self._array(node)
             case _:
                 raise TypeError(node)
@@ -142,9 +142,9 @@ class Writer:
         self._heads(node.indexing)
         self("}")
 
-    def _array(self, node: syntax.Whole | syntax.Vector | syntax.Comprehension) -> None:
+    def _array(self, node: syntax.WholeAxis | syntax.Vector | syntax.Comprehension) -> None:
         match node:
-            case syntax.Whole():
+            case syntax.WholeAxis():
                 self("..")
             case syntax.Vector():
                 self.items("[", node.items, "]")
@@ -276,7 +276,7 @@ class Writer:
         if shape:
             self.items("[", shape, "]")
 
-    def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> None:
+    def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.SimpleBound]) -> None:
         """Write a shape and bounds: ``[d] >= 0, in simplex(d)``."""
         self.shape(shape)
         for k, bound in enumerate(bounds):
@@ -292,11 +292,14 @@ class Writer:
                 self.expression(node.values)
             self(node.name or "")
             self.shape(node.shape)
+            if node.limit is not None:
+                self(" ", node.limit.op, " ")
+                self.expression(node.limit.value, Strength.SUM)
 
 
 def expression(node: syntax.Expr) -> str:
     """The text of an expression."""
-    writer = Writer()
+    writer = TextWriter()
     writer.expression(node)
     return writer.text
 
@@ -304,7 +307,7 @@ def expression(node: syntax.Expr) -> str:
 def strength(node: syntax.Expr) -> Strength:
     """How tightly an expression's text holds together."""
     match node:
-        case syntax.Choice():
+        case syntax.Conditional():
             return Strength.CHOICE
         case syntax.Unary(op="not"):
             return Strength.NOT

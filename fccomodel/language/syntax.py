@@ -69,7 +69,7 @@ class Compare(Expr):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Expr):
+class Conditional(Expr):
     """``if condition then yes else no``."""
 
     condition: Expr
@@ -87,7 +87,7 @@ class Range(Expr):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whole(Expr):
+class WholeAxis(Expr):
     """``..`` in the place of an index: all of an axis."""
 
 
@@ -193,11 +193,15 @@ class Statement(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class TypeExpr(Node):
-    """``name[shape]`` (``real[d]``, ``int``, a set's name) or ``{...}`` (``values``)."""
+    """``name[shape]`` (``real[d]``, ``int``, a set's name) or ``{...}`` (``values``).
+
+    limit  the bound of its numbers: ``>= 0``, ``in [0, 1]``, ``in psd``
+    """
 
     name: str | None = None
     shape: tuple[Expr, ...] = ()
     values: SetLiteral | None = None
+    limit: SimpleBound | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +213,7 @@ class FieldDecl(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound(Node):
+class SimpleBound(Node):
     """``>= e``, ``<= e``, ... or ``in set``; ``op`` is the comparison or ``in``."""
 
     op: str

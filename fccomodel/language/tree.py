@@ -187,7 +187,7 @@ def _array(c: list, at: Span) -> syntax.Expr:
 
 @_rule("whole")
 def _whole(c: list, at: Span) -> syntax.Expr:
-    return syntax.Whole(span=at)
+    return syntax.WholeAxis(span=at)
 
 
 @_rule("field")
@@ -238,7 +238,7 @@ def _compare(c: list, at: Span) -> syntax.Expr:
 
 @_rule("choice")
 def _choice(c: list, at: Span) -> syntax.Expr:
-    return syntax.Choice(condition=c[0], yes=c[1], no=c[2], span=at)
+    return syntax.Conditional(condition=c[0], yes=c[1], no=c[2], span=at)
 
 
 @_rule("member")
@@ -366,7 +366,7 @@ def _option(c: list, at: Span) -> syntax.Keyword:
     return syntax.Keyword(name="".join(str(token) for token in c[:-1]), value=value, span=at)
 
 
-def bounds_of(name: str, bounds: tuple[syntax.Bound, ...] | None) -> tuple[syntax.Bound, ...]:
+def bounds_of(name: str, bounds: tuple[syntax.SimpleBound, ...] | None) -> tuple[syntax.SimpleBound, ...]:
     """The bounds of a variable or a param; raises ``Refusal`` for ``in [0, 1]``."""
     for bound in bounds or ():
         if bound.op == "in" and isinstance(bound.value, syntax.Vector):
@@ -395,18 +395,23 @@ def _tuple(c: list, at: Span) -> tuple:
 
 
 @_rule("bound_compare")
-def _bound_compare(c: list, at: Span) -> syntax.Bound:
-    return syntax.Bound(op=str(c[0]), value=c[1], span=at)
+def _bound_compare(c: list, at: Span) -> syntax.SimpleBound:
+    return syntax.SimpleBound(op=str(c[0]), value=c[1], span=at)
 
 
 @_rule("bound_in")
-def _bound_in(c: list, at: Span) -> syntax.Bound:
-    return syntax.Bound(op="in", value=c[0], span=at)
+def _bound_in(c: list, at: Span) -> syntax.SimpleBound:
+    return syntax.SimpleBound(op="in", value=c[0], span=at)
 
 
 @_rule("type_name")
 def _type_name(c: list, at: Span) -> syntax.TypeExpr:
     return syntax.TypeExpr(name=str(c[0]), shape=c[1] or (), span=at)
+
+
+@_rule("type_limited")
+def _type_limited(c: list, at: Span) -> syntax.TypeExpr:
+    return dataclasses.replace(c[0], limit=c[1], span=at)
 
 
 @_rule("type_values")

@@ -13,18 +13,22 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
 from fccomodel.data.bind import _by_label, errors
 from fccomodel.data.bind._families import EVERYWHERE, Ways, demand_column
-from fccomodel.data.bind._rows import Rows, demand_finite, writable
-from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._rows import RowsInUse, demand_finite, writable
+from fccomodel.data.bind._sizes import KnownSizes
 from fccomodel.data.bind._spec import ArraySpec
+<<<<<<< HEAD
 from fccomodel.data.sources import RawColumn, RawTable, Request, find_file, frame
 
 
 #: The labels along each axis of an array; None for an axis whose source has none.
 Labels = tuple[tuple[str, ...] | None, ...]
+=======
+from fccomodel.data.sources import DataRequest, RawColumn, find_file, frame
+>>>>>>> main
 
 
 def bind_array(
-    array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, ways: Ways
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: KnownSizes, ways: Ways
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The array, float64 of its declared shape, and a record of its source.
 
@@ -41,7 +45,15 @@ def bind_array(
     shape = array.type.shape
     if values.ndim != len(shape):
         refuse(errors.columns.axes_of_array(name, values.shape, len(shape)))
+<<<<<<< HEAD
     demand_finite(RawColumn(values=np.atleast_1d(values)), name, Rows(total=len(np.atleast_1d(values))), name)
+=======
+    demand_finite(
+        RawColumn(values=np.atleast_1d(values)), name, RowsInUse(total=len(np.atleast_1d(values))), name
+    )
+    if labels is not None:
+        values, labels = _ordered(array, values, labels, sizes)
+>>>>>>> main
     for axis, dim in enumerate(shape):
         names = labels[axis] if axis < len(labels) else None
         if names is not None:
@@ -56,7 +68,7 @@ def _read(
     """The raw values, the labels along their axes, and the source in words."""
     name = array.name
     within = ways.within if value is None else EVERYWHERE
-    request = Request(name=name, folders=ways.folders, within=within, options=spec.options)
+    request = DataRequest(name=name, folders=ways.folders, within=within, options=spec.options)
     inline = value is None and spec.values is not None
     if value is None:
         value = spec.values
@@ -99,9 +111,15 @@ def _from_mapping(name: str, value: Mapping[Any, Any]) -> tuple[np.ndarray, Labe
 
 
 def _from_table(
+<<<<<<< HEAD
     array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, request: Request
 ) -> tuple[np.ndarray, Labels]:
     """The values in a table's columns, and the labels of its rows and columns.
+=======
+    array: ir.Array, spec: ArraySpec, value: Any, request: DataRequest
+) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """The values in a table's columns, and their labels (or None).
+>>>>>>> main
 
     The columns are those that the binding names, or the column with the array's name, or all columns of
     numbers.
@@ -195,7 +213,11 @@ def _texts(column: RawColumn) -> tuple[str, ...]:
 
 
 def _ordered(
+<<<<<<< HEAD
     array: ir.Array, axis: int, values: np.ndarray, labels: tuple[str, ...], sizes: Sizes
+=======
+    array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: KnownSizes
+>>>>>>> main
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """The values along an axis in the order of the set's labels, and the labels.
 

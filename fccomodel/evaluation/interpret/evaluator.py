@@ -29,7 +29,7 @@ from fccomodel.evaluation.kernels.net_rows import ROWS, NetRows, net_apply
 from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.sets import elements, realising, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.sets.mapped import Mapped
+from fccomodel.evaluation.sets.mapped import MappedTensor
 from fccomodel.evaluation.sets.realising import Conditions
 from fccomodel.library import atoms, reductions
 from fccomodel.library.distances import beside, middle, squared_distances
@@ -364,7 +364,7 @@ class Evaluator(Conditions):
         lengths, rows = self.net_inputs(node, env)
         parameters = (*module.parameters(), *module.buffers())
         widths = sum(parameter.shape[0] for parameter in parameters if parameter.dim())
-        stays_in_file = any(isinstance(one, Mapped) for one in rows)
+        stays_in_file = any(isinstance(one, MappedTensor) for one in rows)
         if thrifty:
             floats = [one if one.dtype == torch.int64 else one.to(working) for one in rows]
             if known is not None:

@@ -195,7 +195,7 @@ def runs_of(
 def _elements_of_runs(
     evaluator: Evaluator,
     part: selections.Selection,
-    index: realising.Index,
+    index: realising.SortedIndex,
     first: np.ndarray,
     count: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:

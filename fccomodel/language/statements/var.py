@@ -20,7 +20,7 @@ from fccomodel.language.formulas import (
 )
 from fccomodel.language.formulas.context import BrokenSymbol, Context, NetSymbol, NumberSymbol, SetSymbol
 from fccomodel.language.formulas.shapes import described, show
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import bounds_of, declared
@@ -33,7 +33,7 @@ class VarDecl(syntax.Statement):
 
     name: str
     shape: tuple[syntax.Expr, ...] = ()
-    bounds: tuple[syntax.Bound, ...] = ()
+    bounds: tuple[syntax.SimpleBound, ...] = ()
     value: syntax.Expr | None = None
     start: syntax.Expr | None = None
 
@@ -186,7 +186,9 @@ def _tighter(old: ir.Expr, new: ir.Expr, pick: Callable[[float, float], float], 
     return ir.Apply(op=atom, args=(old, new), shape=old.shape or new.shape, span=old.span | new.span)
 
 
-def _variable_set(ctx: Context, node: VarDecl, bound: syntax.Bound, shape: ir.Shape) -> ir.VectorSet | None:
+def _variable_set(
+    ctx: Context, node: VarDecl, bound: syntax.SimpleBound, shape: ir.Shape
+) -> ir.VectorSet | None:
     """The simple set after ``in``, or None after an error."""
     value = bound.value
     listed = isinstance(value, syntax.SetLiteral | syntax.Range)
@@ -200,7 +202,7 @@ def _variable_set(ctx: Context, node: VarDecl, bound: syntax.Bound, shape: ir.Sh
     return vector_sets.vector_set(ctx, declarations.HERE, value, shape)
 
 
-def _write(writer: Writer, node: VarDecl) -> None:
+def _write(writer: TextWriter, node: VarDecl) -> None:
     writer("var ", node.name)
     writer.bounded(node.shape, node.bounds)
     writer.after(" = ", node.value)

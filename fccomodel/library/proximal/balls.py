@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, sqrt
 from typing import TYPE_CHECKING
 
-from fccomodel.library.atoms import Ball
+from fccomodel.library.atoms import DualBall
 from fccomodel.library.proximal._base import Proximal
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ class Norm(Proximal):
     group  the number of entries of each consecutive group; 0: no groups
     """
 
-    ball: Ball
+    ball: DualBall
     group: int = 0
 
     @classmethod
-    def of(cls, ball: Ball, shape: tuple[int | str, ...], group: int = 0) -> Norm:
+    def of(cls, ball: DualBall, shape: tuple[int | str, ...], group: int = 0) -> Norm:
         """The norm of arrays of this shape (a name: a size that is not known)."""
         sizes = [n if isinstance(n, int) else inf for n in shape]
         if group:

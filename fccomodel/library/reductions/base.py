@@ -39,7 +39,7 @@ class Option(Domain):
 
 # ------------------------------------------------------------------------------------------- values
 @dataclass(frozen=True)
-class Here:
+class BlockOfElements:
     """A block of the elements: ``at`` spreads a result over them, ``part`` takes theirs from an
     array of all."""
 
@@ -57,7 +57,7 @@ class Elements(Protocol):
     count: torch.Tensor
     kept: Kept
 
-    def total(self, f: Callable[[torch.Tensor, Here], torch.Tensor] | None = None) -> torch.Tensor:
+    def total(self, f: Callable[[torch.Tensor, BlockOfElements], torch.Tensor] | None = None) -> torch.Tensor:
         """The sums of f(e), or of the elements themselves without f."""
         ...
 
@@ -74,7 +74,7 @@ class Elements(Protocol):
         """The sums by entry of an array that is listed like the elements."""
         ...
 
-    def share(self, here: Here) -> torch.Tensor:
+    def share(self, here: BlockOfElements) -> torch.Tensor:
         """1 over the number of elements, for each element of the block."""
         ...
 
@@ -84,7 +84,7 @@ class Slope:
     """The derivative of a result in its elements: weight(e, here) / over. None stands for 1 in
     either."""
 
-    weight: Callable[[torch.Tensor, Here], torch.Tensor] | None = None
+    weight: Callable[[torch.Tensor, BlockOfElements], torch.Tensor] | None = None
     over: torch.Tensor | None = None
 
 
@@ -354,7 +354,7 @@ __all__ = [
     "ZERO",
     "ByMeans",
     "Elements",
-    "Here",
+    "BlockOfElements",
     "Kept",
     "Option",
     "Options",

@@ -27,7 +27,7 @@ from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.kinks import kinked
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.report.kinks import nested_maxima
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 
 #: Numbers that the terms of a kink may have, at most.
 MOST_NUMBERS = 1 << 21
@@ -69,7 +69,7 @@ class Kink:
     """
 
     node: ir.Expr
-    weights: Callable[[Evaluator, int], Weights]
+    weights: Callable[[Evaluator, int], WeightSet]
     terms: Terms
     sign: float = 1.0
     signed: bool = False
@@ -227,11 +227,11 @@ def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr,
 
 
 #: Weights of the terms of a maximum.
-SIMPLEX = Weights(kind="simplex")
+SIMPLEX = WeightSet(kind="simplex")
 #: Weights of an absolute value.
-BOX = Weights(kind="box", low=-1.0, high=1.0)
+BOX = WeightSet(kind="box", low=-1.0, high=1.0)
 #: Weights of a positive part.
-SHARE = Weights(kind="box", low=0.0, high=1.0)
+SHARE = WeightSet(kind="box", low=0.0, high=1.0)
 
 
 def of(node: ir.Expr) -> Kink | None:
@@ -271,7 +271,7 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
     if atom.extreme:
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=float(atom.extreme))
     if (root := _below_root(node)) is not None:
-        weights = _fixed(Weights(kind="ball" if root.signed else "positive"))
+        weights = _fixed(WeightSet(kind="ball" if root.signed else "positive"))
         return Kink(node=node, weights=weights, terms=partial(_roots, root=root), signed=root.signed)
     if node.op == "clip":
         low = Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=1), sign=1)
@@ -295,7 +295,7 @@ def _of_affine_pieces(node: ir.Apply, atom: atoms.ScalarAtom) -> Kink | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Root:
+class SquareRootKink:
     """A square root of u^2, or of a sum or mean of such squares.
 
     over     the reduction that adds them up; None for a single square
@@ -309,7 +309,7 @@ class Root:
     mean: bool = False
 
 
-def _below_root(node: ir.Apply) -> Root | None:
+def _below_root(node: ir.Apply) -> SquareRootKink | None:
     """The squares below a root, or None if the node is no root of squares."""
     power = atoms.as_power(node)
     if power is None or not isinstance(power[1], ir.Const) or power[1].value != 0.5:
@@ -320,25 +320,25 @@ def _below_root(node: ir.Apply) -> Root | None:
     if any(isinstance(binder.domain, ir.Distribution | ir.VectorSet) for binder in over.binders):
         return None
     if reductions.of(over) is VARIANCE:
-        return Root(u=over.body, over=over, mean=True)
+        return SquareRootKink(u=over.body, over=over, mean=True)
     if reductions.of(over).additive:
         return _square(over.body, over)
     return None
 
 
-def _square(expr: ir.Expr, over: ir.Reduce | None) -> Root | None:
+def _square(expr: ir.Expr, over: ir.Reduce | None) -> SquareRootKink | None:
     """The root of this expression, or None if it is no square."""
     u = atoms.squared(expr)
     base = expr if u is None else u
     atom = atoms.of(base)
     if atom is not None and "sqhinge" in (atom.name, atom.squared):
-        return Root(u=base.children[0], over=over, signed=False)
+        return SquareRootKink(u=base.children[0], over=over, signed=False)
     if u is None:
         return None
-    return Root(u=u, over=over)
+    return SquareRootKink(u=u, over=over)
 
 
-def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
+def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> WeightSet:
     """The weights of a maximum of multiples of a number: from the least to the largest multiple."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ScalarAtom)
@@ -346,10 +346,10 @@ def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
         slope
         for slope, _ in atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
     ]
-    return Weights(kind="box", low=min(slopes), high=max(slopes))
+    return WeightSet(kind="box", low=min(slopes), high=max(slopes))
 
 
-def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
+def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> WeightSet:
     """The weights of a norm: the unit ball of the dual norm."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ArrayAtom) and atom.ball is not None
@@ -358,20 +358,20 @@ def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
         columns = elements.shape(evaluator.bound, node.args[0].shape)[-1]
     if atom.in_groups:
         columns = int(evaluator.value(node.args[-1], {}).data)
-    return Weights(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
+    return WeightSet(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
 
 
-def _fixed(weights: Weights) -> Callable[[Evaluator, int], Weights]:
+def _fixed(weights: WeightSet) -> Callable[[Evaluator, int], WeightSet]:
     """Weights that do not depend on data."""
     return lambda evaluator, count: weights
 
 
-def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> Weights:
+def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> WeightSet:
     """The weights of a reduction's elements: a simplex whose weights have an upper limit."""
     cap = reductions.of(node).cap
     assert cap is not None
     high = float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))
-    return Weights(kind="simplex", high=min(1.0, high))
+    return WeightSet(kind="simplex", high=min(1.0, high))
 
 
 def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
@@ -383,9 +383,9 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
     if form is None or form.divergence:
         return None
 
-    def weights(evaluator: Evaluator, count: int) -> Weights:
+    def weights(evaluator: Evaluator, count: int) -> WeightSet:
         """The weights of the maximum: a simplex with the set's cap."""
-        return Weights(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
+        return WeightSet(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
 
@@ -453,7 +453,7 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     return Named(value.unsqueeze(-1) * slope + shift, axes)
 
 
-def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: Root) -> Named | None:
+def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: SquareRootKink) -> Named | None:
     """The terms that are squared below the root, times the root of their weight: their Euclidean
     length is the value of the root."""
     if root.over is None:
