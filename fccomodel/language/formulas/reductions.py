@@ -392,10 +392,12 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
 
 def _option_may_vary(ctx: Context, node: syntax.Reduce, kind: Reduction, value: ir.Expr) -> bool:
     """Whether an option is fixed, or one that moves out of the reduction. Reports an error if not."""
-    if kind.name == LOGMEANEXP.name or not risks.varies(value):
+    by_index = kind.tail and not ir.variables_of(value)
+    if kind.name == LOGMEANEXP.name or by_index or not risks.varies(value):
         return True
     example = "theta" if kind.option is None else kind.option.name
-    ctx.report(errors.reductions.option_not_fixed(ctx.quote(value), node.kind, example))
+    refusal = errors.reductions.option_on_variable if kind.tail else errors.reductions.option_not_fixed
+    ctx.report(refusal(ctx.quote(value), node.kind, example))
     return False
 
 
