@@ -16,15 +16,10 @@ from fccomodel.data.bind._families import EVERYWHERE, Ways, demand_column
 from fccomodel.data.bind._rows import RowsInUse, demand_finite, writable
 from fccomodel.data.bind._sizes import KnownSizes
 from fccomodel.data.bind._spec import ArraySpec
-<<<<<<< HEAD
-from fccomodel.data.sources import RawColumn, RawTable, Request, find_file, frame
-
+from fccomodel.data.sources import DataRequest, RawColumn, RawTable, find_file, frame
 
 #: The labels along each axis of an array; None for an axis whose source has none.
 Labels = tuple[tuple[str, ...] | None, ...]
-=======
-from fccomodel.data.sources import DataRequest, RawColumn, find_file, frame
->>>>>>> main
 
 
 def bind_array(
@@ -45,15 +40,9 @@ def bind_array(
     shape = array.type.shape
     if values.ndim != len(shape):
         refuse(errors.columns.axes_of_array(name, values.shape, len(shape)))
-<<<<<<< HEAD
-    demand_finite(RawColumn(values=np.atleast_1d(values)), name, Rows(total=len(np.atleast_1d(values))), name)
-=======
     demand_finite(
         RawColumn(values=np.atleast_1d(values)), name, RowsInUse(total=len(np.atleast_1d(values))), name
     )
-    if labels is not None:
-        values, labels = _ordered(array, values, labels, sizes)
->>>>>>> main
     for axis, dim in enumerate(shape):
         names = labels[axis] if axis < len(labels) else None
         if names is not None:
@@ -63,7 +52,7 @@ def bind_array(
 
 
 def _read(
-    array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, ways: Ways
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: KnownSizes, ways: Ways
 ) -> tuple[np.ndarray, Labels, str]:
     """The raw values, the labels along their axes, and the source in words."""
     name = array.name
@@ -111,15 +100,9 @@ def _from_mapping(name: str, value: Mapping[Any, Any]) -> tuple[np.ndarray, Labe
 
 
 def _from_table(
-<<<<<<< HEAD
-    array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, request: Request
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: KnownSizes, request: DataRequest
 ) -> tuple[np.ndarray, Labels]:
     """The values in a table's columns, and the labels of its rows and columns.
-=======
-    array: ir.Array, spec: ArraySpec, value: Any, request: DataRequest
-) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """The values in a table's columns, and their labels (or None).
->>>>>>> main
 
     The columns are those that the binding names, or the column with the array's name, or all columns of
     numbers.
@@ -157,7 +140,7 @@ def _from_table(
 
 
 def _labels_of_rows(
-    array: ir.Array, spec: ArraySpec, value: Any, raw: RawTable, sizes: Sizes
+    array: ir.Array, spec: ArraySpec, value: Any, raw: RawTable, sizes: KnownSizes
 ) -> tuple[str, ...] | None:
     """The labels of a table's rows, or None.
 
@@ -182,7 +165,7 @@ def _labels_of_rows(
 
 
 def _labels_of_columns(
-    array: ir.Array, spec: ArraySpec, names: tuple[str, ...], sizes: Sizes
+    array: ir.Array, spec: ArraySpec, names: tuple[str, ...], sizes: KnownSizes
 ) -> tuple[str, ...] | None:
     """The names of columns as labels of a matrix's second axis, or None if they name nothing.
 
@@ -199,7 +182,7 @@ def _labels_of_columns(
     return labels
 
 
-def _has_labels(array: ir.Array, axis: int, sizes: Sizes) -> bool:
+def _has_labels(array: ir.Array, axis: int, sizes: KnownSizes) -> bool:
     """Whether the elements along an axis are labels, and not only counted by an array without labels."""
     dim = str(array.type.shape[axis])
     return isinstance(sizes.problem.sets.get(dim), ir.LabelSet) and dim not in sizes.counted
@@ -213,11 +196,7 @@ def _texts(column: RawColumn) -> tuple[str, ...]:
 
 
 def _ordered(
-<<<<<<< HEAD
-    array: ir.Array, axis: int, values: np.ndarray, labels: tuple[str, ...], sizes: Sizes
-=======
-    array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: KnownSizes
->>>>>>> main
+    array: ir.Array, axis: int, values: np.ndarray, labels: tuple[str, ...], sizes: KnownSizes
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """The values along an axis in the order of the set's labels, and the labels.
 
