@@ -71,7 +71,8 @@ class Reductions:
             return value
         if not state.full:
             return self.reduced(node, env, linear, False)
-        in_a_slice = any(axis.kind == "chunk" for slot in env.values() for axis in slot.ids.axes)
+        around = [env[binder] for binder in state.free(node) if binder in env]
+        in_a_slice = any(axis.kind == "chunk" for slot in around for axis in slot.ids.axes)
         pairs = self.sizes.pairs(node, self.around(node, env), node.binders[0])
         chunk = not in_a_slice and pairs > DENSE
         if chunk and not state.thinning.nests:

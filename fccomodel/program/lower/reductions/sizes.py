@@ -80,7 +80,7 @@ class PairCounts:
             parts = list(self.parts(node))
             extents = {b: Extent(length=size) for b, size in (around or {}).items()}
             for part in parts:
-                extents |= self.extents(part)
+                extents |= self.extents(part, extents)
             products = []
             for part in parts:
                 axes = _axes(self.state.free(part), extents)
@@ -96,7 +96,7 @@ class PairCounts:
         parts = list(self.parts(node))
         extents: dict[ir.Binder, Extent] = {}
         for part in parts:
-            extents |= self.extents(part)
+            extents |= self.extents(part, extents)
         count = 0.0
         for part in parts:
             axes = _axes(self.state.free(part), extents)
@@ -156,8 +156,8 @@ class PairCounts:
             product *= runs.longest
         return product > max(AT_ONCE, LEAST_GAIN_OF_FLAT * self.listed(*sels))
 
-    def extents(self, node: ir.Expr) -> dict[ir.Binder, Extent]:
-        """The axes that a node adds, by binder."""
+    def extents(self, node: ir.Expr, around: Mapping[ir.Binder, Extent]) -> dict[ir.Binder, Extent]:
+        """The axes that a node adds, by binder; ``around`` are those of outer binders."""
         extents: dict[ir.Binder, Extent] = {}
         if isinstance(node, ir.LetRef | PiecewiseMean):
             if isinstance(node, ir.LetRef):
@@ -178,7 +178,10 @@ class PairCounts:
             if isinstance(sel.binder.domain, ir.Distribution):
                 extents[sel.binder] = Extent(length=8 if extents else self.state.bound.draws)
             elif not isinstance(sel.binder.domain, ir.VectorSet):
-                extent = self.by_places(sel) if by_places else self.extent(node, sel, flat)
+                if by_places or any(around[p].needs for p in sel.parents if p in around):
+                    extent: Extent | None = self.by_places(sel)
+                else:
+                    extent = self.extent(node, sel, flat)
                 if extent is not None:
                     extents[sel.binder] = extent
         return extents
