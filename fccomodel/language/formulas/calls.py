@@ -68,7 +68,6 @@ ELSEWHERE: Mapping[str, str] = {
     "std": "sqrt(variance[z ~ D] ...)",
     "sum_largest": "topk(k = 3)[i in I] ...",
     "CVaR": "cvar(tail = 0.1)[i in I] ...",
-    "tv": "sum of abs differences",
     "T": "transpose(A)",
 }
 

@@ -401,10 +401,27 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
         return None
     if form is None or form.divergence:
         return None
+    if node.condition is not None:
+        return _over_ball(node, sign)
 
     def weights(evaluator: Evaluator, count: int) -> WeightSet:
         """The weights of the maximum: a simplex with the set's cap."""
         return WeightSet(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
+
+    return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
+
+
+def _over_ball(node: ir.Reduce, sign: float) -> Kink | None:
+    """A maximum over a ball of distributions that is the same for all members of a family."""
+    ball = inner_maximum.recognise_ball(node)
+    if ball is None or ir.free_binders(ball.reference) or ir.free_binders(ball.radius):
+        return None
+
+    def weights(evaluator: Evaluator, count: int) -> WeightSet:
+        """The ball."""
+        centre = inner_maximum.centre_of(evaluator, ball, {}).data.expand(count)
+        radius = float(evaluator.value(ball.radius, {}).data)
+        return WeightSet(kind=ball.divergence, centre=tuple(centre.tolist()), radius=radius)
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
 
