@@ -140,7 +140,8 @@ def _within(inner: Walk, condition: ir.Expr | None, q: ir.Binder, variable: Affi
         raise NotConic("a maximum under a condition of another form")
     measure, radius = condition.args if condition.op == "le" else condition.args[::-1]
     at = {q: Named(variable, ())}  # type: ignore[arg-type]
-    left, right = inner.value(measure, at), inner.value(radius, at)
+    left: Any = inner.value(measure, at)
+    right: Any = inner.value(radius, at)
     if left.axes or right.axes:
         raise NotConic("a maximum whose set differs from member to member")
     inner.cones.nonneg(-left.data + right.data)

@@ -254,8 +254,8 @@ def not_a_ball(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
     return EVALUATION.error(
         f"{problem.text(node)} has a condition on its weights that is no ball of distributions",
         span=node.span,
-        reason="known are `kl(q, p) <= r`, `chi2(q, p) <= r` and `tv(q, p) <= r`, for a body that is affine "
-        "in q.",
+        reason="known are `kl(q, p) <= r`, `chi2(q, p) <= r` and `norm1(q - p) <= r`, for a body that is "
+        "affine in q.",
         fix="write the condition in one of these forms.",
     )
 

@@ -52,8 +52,8 @@ def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
         "r, over the simplex also "
         "less mu * kl(q, p), mu * chi2(q, p) (p without variables) or mu * sum[k in K] phi(q[k]), "
         "where mu is known to be at least 0 (`param mu >= 0`), "
-        "or under the condition kl(q, p) <= r, chi2(q, p) <= r or tv(q, p) <= r, "
-        "where r is known to be above 0 (`param r > 0`), for tv below 1 too.",
+        "or under the condition kl(q, p) <= r, chi2(q, p) <= r or norm1(q - p) <= r, "
+        "where r is known to be above 0 (`param r > 0`), for norm1 below 2 too.",
         fix="write the maximum in one of these forms, or its dual yourself.",
     )
 

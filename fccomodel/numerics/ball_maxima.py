@@ -2,7 +2,7 @@
 
     kl    q_k proportional to p_k exp(r_k / mu)       mu falls until kl(q, p) is the radius
     chi2  q_k proportional to p_k (r_k - s)_+         s rises until chi2(q, p) is the radius
-    tv    the radius is taken from the smallest r and given to the largest
+    norm1 the radius is taken from the smallest r and given to the largest
 
 For kl and chi2 the number is found by bisection. A radius that reaches the largest r is cut there.
 """
@@ -14,11 +14,15 @@ from collections.abc import Callable
 import torch
 
 #: The generators of the divergences.
-KL, CHI2, TV = "t * log(t)", "square(t - 1)", "abs(t - 1) / 2"
+KL = "t * log(t)"
+CHI2 = "square(t - 1)"
+TV = "abs(t - 1) / 2"  # of the total variation, half of norm1(q - p)
 #: Halvings of an interval of logarithms.
 HALVINGS = 120
-#: The searched range of mu and of the largest r less s, as multiples of the range of r.
-SMALLEST, LARGEST = 1e-12, 1e12
+#: The least mu, and the least distance of s from the largest r, as a multiple of the range of r.
+SMALLEST = 1e-12
+#: The largest mu, and the largest distance of s, as a multiple of the range of r.
+LARGEST = 1e12
 
 
 def kl(r: torch.Tensor, p: torch.Tensor, radius: torch.Tensor) -> torch.Tensor:
@@ -51,7 +55,7 @@ def chi2(r: torch.Tensor, p: torch.Tensor, radius: torch.Tensor) -> torch.Tensor
 
 
 def tv(r: torch.Tensor, p: torch.Tensor, radius: torch.Tensor) -> torch.Tensor:
-    """The maximiser within tv(q, p) <= radius; all arguments over the last dim."""
+    """The maximiser within norm1(q - p) / 2 <= radius; all arguments over the last dim."""
     order = r.argsort(dim=-1, stable=True)
     shares = p.gather(-1, order)
     below = shares.cumsum(-1) - shares

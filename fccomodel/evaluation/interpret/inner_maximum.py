@@ -133,7 +133,7 @@ def _in_ball(
     p = spread(centre, axes).expand(start.shape)
     radius = spread(evaluator.value(ball.radius, env), axes).expand(start.shape[: len(axes)]).detach()
     _, r = slope(start)
-    return ball_maxima.MAXIMISERS[ball.divergence](r, p, radius.to(torch.float64).unsqueeze(-1))
+    return ball_maxima.MAXIMISERS[ball.divergence](r, p, radius.to(torch.float64).unsqueeze(-1) / ball.unit)
 
 
 def centre_of(evaluator: Evaluator, ball: Ball, env: Env) -> Named:
@@ -270,11 +270,12 @@ def recognise(body: ir.Expr, q: ir.Binder) -> InnerForm | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ball:
-    """The condition ``divergence(q, reference) <= radius``; the divergence is given by its generator."""
+    """The condition ``unit * divergence(q, reference) <= radius``, by the divergence's generator."""
 
     divergence: str
     reference: ir.Expr
     radius: ir.Expr
+    unit: float
 
 
 def recognise_ball(node: ir.Reduce) -> Ball | None:
@@ -282,16 +283,15 @@ def recognise_ball(node: ir.Reduce) -> Ball | None:
     (q,) = node.binders
     match node.condition:
         case ir.Apply(op="le", args=(measure, radius)) | ir.Apply(op="ge", args=(radius, measure)):
-            generator = atoms.generator(measure)
+            measured = atoms.divergence_of(measure)
         case _:
             return None
-    if generator not in ball_maxima.MAXIMISERS or not affine(node.body, q):
+    if measured is None or not affine(node.body, q):
         return None
-    first, reference = measure.children
-    of_q = isinstance(first, ir.Element) and first.binder is q
-    if not of_q or not constant(reference, q) or not constant(radius, q) or radius.shape:
+    of_q = isinstance(measured.q, ir.Element) and measured.q.binder is q
+    if not of_q or not constant(measured.p, q) or not constant(radius, q) or radius.shape:
         return None
-    return Ball(divergence=generator, reference=reference, radius=radius)
+    return Ball(divergence=measured.generator, reference=measured.p, radius=radius, unit=measured.unit)
 
 
 def _penalty(node: ir.Expr, q: ir.Binder) -> InnerForm | None:

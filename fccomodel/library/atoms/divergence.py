@@ -75,14 +75,6 @@ def _cone_of_chi2(k: Cones, q: Affine, p: Affine) -> Affine:
     return t.upper().sum(-1)
 
 
-def _cone_of_tv(k: Cones, q: Affine, p: Affine) -> Affine:
-    """The conic program, entry by entry: t >= |q - p| / 2."""
-    t = k.variable((q + p).shape)
-    k.nonneg(t - (q - p) * 0.5)
-    k.nonneg(t + (q - p) * 0.5)
-    return t.upper().sum(-1)
-
-
 kl = ArrayAtom(
     name="kl",
     meaning="the Kullback-Leibler divergence, the sum of q[i] log(q[i]/p[i])",
@@ -123,25 +115,6 @@ chi2 = ArrayAtom(
         curvature="convex",
         lipschitz=(_chi2_slope, _chi2_slope_in_p),
         gradient_lipschitz=_chi2_bend,
-        range=NONNEGATIVE,
-    ),
-)
-tv = ArrayAtom(
-    name="tv",
-    meaning="the total variation, half the sum of |q[i] - p[i]|",
-    tex=r"\mathrm{TV}\left(<0>, <1>\right)",
-    arguments=("q", "p"),
-    reference=lambda q, p: np.sum(np.abs(q - p)) / 2,
-    rule=vectors("tv"),
-    torch="({0} - {1}).abs().sum(-1) / 2",
-    derivative=("dy * sign(q - p) / 2", "-dy * sign(q - p) / 2"),
-    generator="abs(t - 1) / 2",
-    cone=_cone_of_tv,
-    homogeneous=1,
-    properties=Properties(
-        curvature="convex",
-        lipschitz=(lambda q, p, size: sqrt(size) / 2, lambda q, p, size: sqrt(size) / 2),
-        gradient_lipschitz=0.0,
         range=NONNEGATIVE,
     ),
 )

@@ -4,7 +4,7 @@ With E the mean by the weights p and risks r_k:
 
     kl(q, p) <= rho     min over mu >= 0 of mu rho + mu log E exp(r / mu)
     chi2(q, p) <= rho   min over s of s + sqrt(1 + rho) sqrt(E (r - s)_+^2)
-    tv(q, p) <= rho     min over s of rho max r + (1 - rho) s + E (r - s)_+
+    norm1(q - p) / 2 <= rho   min over s of rho max r + (1 - rho) s + E (r - s)_+
 
 (A. Ben-Tal et al., Robust solutions of optimization problems affected by uncertain probabilities, 2013;
 J. Duchi and H. Namkoong, Learning models with uniform performance via distributionally robust optimization,
@@ -56,12 +56,14 @@ def recognise(
     """
     match condition:
         case ir.Apply(op="le", args=(measure, radius)) | ir.Apply(op="ge", args=(radius, measure)):
-            generator = atoms.generator(measure)
+            measured = atoms.divergence_of(measure)
         case _:
             return None
-    if generator not in DUALS or ir.variables_of(condition) or q in ir.free_binders(radius):
+    if measured is None or ir.variables_of(condition) or q in ir.free_binders(radius):
         return None
-    weights, reference = measure.children
+    generator, weights, reference, unit = measured
+    if unit != 1:
+        radius = make("div", radius, const(unit), span=radius.span)
     where = range_of(radius)
     allowed = Interval(0.0, 1.0 if DUALS[generator] is _of_tv else inf, True, True)
     if radius.shape or not where.inside(allowed):

@@ -420,7 +420,7 @@ def _over_ball(node: ir.Reduce, sign: float) -> Kink | None:
     def weights(evaluator: Evaluator, count: int) -> WeightSet:
         """The ball."""
         centre = inner_maximum.centre_of(evaluator, ball, {}).data.expand(count)
-        radius = float(evaluator.value(ball.radius, {}).data)
+        radius = float(evaluator.value(ball.radius, {}).data) / ball.unit
         return WeightSet(kind=ball.divergence, centre=tuple(centre.tolist()), radius=radius)
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
