@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
+from fccomodel.core.lazy import torch
 
 #: The generators of the divergences.
 KL = "t * log(t)"
