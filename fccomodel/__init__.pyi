@@ -64,7 +64,6 @@ from fccomodel.language.notation.sets import (
 )
 from fccomodel.language.notation.terms import (
     Formula as Formula,
-    Term as Term,
 )
 
 #: What stands in a formula.
@@ -73,8 +72,10 @@ Value = Formula | Set | float | str
 class _Reduction(Protocol):
     """Called with a comprehension over sets of the model; ``mean[m.i](...)`` for a declared index."""
 
-    def __call__(self, comprehension: Iterable[Any] | Value, /, *more: Value, **options: Value) -> Term: ...
-    def __getitem__(self, index: Formula) -> Callable[[Value], Term]: ...
+    def __call__(
+        self, comprehension: Iterable[Any] | Value, /, *more: Value, **options: Value
+    ) -> Formula: ...
+    def __getitem__(self, index: Formula) -> Callable[[Value], Formula]: ...
 
 __all__: list[str]
 __version__: str
@@ -88,7 +89,7 @@ the mean of the elements drawn, sum e / n
 
 In a file: E[z ~ D] f"""
 
-def abs(u: Value) -> Term:
+def abs(u: Value) -> Formula:
     """abs(u)
 
     |u|"""
@@ -98,7 +99,7 @@ def affine(A: Value = ..., b: Value = ...) -> Set:
 
     A w == b"""
 
-def atan(u: Value) -> Term:
+def atan(u: Value) -> Formula:
     """atan(u)
 
     the angle in radians, between -pi/2 and pi/2, whose tangent is u"""
@@ -135,29 +136,29 @@ def capped_simplex(axis: Value = ..., alpha: Value = ...) -> Set:
 
     0 <= w <= 1/(alpha n), sum(w) == 1, for n entries; of a matrix, each row"""
 
-def chi2(q: Value, p: Value) -> Term:
+def chi2(q: Value, p: Value) -> Formula:
     """chi2(q, p)
 
     the chi-squared divergence, the sum of (q[i] - p[i])^2 / p[i]"""
 
-def clip(u: Value, lo: Value, hi: Value) -> Term:
+def clip(u: Value, lo: Value, hi: Value) -> Formula:
     """clip(u, lo, hi)
 
     u, but lo where it is less and hi where it is more
 
     Constant: lo, hi must not depend on the decision variables."""
 
-def concat(*u: Value) -> Term:
+def concat(*u: Value) -> Formula:
     """concat(u1, u2, ...)
 
     vectors and scalars, one after the other"""
 
-def cos(u: Value) -> Term:
+def cos(u: Value) -> Formula:
     """cos(u)
 
     the cosine of an angle in radians"""
 
-def cumsum(x: Value) -> Term:
+def cumsum(x: Value) -> Formula:
     """cumsum(x)
 
     the sums of the entries of a vector up to each one"""
@@ -169,54 +170,54 @@ the mean of the largest share `tail` of the elements, the boundary element count
 
 In a file: cvar(tail = 0.1)[k in K] f"""
 
-def diag(x: Value) -> Term:
+def diag(x: Value) -> Formula:
     """diag(x)
 
     the matrix with the vector x on its diagonal, or the diagonal of the matrix x"""
 
-def diff(x: Value) -> Term:
+def diff(x: Value) -> Formula:
     """diff(x)
 
     the differences x[2] - x[1], x[3] - x[2], ... of a vector"""
 
-def digamma(u: Value) -> Term:
+def digamma(u: Value) -> Formula:
     """digamma(u)
 
     the derivative of lgamma(u), for u > 0"""
 
-def dot(u: Value, v: Value) -> Term:
+def dot(u: Value, v: Value) -> Formula:
     """dot(u, v)
 
     the inner product of two vectors"""
 
-def elu(u: Value) -> Term:
+def elu(u: Value) -> Formula:
     """elu(u)
 
     u for u > 0, e^u - 1 otherwise"""
 
-def entr(u: Value) -> Term:
+def entr(u: Value) -> Formula:
     """entr(u)
 
     -u log(u), 0 at u = 0"""
 
-def eps_insensitive(u: Value, eps: Value) -> Term:
+def eps_insensitive(u: Value, eps: Value) -> Formula:
     """eps_insensitive(u, eps)
 
     max(0, |u| - eps)
 
     Constant: eps must not depend on the decision variables."""
 
-def erf(u: Value) -> Term:
+def erf(u: Value) -> Formula:
     """erf(u)
 
     the error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to u"""
 
-def exp(u: Value) -> Term:
+def exp(u: Value) -> Formula:
     """exp(u)
 
     e^u"""
 
-def expm1(u: Value) -> Term:
+def expm1(u: Value) -> Formula:
     """expm1(u)
 
     e^u - 1, exact near 0"""
@@ -226,7 +227,7 @@ def exponential(rate: Value) -> Set:
 
     density rate exp(-rate z) for z >= 0"""
 
-def eye(n: Value) -> Term:
+def eye(n: Value) -> Formula:
     """eye(n)
 
     the identity matrix"""
@@ -236,46 +237,46 @@ def gamma(shape: Value, rate: Value) -> Set:
 
     density proportional to z^(shape - 1) exp(-rate z) for z > 0, of mean shape / rate"""
 
-def group_norm(u: Value, size: Value) -> Term:
+def group_norm(u: Value, size: Value) -> Formula:
     """group_norm(u, size)
 
     the sum of the Euclidean norms of consecutive groups of `size` entries
 
     Constant: size must not depend on the decision variables."""
 
-def hinge(u: Value) -> Term:
+def hinge(u: Value) -> Formula:
     """pos(u)
 
     max(0, u)"""
 
-def huber(u: Value, delta: Value) -> Term:
+def huber(u: Value, delta: Value) -> Formula:
     """huber(u, delta)
 
     u^2/2 for |u| <= delta, delta (|u| - delta/2) beyond
 
     Constant: delta must not depend on the decision variables."""
 
-def inv(u: Value) -> Term:
+def inv(u: Value) -> Formula:
     """inv(u)
 
     1/u; of a square matrix its inverse"""
 
-def inverse(u: Value) -> Term:
+def inverse(u: Value) -> Formula:
     """inverse(u)
 
     the inverse of a square matrix; `inv(u)` of a matrix is the same"""
 
-def kl(q: Value, p: Value) -> Term:
+def kl(q: Value, p: Value) -> Formula:
     """kl(q, p)
 
     the Kullback-Leibler divergence, the sum of q[i] log(q[i]/p[i])"""
 
-def lambda_max(u: Value) -> Term:
+def lambda_max(u: Value) -> Formula:
     """lambda_max(u)
 
     the largest eigenvalue of a square matrix, of its symmetric part (u + u')/2"""
 
-def lambda_min(A: Value) -> Term:
+def lambda_min(A: Value) -> Formula:
     """lambda_min(A)
 
     the smallest eigenvalue of a square matrix, -lambda_max(-A)"""
@@ -285,42 +286,42 @@ def laplace(mean: Value, scale: Value) -> Set:
 
     density exp(-|z - mean| / scale) / (2 scale); scale = 0 is the mean itself"""
 
-def lgamma(u: Value) -> Term:
+def lgamma(u: Value) -> Formula:
     """lgamma(u)
 
     the logarithm of the gamma function of u > 0, log((u - 1)!) of a whole number"""
 
-def log(u: Value) -> Term:
+def log(u: Value) -> Formula:
     """log(u)
 
     the natural logarithm of u > 0"""
 
-def log1p(u: Value) -> Term:
+def log1p(u: Value) -> Formula:
     """log1p(u)
 
     log(1 + u), exact near 0, for u > -1"""
 
-def log1pexp(u: Value) -> Term:
+def log1pexp(u: Value) -> Formula:
     """log1pexp(u)
 
     log(1 + e^u)"""
 
-def logabsdet(u: Value) -> Term:
+def logabsdet(u: Value) -> Formula:
     """logabsdet(u)
 
     the logarithm of the absolute value of a determinant"""
 
-def logaddexp(u: Value, v: Value) -> Term:
+def logaddexp(u: Value, v: Value) -> Formula:
     """logaddexp(u, v)
 
     log(e^u + e^v), of numbers of any size"""
 
-def logcosh(u: Value) -> Term:
+def logcosh(u: Value) -> Formula:
     """logcosh(u)
 
     log((e^u + e^-u) / 2): u^2/2 near 0, |u| - log(2) far away"""
 
-def logdet(u: Value) -> Term:
+def logdet(u: Value) -> Formula:
     """logdet(u)
 
     the logarithm of the determinant; of a matrix that is not symmetric, of the determinant's size"""
@@ -337,17 +338,17 @@ def lognormal(mean: Value, sd: Value) -> Set:
 
     exp(u) with u normal(mean, sd): mean and sd are those of the logarithm"""
 
-def logsigmoid(u: Value) -> Term:
+def logsigmoid(u: Value) -> Formula:
     """logsigmoid(u)
 
     log(sigmoid(u)) = -log(1 + e^-u)"""
 
-def logsumexp(u: Value) -> Term:
+def logsumexp(u: Value) -> Formula:
     """logsumexp(u)
 
     log of the sum of e^u[i]"""
 
-def matrix_frac(x: Value, u: Value) -> Term:
+def matrix_frac(x: Value, u: Value) -> Formula:
     """matrix_frac(x, u)
 
     x' P^-1 x of a vector and a positive definite matrix, of its symmetric part"""
@@ -363,7 +364,7 @@ max(u1, u2, ...)
 
 the largest of the arguments"""
 
-def mcp(u: Value, a: Value, l: Value) -> Term:
+def mcp(u: Value, a: Value, l: Value) -> Formula:
     """mcp(u, a, l)
 
     l |u| - u^2/(2 a) for |u| <= a l, constant a l^2/2 beyond; a > 0
@@ -397,27 +398,27 @@ def nonneg() -> Set:
 
     w >= 0"""
 
-def norm1(u: Value) -> Term:
+def norm1(u: Value) -> Formula:
     """norm1(u)
 
     the sum of absolute values"""
 
-def norm2(u: Value) -> Term:
+def norm2(u: Value) -> Formula:
     """norm2(u)
 
     the Euclidean norm"""
 
-def norm_fro(u: Value) -> Term:
+def norm_fro(u: Value) -> Formula:
     """norm_fro(u)
 
     the Frobenius norm, the root of the sum of squares"""
 
-def norm_nuc(u: Value) -> Term:
+def norm_nuc(u: Value) -> Formula:
     """norm_nuc(u)
 
     the nuclear norm, the sum of the singular values"""
 
-def norm_spec(u: Value) -> Term:
+def norm_spec(u: Value) -> Formula:
     """norm_spec(u)
 
     the spectral norm, the largest singular value"""
@@ -427,27 +428,27 @@ def normal(mean: Value, sd: Value) -> Set:
 
     density exp(-(z - mean)^2 / (2 sd^2)) / (sd sqrt(2 pi)); sd = 0 is the mean itself"""
 
-def normcdf(u: Value) -> Term:
+def normcdf(u: Value) -> Formula:
     """normcdf(u)
 
     the standard normal distribution function"""
 
-def norminf(u: Value) -> Term:
+def norminf(u: Value) -> Formula:
     """norminf(u)
 
     the largest absolute value"""
 
-def ones(*sizes: Value) -> Term:
+def ones(*sizes: Value) -> Formula:
     """ones(n, m)
 
     an array of ones with these sizes"""
 
-def outer(u: Value, v: Value) -> Term:
+def outer(u: Value, v: Value) -> Formula:
     """outer(u, v)
 
     the matrix of products u[i] v[j]"""
 
-def pinball(u: Value, tau: Value) -> Term:
+def pinball(u: Value, tau: Value) -> Formula:
     """pinball(u, tau)
 
     tau u for u >= 0, (tau - 1) u for u < 0
@@ -466,7 +467,7 @@ def poisson(rate: Value) -> Set:
 
     k = 0, 1, 2, ... with probability rate^k exp(-rate) / k!"""
 
-def pos(u: Value) -> Term:
+def pos(u: Value) -> Formula:
     """pos(u)
 
     max(0, u)"""
@@ -497,29 +498,29 @@ the number that a share `level` of the draws is at most, as one side of a constr
 
 In a file: quantile(level = 0.05)[z ~ D] f"""
 
-def relu(u: Value) -> Term:
+def relu(u: Value) -> Formula:
     """pos(u)
 
     max(0, u)"""
 
-def scad(u: Value, a: Value, l: Value) -> Term:
+def scad(u: Value, a: Value, l: Value) -> Formula:
     """scad(u, a, l)
 
     l |u| up to l, then bending (slope (a l - |u|)/(a - 1)), constant l^2 (a + 1)/2 from a l on; a > 2
 
     Constant: a, l must not depend on the decision variables."""
 
-def sigmoid(u: Value) -> Term:
+def sigmoid(u: Value) -> Formula:
     """sigmoid(u)
 
     1/(1 + e^-u)"""
 
-def sign(u: Value) -> Term:
+def sign(u: Value) -> Formula:
     """sign(u)
 
     -1, 0 or 1, as u < 0, u = 0 or u > 0"""
 
-def silu(u: Value) -> Term:
+def silu(u: Value) -> Formula:
     """silu(u)
 
     u sigmoid(u)"""
@@ -529,39 +530,39 @@ def simplex(axis: Value = ...) -> Set:
 
     w >= 0, sum(w) == 1; of a matrix, each row"""
 
-def sin(u: Value) -> Term:
+def sin(u: Value) -> Formula:
     """sin(u)
 
     the sine of an angle in radians"""
 
-def smooth_hinge(u: Value, delta: Value) -> Term:
+def smooth_hinge(u: Value, delta: Value) -> Formula:
     """smooth_hinge(u, delta)
 
     0 for u <= 0, u^2/(2 delta) up to delta, u - delta/2 beyond: the Moreau envelope of pos
 
     Constant: delta must not depend on the decision variables."""
 
-def softmax(u: Value) -> Term:
+def softmax(u: Value) -> Formula:
     """softmax(u)
 
     the vector of e^u[i] / sum of e^u[j]"""
 
-def softplus(u: Value) -> Term:
+def softplus(u: Value) -> Formula:
     """log1pexp(u)
 
     log(1 + e^u)"""
 
-def sqhinge(u: Value) -> Term:
+def sqhinge(u: Value) -> Formula:
     """sqhinge(u)
 
     max(0, u)^2"""
 
-def sqrt(u: Value) -> Term:
+def sqrt(u: Value) -> Formula:
     """sqrt(u)
 
     the square root of u >= 0"""
 
-def square(u: Value) -> Term:
+def square(u: Value) -> Formula:
     """square(u)
 
     u^2"""
@@ -573,7 +574,7 @@ the root of the variance of the elements drawn
 
 In a file: std[z ~ D] f"""
 
-def step(u: Value) -> Term:
+def step(u: Value) -> Formula:
     """step(u)
 
     1 if u > 0, else 0"""
@@ -589,12 +590,12 @@ sum(u)
 
 the sum of the entries"""
 
-def sum_squares(u: Value) -> Term:
+def sum_squares(u: Value) -> Formula:
     """sumsq(u)
 
     the sum of squares"""
 
-def sumsq(u: Value) -> Term:
+def sumsq(u: Value) -> Formula:
     """sumsq(u)
 
     the sum of squares"""
@@ -604,7 +605,7 @@ def sym() -> Set:
 
     symmetric matrices"""
 
-def tanh(u: Value) -> Term:
+def tanh(u: Value) -> Formula:
     """tanh(u)
 
     the hyperbolic tangent"""
@@ -616,17 +617,17 @@ the mean of the k largest elements, of all where there are fewer
 
 In a file: topk(k = 3)[k in K] f"""
 
-def trace(A: Value) -> Term:
+def trace(A: Value) -> Formula:
     """trace(A)
 
     the sum of the diagonal of a matrix"""
 
-def trace_inv(u: Value) -> Term:
+def trace_inv(u: Value) -> Formula:
     """trace_inv(u)
 
     the trace of the inverse of a positive definite matrix, of its symmetric part"""
 
-def transpose(u: Value) -> Term:
+def transpose(u: Value) -> Formula:
     """transpose(u)
 
     the transposed matrix"""
@@ -643,7 +644,7 @@ the mean of (e - mean)^2 over the elements drawn
 
 In a file: variance[z ~ D] f"""
 
-def zeros(*sizes: Value) -> Term:
+def zeros(*sizes: Value) -> Formula:
     """zeros(n, m)
 
     an array of zeros with these sizes"""

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
+import zipfile
 
+import numpy as np
 import pytest
 from support.places import ROOT
 
@@ -38,15 +41,40 @@ def test_every_model_of_the_gallery_has_an_answer(site):
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_answers_of_the_gallery_are_answers(site, name):
+def test_answers_of_the_gallery_are_those_of_their_notebooks(site, name, tmp_path, monkeypatch):
     import gallery
+    import notebooks
 
     path = next(path for path in gallery.models(ROOT) if path.stem == name)
     report = (gallery.ANSWERS / f"{name}.txt").read_text(encoding="utf-8")
     stated = re.search(r"^ (?:mini|maxi)mize \w+ +(\S+)$", report, re.MULTILINE)
     assert stated is not None
-    result = fccomodel.compile(path).bind(spec=path.with_suffix(".toml")).solve(seed=1)
-    assert result.objective == pytest.approx(float(stated[1]), rel=1e-4)
+    with zipfile.ZipFile(io.BytesIO(notebooks.archive(path, name, "about"))) as packed:
+        packed.extractall(tmp_path)
+    monkeypatch.chdir(tmp_path / name)
+    cells = json.loads((tmp_path / name / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    scope: dict = {}
+    for cell in cells[1:4]:
+        exec(cell["source"], scope)
+    assert scope["result"].objective == pytest.approx(float(stated[1]), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name, envelope, nearest",
+    [
+        ("abs", lambda u: np.where(abs(u) < 1, u**2 / 2, abs(u) - 0.5), lambda u: u - np.clip(u, -1, 1)),
+        ("square", lambda u: u**2 / 3, lambda u: u / 3),
+    ],
+)
+def test_graphs_of_functions_have_their_envelopes_and_proximal_maps(site, name, envelope, nearest):
+    import graphs
+
+    from fccomodel.library import atoms
+
+    found = graphs.curves(atoms.get(name))
+    assert found.envelope == pytest.approx(envelope(found.at), abs=1e-5)
+    assert found.nearest == pytest.approx(nearest(found.at), abs=graphs.SPACING)
+    assert graphs.curves(atoms.get("log")).envelope is None
 
 
 def test_sessions_become_pages_with_folded_answers(site):

@@ -219,6 +219,12 @@ def no_values(name: str, known: Sequence[str]) -> Diagnostic:
     return ARGUMENT.error(f"`{name}` is no family of constraints or lets with values", fix=fix)
 
 
+def no_variable_to_show(name: str, known: Sequence[str]) -> Diagnostic:
+    """A picture shows variables of the model."""
+    fix = did_you_mean(name, known) or f"There is {', '.join(f'`{n}`' for n in known)}."
+    return ARGUMENT.error(f"The model has no variable `{name}`", fix=fix)
+
+
 # ------------------------------------------------------------------------------------------- export
 
 
@@ -285,6 +291,16 @@ def target_of_classifier(target: str, table: str, values: int, classes: int) -> 
         has = "is no column of classes"
     fix = f"Declare it as {target}: {{-1, 1}}, or as labels that come with the data: set C; ... {target}: C."
     return ESTIMATOR.error(f"`{table}.{target}` {has}", fix=fix)
+
+
+def ranking_of_classifier(name: str) -> Diagnostic:
+    """A classifier's score has a threshold between the classes."""
+    return ESTIMATOR.error(
+        f"`{name}` ranks rows, and has no threshold between two classes",
+        reason="The model takes it in differences of two rows alone, so its zero means nothing.",
+        fix="`decision_function(rows)` gives the scores. For classes, "
+        "`result_.predict({'x': rows}, threshold=...)` cuts them where you say.",
+    )
 
 
 def score_of_classifier(name: str, classes: int) -> Diagnostic:

@@ -22,7 +22,7 @@ from fccomodel.conic.affine import NotConic as NotConic
 from fccomodel.conic.cones import MAX_NUMBERS, Assembled
 from fccomodel.conic.model import conic, relaxed
 from fccomodel.conic.program import Conic as Conic
-from fccomodel.conic.scaling import Outcome as Outcome
+from fccomodel.conic.scaling import MethodOutcome as MethodOutcome
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.failure import Failure
@@ -68,7 +68,7 @@ WEIGHT_ACCURACY = 1e-7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Answer:
+class ConicAnswer:
     """The optimum.
 
     Variables are given by name, multipliers by label, the objective in the model's sense; ``paper``
@@ -102,7 +102,7 @@ def cost(built: Conic) -> float:
     return built.seconds
 
 
-def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
+def solve(built: Conic, *, seconds: float | None = None) -> ConicAnswer | str:
     """The optimum, or the reason why there is none.
 
     The reason is ``infeasible`` or ``unbounded`` if a checked ray proves it, else ``unknown``.
@@ -121,14 +121,14 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
         with one_thread():
             outcome = barrier.minimised(built.parts, FEW_COLUMNS, seconds)
         if outcome.status in SOLVED:
-            return _answer(built, Outcome(*outcome), "mehrotra-1992")
+            return _answer(built, MethodOutcome(*outcome), "mehrotra-1992")
     result = _tried(built, left)
     if isinstance(result, str):
         return result
     return _answer(built, result, "clarabel-2024")
 
 
-def _answer(built: Conic, outcome: Outcome, paper: str) -> Answer:
+def _answer(built: Conic, outcome: MethodOutcome, paper: str) -> ConicAnswer:
     """An optimum of the program in the model's words; ``paper`` is the key of the method's paper."""
     z = sharpened(built.program, outcome.x, outcome.z)
     variables = {}
@@ -141,7 +141,7 @@ def _answer(built: Conic, outcome: Outcome, paper: str) -> Answer:
         # At the end of a domain a slope may not be finite: the report finds its own multiplier.
         if math.isfinite(multiplier):
             multipliers[label] = multiplier
-    return Answer(
+    return ConicAnswer(
         variables=variables,
         multipliers=multipliers,
         objective=built.sign * (float(outcome.obj_val) + built.program.constant),
@@ -150,15 +150,17 @@ def _answer(built: Conic, outcome: Outcome, paper: str) -> Answer:
     )
 
 
-def _tried(built: Conic, left: Callable[[], float | None]) -> Outcome | str:
+def _tried(built: Conic, left: Callable[[], float | None]) -> MethodOutcome | str:
     """The first optimum or checked ray that Clarabel finds.
 
     The attempts are ATTEMPTS, or ODD_ATTEMPTS if the program's numbers are far from 1.
     """
     odd = scaling.odd(built.program)
+    allowed = left()
+    built.proofs["tried"] = max(built.proofs.get("tried", 0.0), math.inf if allowed is None else allowed)
     # solved, but only to an accuracy that is absolute, or not to the accuracy that was asked for
-    coarse: Outcome | None = None
-    almost: Outcome | None = None
+    coarse: MethodOutcome | None = None
+    almost: MethodOutcome | None = None
     near: np.ndarray | None = None  # the last point reached
     for scale, accuracy in ODD_ATTEMPTS if odd else ATTEMPTS:
         remaining = left()
@@ -194,7 +196,7 @@ def _attempt(
     accuracy: tuple[float, float, float],
     seconds: float | None,
     near: np.ndarray | None,
-) -> tuple[Outcome, scaling.Scaled | None]:
+) -> tuple[MethodOutcome, scaling.ScaledProgram | None]:
     """The outcome of one of ATTEMPTS, and the units that it is in."""
     if scale is None:
         return minimised(built.program, accuracy, seconds), None
@@ -202,7 +204,7 @@ def _attempt(
     return minimised(units.program, accuracy, seconds), units
 
 
-def _coarse(program: Assembled, outcome: Outcome) -> bool:
+def _coarse(program: Assembled, outcome: MethodOutcome) -> bool:
     """Whether the optimum is so small that an absolute accuracy says little about it."""
     size = abs(outcome.obj_val)
     if not 0 < size < SMALL_OPTIMUM:
@@ -211,7 +213,7 @@ def _coarse(program: Assembled, outcome: Outcome) -> bool:
     return float(np.abs(slacks * outcome.z).sum()) > SMALL_GAP * size
 
 
-def _proved(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> str | None:
+def _proved(built: Conic, outcome: MethodOutcome, units: scaling.ScaledProgram | None) -> str | None:
     """The proved reason why there is no optimum, or None.
 
     A small program's rays are tried whatever the status is.
@@ -227,7 +229,7 @@ def _proved(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> str
     return None
 
 
-def _checked(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> bool:
+def _checked(built: Conic, outcome: MethodOutcome, units: scaling.ScaledProgram | None) -> bool:
     """Whether a ray proves that there is no optimum; the proof is stored."""
     program = built.program if units is None else units.program
     if outcome.status == "DualInfeasible":
@@ -249,7 +251,7 @@ def _checked(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> bo
     return math.isinf(proof.radius)
 
 
-def _units(built: Conic, units: scaling.Scaled | None) -> tuple[np.ndarray, np.ndarray]:
+def _units(built: Conic, units: scaling.ScaledProgram | None) -> tuple[np.ndarray, np.ndarray]:
     """A mask of the columns that are the model's variables, and the factors from their entries to the
     model's units.
     """
@@ -268,7 +270,8 @@ def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
     the proof uses constraints that are no rows of the program. Constraints that the proof does not
     need are left out.
     """
-    if "infeasible" not in built.proofs:
+    allowed = math.inf if seconds is None else seconds
+    if "infeasible" not in built.proofs and allowed > built.proofs.get("tried", 0.0):
         _tried(built, lambda: seconds)
     proof = built.proofs.get("infeasible")
     if proof is None:
@@ -449,7 +452,7 @@ def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndar
 
 def minimised(
     program: ConeProgram, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None
-) -> Outcome:
+) -> MethodOutcome:
     """Clarabel's solution.
 
     ``accuracy`` is what is asked for, what is accepted, and the share of the way to the boundary
@@ -469,7 +472,7 @@ def minimised(
     z = np.asarray(solution.z)
     if turn is not None:
         z = turn.T @ z
-    return Outcome(
+    return MethodOutcome(
         status=str(solution.status),
         x=np.asarray(solution.x),
         z=z,

@@ -32,7 +32,7 @@ CURVED = ("exponential", "power")
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class ConeBlock:
     """Rows of affine functions in cones of one kind.
 
     kind   zero, nonneg, second_order, rotated (t y >= |u|^2 for rows t, y, u), exponential, power
@@ -92,7 +92,7 @@ class Cones:
 
     def __init__(self) -> None:
         self.columns = self.numbers = self.curved = 0
-        self.blocks: list[Block] = []
+        self.blocks: list[ConeBlock] = []
         self.squares_: list[Powers] = []
         self.powers_: list[Powers] = []
 
@@ -193,7 +193,7 @@ class Cones:
             raise NotConic("a larger semidefinite matrix than an interior-point method takes")
         rows, const, kinds = triangle.entries()
         _check(kinds, EXACT)
-        return self._append(Block("semidefinite", rows, const, len(i)))
+        return self._append(ConeBlock("semidefinite", rows, const, len(i)))
 
     def squares(self, u: Affine) -> Affine:
         """Upper estimates of |u|^2 along the last dimension."""
@@ -270,7 +270,7 @@ class Cones:
             self.power(u / power, v / (1 - power), w, power)
         elif kind == "semidefinite":
             rows, const, _ = y.entries()
-            self._append(Block(kind, rows, const, n))
+            self._append(ConeBlock(kind, rows, const, n))
 
     def norm(self, t: Affine, u: Affine, p: float) -> None:
         """State t >= |u|_p along u's last dimension: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
@@ -308,7 +308,7 @@ class Cones:
         """Add a block of cones with one row each."""
         rows, const, kinds = u.entries()
         _check(kinds, allowed)
-        return self._append(Block(kind, rows, const))
+        return self._append(ConeBlock(kind, rows, const))
 
     def _cone(self, kind: str, parts: list[Affine], allowed: Sequence[int], power: float = 0.5) -> int:
         """Add a block of cones whose rows are the entries of ``parts``; ``allowed`` are their kinds."""
@@ -321,9 +321,9 @@ class Cones:
             _check(part.kind[part.index].ravel(), kinds)
         spread = [part.laid(np.broadcast_to(part.index, shape)) for part in parts]
         rows, const, _ = stacked(spread).entries()
-        return self._append(Block(kind, rows, const, len(parts), power))
+        return self._append(ConeBlock(kind, rows, const, len(parts), power))
 
-    def _append(self, block: Block) -> int:
+    def _append(self, block: ConeBlock) -> int:
         self._count(block.rows.nnz)
         self.blocks.append(block)
         return len(self.blocks) - 1
@@ -431,7 +431,7 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
     for powers in cones.powers_:
         if used[powers.columns].any() or q[powers.columns].any():
             cones.stated(powers)
-    total = Objective(q, float(const[0]))
+    total = ConicObjective(q, float(const[0]))
     for squares in cones.squares_:
         costs = total.q[squares.columns]
         if used[squares.columns].any() or (costs < 0).any():
@@ -444,7 +444,7 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
     return Assembled(P, total.linear(n), A, b, kinds_of_cones, starts, total.constant)
 
 
-class Objective:
+class ConicObjective:
     """An objective q.z + 1/2 z'Pz + constant, to which squares are added one record at a time.
 
     forms  terms of P
@@ -492,7 +492,7 @@ class Objective:
 
 
 def _conditions(
-    blocks: Sequence[Block], n: int
+    blocks: Sequence[ConeBlock], n: int
 ) -> tuple[sparse.csc_matrix, np.ndarray, list[tuple[str, int, float]], list[int]]:
     """A, b and the cones of A z + s = b, s in cones, and the first row of each block."""
     matrices = [sparse.csr_matrix((0, n))]

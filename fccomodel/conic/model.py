@@ -29,6 +29,7 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.evaluation.sets import elements, members
 from fccomodel.evaluation.sets.axes import Env, Named, align
+from fccomodel.evaluation.sets.mapped import MappedTensor
 from fccomodel.library import atoms, cones, maxima, reductions
 from fccomodel.library.atoms import Interval
 
@@ -271,6 +272,13 @@ class Walk(Evaluator):
             value = value.squeeze(-1 if right_is_vector else -2)
         return Named(value, axes)
 
+    def column(self, node: ir.Column, env: Env) -> Named:
+        """The values of a column, in memory: ``compute`` has refused those that are too many."""
+        values = super().column(node, env)
+        if isinstance(values.data, MappedTensor):
+            return Named(values.data.whole(), values.axes)
+        return values
+
     def dot(self, u: Named, v: Named) -> Named:
         """The inner product, if one of the factors is constant."""
         if not isinstance(u.data, Affine) and not isinstance(v.data, Affine):
@@ -497,7 +505,7 @@ class Walk(Evaluator):
         if size > MAX_ENTRIES:
             raise NotConic("more elements than are held at once")
         kind = reductions.of(node)
-        options = self.options(node)
+        options = self.options(node, space, inner)
         curved = sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
         if ir.variables_of(node.body):
             curved += size * _curved_by(kind, options)
@@ -519,7 +527,7 @@ class Walk(Evaluator):
         return whole.finish(by_cell.reshape(space.shape))
 
     def reduced(
-        self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]
+        self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, Any]
     ) -> Affine:
         """The value of a reduction for each cell of the elements."""
         space = whole if isinstance(whole, Product) else whole.space
@@ -569,7 +577,7 @@ def _curved(name: str) -> int:
     return trial.curved
 
 
-def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
+def _curved_by(kind: reductions.Reduction, options: dict[str, Any]) -> int:
     """The number of such cones for each element of a reduction, from a reduction of two elements."""
     if kind.cone is None:
         return 0

@@ -55,7 +55,7 @@ CORRECTIONS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Conflict:
+class ConflictProof:
     """Multipliers which prove that no point satisfies all conditions.
 
     If ``radius`` is finite, the proof excludes only points whose entries of the model's variables
@@ -186,7 +186,7 @@ def _holds_exponential(y: np.ndarray, around: np.ndarray) -> bool:
 
 
 # --------------------------------------------------------------------------------------- infeasible
-def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarray) -> Conflict | None:
+def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarray) -> ConflictProof | None:
     """The proof by multipliers y that are near a ray, or None.
 
     own    mask of the columns that are variables of the model
@@ -203,7 +203,7 @@ def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarr
     A = program.A.tocsr()[rows]
     low, high = _bounds(program)
     if _bounded(A, y[rows], low, high, value):
-        return Conflict(y, math.inf)
+        return ConflictProof(y, math.inf)
     columns = np.unique(A.indices)
     far = np.maximum(np.abs(low), np.abs(high))[columns]
     corrected = None
@@ -213,11 +213,11 @@ def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarr
     if corrected is not None:
         y, left, value = corrected
         if not len(left):
-            return Conflict(y, math.inf)
+            return ConflictProof(y, math.inf)
     if max(len(rows), len(columns)) <= MAX_FACTORED:
         exact = _exact(program, y, rows)
         if exact is not None:
-            return Conflict(exact, math.inf)
+            return ConflictProof(exact, math.inf)
     if corrected is not None:
         missed = np.zeros(len(columns))
         missed[left[:, 0].astype(int)] = left[:, 1]
@@ -343,7 +343,7 @@ def _within(
     value: float,
     own: np.ndarray,
     units: np.ndarray,
-) -> Conflict | None:
+) -> ConflictProof | None:
     """The proof from upper bounds of the residual in some columns, or None.
 
     missed  upper bounds of the residual in these columns
@@ -359,8 +359,8 @@ def _within(
         return None
     size = float(np.linalg.norm(missed[rest] / units[columns][rest]))
     if not size:
-        return Conflict(y, math.inf)
-    return Conflict(y, value / size * (1 - 1e-6))
+        return ConflictProof(y, math.inf)
+    return ConflictProof(y, value / size * (1 - 1e-6))
 
 
 def _corrected(

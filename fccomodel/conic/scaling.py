@@ -39,7 +39,7 @@ FAR_FROM_ONE = 1e5
 MAX_SHIFT = 600.0
 
 
-class Outcome(NamedTuple):
+class MethodOutcome(NamedTuple):
     """The outcome of a method.
 
     status      the method's word for the outcome
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledProgram:
     """A program in other units.
 
     columns  factors of the variables
@@ -80,7 +80,7 @@ class Scaled:
         """Multipliers of the scaled program's rows as multipliers of the original rows."""
         return (self.turn.T @ y) / (self.unit * self.size)
 
-    def whole(self, outcome: Outcome) -> Outcome:
+    def whole(self, outcome: MethodOutcome) -> MethodOutcome:
         """The outcome on the scaled program, in the original units."""
         value = outcome.obj_val / self.unit
         x, z = self.point(outcome.x), self.duals(outcome.z)
@@ -98,7 +98,7 @@ def odd(program: Assembled) -> bool:
     return bool(largest_cost > FAR_FROM_ONE or 0 < largest_cost < 1 / FAR_FROM_ONE)
 
 
-def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
+def scaled(program: Assembled, near: np.ndarray | None = None) -> ScaledProgram:
     """The program in units for which its numbers are near 1.
 
     ``near`` is a point around which exponentials are scaled.
@@ -122,7 +122,7 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
         b=(turn @ program.b) / size,
         constant=0.0,
     )
-    return Scaled(
+    return ScaledProgram(
         program=balanced,
         columns=factors,
         turn=sparse.csr_matrix(turn @ shift),
@@ -146,7 +146,7 @@ class Exponents(NamedTuple):
     cost: float
 
 
-class Numbers(NamedTuple):
+class ScalableNumbers(NamedTuple):
     """Numbers of a program, and the exponents that their factors are made of.
 
     values   the numbers
@@ -191,10 +191,10 @@ def _balanced(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix) ->
     weight_of_b = _weight(entries.nnz, len(b))
     weight_of_q = _weight(entries.nnz, len(q))
     groups = [
-        Numbers(entries.data, shared[entries.row], _picked(entries.col, n), side=0.0, cost=0.0),
-        Numbers(program.b[b], shared[b], None, side=1.0, cost=0.0, weight=weight_of_b),
-        Numbers(program.q[q], None, _picked(q, n), side=0.0, cost=1.0, weight=weight_of_q),
-        Numbers(form.data, None, of_form, side=-1.0, cost=1.0),
+        ScalableNumbers(entries.data, shared[entries.row], _picked(entries.col, n), side=0.0, cost=0.0),
+        ScalableNumbers(program.b[b], shared[b], None, side=1.0, cost=0.0, weight=weight_of_b),
+        ScalableNumbers(program.q[q], None, _picked(q, n), side=0.0, cost=1.0, weight=weight_of_q),
+        ScalableNumbers(form.data, None, of_form, side=-1.0, cost=1.0),
     ]
     matrices = []
     right_sides = []
@@ -235,27 +235,58 @@ def _shared(program: Assembled) -> sparse.csr_matrix:
 
     Factors that it gives map every cone to itself.
     """
-    rows: list[int] = []
-    columns: list[int] = []
-    values: list[float] = []
-    row = 0
-    free = 0
-    for kind, size, power in program.cones:
-        shares = _shares(kind, size, power)
-        for of_row in shares:
-            for place, share in of_row.items():
-                rows.append(row)
-                columns.append(free + place)
-                values.append(share)
-            row += 1
-        free += len(set().union(*shares))
-    return sparse.csr_matrix((values, (rows, columns)), shape=(row, free))
+    of_kind: dict[tuple[str, int, float], list[int]] = {}
+    for number, cone in enumerate(program.cones):
+        of_kind.setdefault(cone, []).append(number)
+    sizes = np.array([size for _, size, _ in program.cones], dtype=int)
+    free = np.zeros(len(sizes), dtype=int)
+    patterns = {cone: _pattern(*cone) for cone in of_kind}
+    for cone, numbers in of_kind.items():
+        free[numbers] = patterns[cone].free
+    first_row, first_free = np.cumsum(sizes) - sizes, np.cumsum(free) - free
+    rows = []
+    columns = []
+    values = []
+    for cone, numbers in of_kind.items():
+        pattern = patterns[cone]
+        rows.append((first_row[numbers][:, None] + pattern.rows).ravel())
+        columns.append((first_free[numbers][:, None] + pattern.columns).ravel())
+        values.append(np.tile(pattern.shares, len(numbers)))
+    shape = int(sizes.sum()), int(free.sum())
+    if not rows:
+        return sparse.csr_matrix(shape)
+    places = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_matrix((np.concatenate(values), places), shape=shape)
+
+
+class Pattern(NamedTuple):
+    """The shares of a cone's free factors in the logarithms of its rows' factors, by their places.
+
+    free   the number of free factors
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    shares: np.ndarray
+    free: int
+
+
+def _pattern(kind: str, size: int, power: float) -> Pattern:
+    """The pattern of a cone."""
+    if kind in ("zero", "nonneg"):
+        return Pattern(np.arange(size), np.arange(size), np.ones(size), size)
+    entries = [
+        (row, place, share)
+        for row, of_row in enumerate(_shares(kind, size, power))
+        for place, share in of_row.items()
+    ]
+    rows, columns, shares = zip(*entries, strict=True)
+    return Pattern(np.array(rows), np.array(columns), np.array(shares), len(set(columns)))
 
 
 def _shares(kind: str, size: int, power: float) -> list[dict[int, float]]:
-    """For each row of a cone, the shares of the cone's free factors in the logarithm of its factor."""
-    if kind in ("zero", "nonneg"):
-        return [{i: 1.0} for i in range(size)]
+    """For each row of a cone other than half-lines and equations, the shares of the cone's free factors in
+    the logarithm of its factor."""
     if kind == "exponential":
         return [{0: 1.0}, {0: 1.0}, {1: 1.0}]
     if kind == "power":

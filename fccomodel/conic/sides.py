@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from fccomodel.conic.cones import Assembled
-from fccomodel.conic.scaling import Outcome
+from fccomodel.conic.scaling import MethodOutcome
 
 #: The largest number of active rows, and of their columns, for which the equations are solved.
 MAX_ACTIVE = 1000
@@ -18,7 +18,7 @@ MAX_ACTIVE = 1000
 CORRECTIONS = 2
 
 
-def exact(program: Assembled, outcome: Outcome) -> Outcome:
+def exact(program: Assembled, outcome: MethodOutcome) -> MethodOutcome:
     """The outcome with exact active constraints, or the given one if another condition would get worse."""
     kinds = [kind for kind, *_ in program.cones]
     sizes = [size for _, size, _ in program.cones]

@@ -11,14 +11,14 @@ import numpy as np
 from fccomodel.core.lazy import torch
 
 if TYPE_CHECKING:
-    from fccomodel.data.sources.drawn_rows import Part, RowSource
+    from fccomodel.data.sources.drawn_rows import RowSource, SourceColumn
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnColumn:
     """A column whose rows are fetched when they are asked for; ``at``: their numbers in the source.
 
-    It stands in a table where others have an array, and in ``Mapped`` where others have a file.
+    It stands in a table where others have an array, and in ``MappedTensor`` where others have a file.
     """
 
     source: RowSource
@@ -26,7 +26,7 @@ class DrawnColumn:
     at: np.ndarray
 
     @property
-    def part(self) -> Part:
+    def part(self) -> SourceColumn:
         """The column as its source describes it."""
         return self.source.parts[self.name]
 

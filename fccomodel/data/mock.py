@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import inf, prod
+from math import ceil, floor, inf, prod
 from typing import Any
 
 import numpy as np
 
 from fccomodel.core import ir, progressions
-from fccomodel.data.bind.numbers import Values
+from fccomodel.data.bind.numbers import NumberValues
 
 #: The size of a dim.
 SIZE = 5
@@ -41,7 +41,8 @@ def mock(
 ) -> Mock:
     """Random data for every name of a problem.
 
-    Numbers are from a normal distribution, or from (0.1, 1) if ``positive``. Each label and each
+    Numbers are from a normal distribution, or from (0.1, 1) if ``positive``, and keep the bounds of
+    their types. A matrix that is declared positive semidefinite is one. Each label and each
     listed value occurs at least once if there are rows enough. Params without a default get a number
     inside their bounds. ``sizes`` are those of some dims; the others have SIZE.
     """
@@ -100,7 +101,7 @@ class _Draws:
         self.rng = rng
         self.positive = positive
         self.dims = dims
-        self.values = Values(problem, params, self.size)
+        self.values = NumberValues(problem, params, self.size)
 
     def size(self, dim: ir.Dim) -> int:
         """The length of an axis: a number, or the size of a dim, a table or a set."""
@@ -143,11 +144,29 @@ class _Draws:
         if kind.domain is not None:
             members = self.members(kind.domain)
             return self.rng.permutation(np.resize(np.array(members), prod(shape))).reshape(shape)
+        if kind.definite:
+            factor = self.rng.normal(size=shape)
+            return factor @ factor.T / len(factor)
         if kind.kind == "int":
-            return self.rng.integers(1, 10, shape)
+            return self._within(kind, self.rng.integers(1, 10, shape))
         if self.positive:
-            return self.rng.uniform(0.1, 1.0, shape)
-        return self.rng.normal(size=shape)
+            return self._within(kind, self.rng.uniform(0.1, 1.0, shape))
+        return self._within(kind, self.rng.normal(size=shape))
+
+    def _within(self, kind: ir.ColumnType, numbers: np.ndarray) -> np.ndarray:
+        """Numbers inside the bounds of a type: reflected at one, drawn anew between two."""
+        low, high = kind.lower, kind.upper
+        if not kind.bounded:
+            return numbers
+        if kind.kind == "int":
+            first = ceil(low) + (kind.strict_lower and low == ceil(low)) if low > -inf else floor(high) - 9
+            last = floor(high) - (kind.strict_upper and high == floor(high)) if high < inf else first + 9
+            return self.rng.integers(first, last + 1, numbers.shape)
+        if low > -inf and high < inf:
+            return self.rng.uniform(low, high, numbers.shape)
+        if low > -inf:
+            return low + np.abs(numbers - low)
+        return high - np.abs(high - numbers)
 
     def sampler(self, shape: ir.Shape) -> Callable[..., np.ndarray]:
         """A sampler for a distribution that the model only names."""

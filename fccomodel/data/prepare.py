@@ -32,7 +32,7 @@ Ordered = tuple[str, str, Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedFolder:
     """A folder of prepared tables.
 
     tables  number of rows by table
@@ -56,7 +56,7 @@ def prepare(
     told: Callable[[str, int, int | None], None] = lambda *_: None,
     orders: Callable[[Bound], Iterable[Ordered]] = lambda bound: (),
     **binding: Any,
-) -> Prepared:
+) -> PreparedFolder:
     """Write the tables of a binding (see ``bind``) into files of a folder.
 
     The rows keep their order, and all numbers are those of the same binding in memory, up to the
@@ -97,7 +97,7 @@ def prepare(
         (new / folders.MANIFEST).write_text(json.dumps(seal(manifest), indent=1) + "\n", encoding="utf-8")
     rows = {name: table.n for name, table in bound.tables.items()}
     size = sum(stamp["size"] for stamp in files.values())
-    return Prepared(folder=folder, tables=rows, bytes=size, again=again, notes=bound.notes)
+    return PreparedFolder(folder=folder, tables=rows, bytes=size, again=again, notes=bound.notes)
 
 
 def _table(bound: Bound, table: BoundTable, sink: Sink) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.data.bind import demands
 from fccomodel.data.bind.collect import Errors
-from fccomodel.data.bind.numbers import Values
+from fccomodel.data.bind.numbers import NumberValues
 from fccomodel.data.bound import Bound
 
 
@@ -31,7 +31,7 @@ def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
         """The number of a dim, or None if it is not known."""
         return dim if isinstance(dim, int) else bound.dims.get(dim)
 
-    values = Values(problem, given, size, bound.labels)
+    values = NumberValues(problem, given, size, bound.labels)
     params = dict(bound.params)
     for name in given:
         with errors.collect(span=problem.params[name].span):

@@ -228,7 +228,7 @@ def lengths(problem: ir.Problem) -> Iterator[tuple[str, str]]:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Parts:
+class RandomParts:
     """The random parts of the rows of a problem: the same share of each table and of every stratum.
 
     seed   of the draws: the same seed gives the same rows

@@ -20,7 +20,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.sets import elements
 from fccomodel.library import atoms
-from fccomodel.library.linear import Term, joined, terms
+from fccomodel.library.linear import LinearTerm, joined, terms
 
 #: gives the number of elements at which an expression is evaluated
 Count = Callable[[ir.Expr], float]
@@ -36,7 +36,7 @@ class Distributed(memory.Owned):
 
     def __init__(self, bound: Bound):
         self.owner = weakref.ref(bound)
-        self.opened: dict[int, tuple[ir.Expr, tuple[tuple[Term, ...], ir.Expr] | None]] = {}
+        self.opened: dict[int, tuple[ir.Expr, tuple[tuple[LinearTerm, ...], ir.Expr] | None]] = {}
         self.apart: dict[int, tuple[ir.Expr, tuple[ir.Expr, ir.Expr] | None]] = {}
         self.binders: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = {}
 
@@ -74,8 +74,8 @@ class Distributed(memory.Owned):
         parts = terms(self.form(difference) or difference)
         if any(part.core.shape != difference.shape for part in parts):
             return None
-        fixed: list[Term] = []
-        groups: list[tuple[set[ir.Binder], list[Term]]] = []
+        fixed: list[LinearTerm] = []
+        groups: list[tuple[set[ir.Binder], list[LinearTerm]]] = []
         for part in parts:
             binders = set(self.free(part.expr))
             if not binders:
@@ -116,7 +116,7 @@ class Distributed(memory.Owned):
         return elements.extent(self.bound, domain)
 
 
-def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
+def _opened(node: ir.Apply) -> tuple[tuple[LinearTerm, ...], ir.Expr] | None:
     """The values of a linear map at the terms of one of its arguments, and their sum; or None."""
     atom = atoms.of(node)
     if atom is None or isinstance(atom, atoms.ScalarAtom) or atom.variadic:

@@ -48,12 +48,12 @@ class _Seen:
     mean: bool = False
 
 
-def of(bound: Bound) -> Logarithms:
+def of(bound: Bound) -> StableForms:
     """The stable forms of a bound problem, remembered with it."""
-    return memory.remember(bound, "logarithms", lambda: Logarithms(bound))
+    return memory.remember(bound, "logarithms", lambda: StableForms(bound))
 
 
-class Logarithms(memory.Owned):
+class StableForms(memory.Owned):
     """The stable forms of one bound problem's expressions; a node's form is made once."""
 
     def __init__(self, bound: Bound):

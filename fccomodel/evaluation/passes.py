@@ -15,7 +15,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced, to_the_end
 from fccomodel.data.bound import Bound
-from fccomodel.data.subsets import Parts
+from fccomodel.data.subsets import RandomParts
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.sets import elements, members, realising, selections
 
@@ -129,7 +129,7 @@ def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
     return count
 
 
-def thinned(parts: Parts, kept: float) -> Bound:
+def thinned(parts: RandomParts, kept: float) -> Bound:
     """The problem on a random part of its rows, with about ``kept`` elements."""
     share, low, high = kept / max(amount(parts.bound), 1.0), SMALLEST_SHARE, 1.0
     for _ in range(TRIED_PARTS):  # the model decides how elements grow with rows

@@ -13,10 +13,10 @@ from fccomodel.library.tex import ATOM, PRODUCT, SUM, Tex
 #: A row of a block: how it begins, the mathematics, a label.
 Row = tuple[str, str, str]
 #: Turns a node that only later stages make into LaTeX, or None.
-More = Callable[["Printer", ir.Expr], Tex | None]
+More = Callable[["LatexPrinter", ir.Expr], Tex | None]
 
 
-class Printer:
+class LatexPrinter:
     """Prints expressions.
 
     more     prints the nodes that only later stages make
@@ -214,7 +214,7 @@ class Printer:
         return rf"{self(box.args[0])} \le {named} \le {self(box.args[1])}"
 
 
-def constraint(printer: Printer, family: ir.Constraint, *, first: bool = False) -> Row:
+def constraint(printer: LatexPrinter, family: ir.Constraint, *, first: bool = False) -> Row:
     """A row of a problem: a constraint as written, its members, and its label."""
     left, relation, right = family.written
     body = rf"{printer(left)} {RELATIONS[relation]} {printer(right)}"
@@ -224,7 +224,7 @@ def constraint(printer: Printer, family: ir.Constraint, *, first: bool = False) 
     return begin, body, tex.escaped(family.label)
 
 
-def quantities(printer: Printer) -> list[Row]:
+def quantities(printer: LatexPrinter) -> list[Row]:
     """Rows for the quantities and the sets of rows met so far, and for those in them."""
     rows: list[str] = []
     done = 0

@@ -246,6 +246,17 @@ def _choice(s: Slip, word: Token) -> Diagnostic:
     return errors.syntax.choice_without_brackets(s.at)
 
 
+def _bound_of_data(s: Slip, word: Token) -> Diagnostic | None:
+    """``p: real >= 0, <= 1``, ``real[n, n] psd``: a second bound, or one without ``in``."""
+    if s.words[0].type != "DATA" or s.before is None:
+        return None
+    second = word.type == "CMP" and s.before.type == "COMMA"
+    last = word.type == "COMMA" and any(earlier.type == "CMP" for earlier in s.words[: s.k])
+    if second or last or word == "psd":
+        return errors.syntax.bound_of_data(s.at, matrix=word == "psd")
+    return None
+
+
 def _several_names(s: Slip, word: Token, *_: Token) -> Diagnostic:
     """``param x, y;``, ``var x, y >= 0;``."""
     return errors.syntax.several_names(word, s.at)
@@ -365,6 +376,7 @@ MISTAKES = (
     Mistake("EQUAL", _equals, "minimize E[z ~ D | z.y = 1] u;"),
     Mistake("CMP", _compares, "let a == 1;"),
     Mistake("IF", _choice, "minimize E[z ~ D] if z.y == 1 then u else v;"),
+    Mistake("any", _bound_of_data, "data D : table(p: real >= 0, <= 1);"),
     Mistake("PARAM any COMMA", _several_names, "param x, y;"),
     Mistake("PARAM any [] COMMA", _several_names, "param x[d], y;"),
     Mistake("VAR any COMMA any CMP|IN|START_AT", _several_names, "var x, y >= 0;"),

@@ -67,7 +67,7 @@ class Mark:
 
 
 @dataclass(kw_only=True)
-class Writer:
+class TextWriter:
     """A text that is written piece by piece, with marks for what was written. Call it to add text."""
 
     pieces: list[str] = field(default_factory=list)
@@ -292,11 +292,14 @@ class Writer:
                 self.expression(node.values)
             self(node.name or "")
             self.shape(node.shape)
+            if node.limit is not None:
+                self(" ", node.limit.op, " ")
+                self.expression(node.limit.value, Strength.SUM)
 
 
 def expression(node: syntax.Expr) -> str:
     """The text of an expression."""
-    writer = Writer()
+    writer = TextWriter()
     writer.expression(node)
     return writer.text
 

@@ -12,7 +12,7 @@ from fccomodel.language import rewriting, syntax, vocabulary
 from fccomodel.library import reductions
 
 
-class Binding(IntEnum):
+class Precedence(IntEnum):
     """How tightly Python's operators bind."""
 
     COMPARED = 0
@@ -29,27 +29,27 @@ class Operator(NamedTuple):
     """An operator in Python: its sign, how tightly its operands must bind, and how tightly it binds."""
 
     sign: str
-    left: Binding
-    right: Binding
-    own: Binding
+    left: Precedence
+    right: Precedence
+    own: Precedence
 
 
 _OPERATORS = {
-    "or": Operator("|", Binding.OR, Binding.AND, Binding.OR),
-    "and": Operator("&", Binding.AND, Binding.SUM, Binding.AND),
-    "+": Operator("+", Binding.SUM, Binding.PRODUCT, Binding.SUM),
-    "-": Operator("-", Binding.SUM, Binding.PRODUCT, Binding.SUM),
-    "*": Operator("*", Binding.PRODUCT, Binding.UNARY, Binding.PRODUCT),
-    "/": Operator("/", Binding.PRODUCT, Binding.UNARY, Binding.PRODUCT),
-    "@": Operator("@", Binding.PRODUCT, Binding.UNARY, Binding.PRODUCT),
-    "^": Operator("**", Binding.ATOM, Binding.UNARY, Binding.POWER),
+    "or": Operator("|", Precedence.OR, Precedence.AND, Precedence.OR),
+    "and": Operator("&", Precedence.AND, Precedence.SUM, Precedence.AND),
+    "+": Operator("+", Precedence.SUM, Precedence.PRODUCT, Precedence.SUM),
+    "-": Operator("-", Precedence.SUM, Precedence.PRODUCT, Precedence.SUM),
+    "*": Operator("*", Precedence.PRODUCT, Precedence.UNARY, Precedence.PRODUCT),
+    "/": Operator("/", Precedence.PRODUCT, Precedence.UNARY, Precedence.PRODUCT),
+    "@": Operator("@", Precedence.PRODUCT, Precedence.UNARY, Precedence.PRODUCT),
+    "^": Operator("**", Precedence.ATOM, Precedence.UNARY, Precedence.POWER),
 }
 #: The arguments of ``var`` and ``param`` that give bounds, by the language's signs.
 _BOUNDS = {">=": "ge", ">": "gt", "<=": "le", "<": "lt", "in": "domain"}
 #: Words of the language that Python uses itself; the code writes the package's name before them.
 _SHADOWED = frozenset({"sum", "max", "min", "abs"})
 #: The types of the language under their names in the package.
-_TYPES = {"real": "real", "int": "integer"}
+_TYPES = {"real": "real", "int": "integer", "integer": "integer"}
 #: Digits of a whole number that a float holds exactly.
 EXACT_DIGITS = 15
 
@@ -127,7 +127,7 @@ class PythonWriter:
         return None
 
     # ------------------------------------------------------------------------------------- formulas
-    def formula(self, node: syntax.Expr, level: Binding = Binding.COMPARED) -> str:
+    def formula(self, node: syntax.Expr, level: Precedence = Precedence.COMPARED) -> str:
         """A formula, in brackets if its place binds more tightly.
 
         In Python its value may be a plain number.
@@ -137,26 +137,26 @@ class PythonWriter:
             return f"({text})"
         return text
 
-    def symbolic(self, node: syntax.Expr, level: Binding = Binding.ATOM) -> str:
+    def symbolic(self, node: syntax.Expr, level: Precedence = Precedence.ATOM) -> str:
         """A formula whose value in Python is no plain number or text."""
         if _plain(node):
             return f"{self.fc('literal')}({self.formula(node)})"
         return self.formula(node, level)
 
-    def _formula(self, node: syntax.Expr) -> tuple[str, Binding]:
+    def _formula(self, node: syntax.Expr) -> tuple[str, Precedence]:
         """A formula without brackets around it, and how tightly it binds."""
         match node:
             case syntax.Unary():
-                return self._unary(node), Binding.UNARY
+                return self._unary(node), Precedence.UNARY
             case syntax.Binary():
                 return self._binary(node), _OPERATORS[node.op].own
             case syntax.Compare() if len(node.ops) == 1:
                 left, right = (
-                    self.symbolic(node.operands[0], Binding.OR),
-                    self.formula(node.operands[1], Binding.OR),
+                    self.symbolic(node.operands[0], Precedence.OR),
+                    self.formula(node.operands[1], Precedence.OR),
                 )
-                return f"{left} {node.ops[0]} {right}", Binding.COMPARED
-        return self._atom(node), Binding.ATOM
+                return f"{left} {node.ops[0]} {right}", Precedence.COMPARED
+        return self._atom(node), Precedence.ATOM
 
     def _atom(self, node: syntax.Expr) -> str:
         """A formula that needs no brackets anywhere."""
@@ -205,10 +205,10 @@ class PythonWriter:
 
     def _unary(self, node: syntax.Unary) -> str:
         if node.op == "not":
-            return f"~{self.symbolic(node.arg, Binding.UNARY)}"
+            return f"~{self.symbolic(node.arg, Precedence.UNARY)}"
         if node.op == "-" and isinstance(node.arg, syntax.Number):
             return f"-{self.formula(node.arg)}"
-        return f"{node.op}{self.symbolic(node.arg, Binding.UNARY)}"
+        return f"{node.op}{self.symbolic(node.arg, Precedence.UNARY)}"
 
     def _range(self, node: syntax.Range) -> str:
         arguments = [self.formula(node.low), self.formula(node.high)]
@@ -307,7 +307,7 @@ class PythonWriter:
 
     def domain(self, binder: syntax.Binder, condition: syntax.Expr | None, how: str = "where") -> str:
         """The set that a binder ranges over, under a condition on it: ``D.where(...)``."""
-        domain = self.formula(binder.domain, Binding.ATOM)
+        domain = self.formula(binder.domain, Precedence.ATOM)
         if binder.weight is None and condition is None:
             return domain
         if self._is_number(binder.domain) or (self._is_dim(binder.domain) and how != "where"):
@@ -362,7 +362,7 @@ class PythonWriter:
         if binder.name == "z":
             return self.domain(binder, condition, how)
         with self.locals([binder.name]):
-            domain = self.formula(binder.domain, Binding.ATOM)
+            domain = self.formula(binder.domain, Precedence.ATOM)
             if condition is None:
                 return domain
             return f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
@@ -385,8 +385,17 @@ class PythonWriter:
             return self.formula(node.values) + shape
         name = str(node.name)
         if name in _TYPES:
-            return self.fc(_TYPES[name]) + shape
+            return self.fc(_TYPES[name]) + shape + self._limit(node.limit)
         return self.name(name) + shape
+
+    def _limit(self, limit: syntax.Bound | None) -> str:
+        """The bound of a type as the arguments of a call: ``(ge=0)``, ``(ge=0, le=1)``, ``(domain=psd)``."""
+        if limit is None:
+            return ""
+        if isinstance(limit.value, syntax.Vector):
+            low, high = limit.value.items
+            return f"(ge={self.formula(low)}, le={self.formula(high)})"
+        return f"({_BOUNDS[limit.op]}={self.formula(limit.value)})"
 
     # --------------------------------------------------------------------- what statements share
     def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> list[str]:

@@ -193,11 +193,15 @@ class Statement(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class TypeExpr(Node):
-    """``name[shape]`` (``real[d]``, ``int``, a set's name) or ``{...}`` (``values``)."""
+    """``name[shape]`` (``real[d]``, ``int``, a set's name) or ``{...}`` (``values``).
+
+    limit  the bound of its numbers: ``>= 0``, ``in [0, 1]``, ``in psd``
+    """
 
     name: str | None = None
     shape: tuple[Expr, ...] = ()
     values: SetLiteral | None = None
+    limit: Bound | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

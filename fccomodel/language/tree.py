@@ -409,6 +409,11 @@ def _type_name(c: list, at: Span) -> syntax.TypeExpr:
     return syntax.TypeExpr(name=str(c[0]), shape=c[1] or (), span=at)
 
 
+@_rule("type_limited")
+def _type_limited(c: list, at: Span) -> syntax.TypeExpr:
+    return dataclasses.replace(c[0], limit=c[1], span=at)
+
+
 @_rule("type_values")
 def _type_values(c: list, at: Span) -> syntax.TypeExpr:
     return syntax.TypeExpr(values=c[0], shape=c[1] or (), span=at)

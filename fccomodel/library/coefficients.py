@@ -19,13 +19,13 @@ from fccomodel.library.identities import entries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Factor:
+class Coefficient:
     """The product of a number and an array; None stands for 1 in either."""
 
     number: ir.Expr | None = None
     array: ir.Expr | None = None
 
-    def times(self, number: ir.Expr) -> Factor:
+    def times(self, number: ir.Expr) -> Coefficient:
         """The factor times a number."""
         if self.number is None:
             return dataclasses.replace(self, number=number)
@@ -45,13 +45,13 @@ class NotAffine(Exception):
     """The expression is not affine in the vector, or its coefficients are not known."""
 
 
-def coefficients(node: ir.Expr, u: ir.Binder) -> Factor | None:
+def coefficients(node: ir.Expr, u: ir.Binder) -> Coefficient | None:
     """The coefficients of a number that is affine in the element of a binder, or None.
 
     They have the shape of the element.
     """
     try:
-        terms = _Terms(u).of(node, Factor())
+        terms = _Terms(u).of(node, Coefficient())
     except NotAffine:
         return None
     if len(terms) <= 1:
@@ -59,7 +59,7 @@ def coefficients(node: ir.Expr, u: ir.Binder) -> Factor | None:
     total = terms[0].whole
     for term in terms[1:]:
         total = make("add", total, term.whole)
-    return Factor(array=total) if total.shape else Factor(number=total)
+    return Coefficient(array=total) if total.shape else Coefficient(number=total)
 
 
 def depends(node: ir.Expr, u: ir.Binder) -> bool:
@@ -73,7 +73,7 @@ class _Terms:
 
     u: ir.Binder
 
-    def of(self, node: ir.Expr, factor: Factor) -> list[Factor]:
+    def of(self, node: ir.Expr, factor: Coefficient) -> list[Coefficient]:
         """The terms from a node whose value has a factor in the whole."""
         if not depends(node, self.u):
             return []
@@ -92,14 +92,14 @@ class _Terms:
             raise NotAffine
         return places[0]
 
-    def into(self, arg: ir.Expr, factor: Factor, shape: ir.Shape) -> list[Factor]:
+    def into(self, arg: ir.Expr, factor: Coefficient, shape: ir.Shape) -> list[Coefficient]:
         """The terms from an argument of an operation entry by entry, whose value has a shape."""
         if shape and not arg.shape and factor.array is not None:
             number = ir.Apply(op="sum", args=(factor.array,))
-            factor = Factor(number=factor.number).times(number)
+            factor = Coefficient(number=factor.number).times(number)
         return self.of(arg, factor)
 
-    def _of_reduction(self, node: ir.Reduce, factor: Factor) -> list[Factor]:
+    def _of_reduction(self, node: ir.Reduce, factor: Coefficient) -> list[Coefficient]:
         """The terms from a sum or an average: sums of the body's coefficients."""
         fixed = node.condition is None or not depends(node.condition, self.u)
         if not reductions.of(node).additive or not fixed or node.shape:
@@ -154,17 +154,17 @@ def _ones(u: ir.Binder) -> ir.Expr:
 
 
 # ------------------------------------------------------------------------------------- the operations
-def _sum_or_difference(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Factor]:
+def _sum_or_difference(terms: _Terms, node: ir.Apply, factor: Coefficient) -> list[Coefficient]:
     left, right = node.args
     other = factor.times(const(-1)) if node.op == "sub" else factor
     return [*terms.into(left, factor, node.shape), *terms.into(right, other, node.shape)]
 
 
-def _negative(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Factor]:
+def _negative(terms: _Terms, node: ir.Apply, factor: Coefficient) -> list[Coefficient]:
     return terms.of(node.args[0], factor.times(const(-1)))
 
 
-def _product(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Factor]:
+def _product(terms: _Terms, node: ir.Apply, factor: Coefficient) -> list[Coefficient]:
     """A product with one factor that does not depend on the element, or a quotient of such a divisor."""
     place = terms.varying(node)
     arg, other = node.args[place], node.args[1 - place]
@@ -178,17 +178,17 @@ def _product(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Factor]:
     return terms.into(arg, dataclasses.replace(factor, array=array), node.shape)
 
 
-def _total(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Factor]:
+def _total(terms: _Terms, node: ir.Apply, factor: Coefficient) -> list[Coefficient]:
     (arg,) = node.args
     return terms.of(arg, dataclasses.replace(factor, array=ir.Const(value=1.0, shape=arg.shape)))
 
 
-def _scalar_product(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Factor]:
+def _scalar_product(terms: _Terms, node: ir.Apply, factor: Coefficient) -> list[Coefficient]:
     place = terms.varying(node)
     return terms.of(node.args[place], dataclasses.replace(factor, array=node.args[1 - place]))
 
 
-def _matrix_product(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Factor]:
+def _matrix_product(terms: _Terms, node: ir.Apply, factor: Coefficient) -> list[Coefficient]:
     """A product of a matrix and a vector, in either order, or of two vectors."""
     left, right = node.args
     place = terms.varying(node)
@@ -205,7 +205,7 @@ def _matrix_product(terms: _Terms, node: ir.Apply, factor: Factor) -> list[Facto
     return terms.of(arg, dataclasses.replace(factor, array=array))
 
 
-_RULES: dict[str, Callable[[_Terms, ir.Apply, Factor], list[Factor]]] = {
+_RULES: dict[str, Callable[[_Terms, ir.Apply, Coefficient], list[Coefficient]]] = {
     "add": _sum_or_difference,
     "sub": _sum_or_difference,
     "neg": _negative,

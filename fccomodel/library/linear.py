@@ -27,7 +27,7 @@ class Factor(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Term:
+class LinearTerm:
     """``sign * core`` with ``factors``, the innermost first; ``place`` is its place in the model."""
 
     core: ir.Expr
@@ -59,7 +59,7 @@ class Term:
             return self.positive
         return make("neg", self.positive, span=self.place)
 
-    def times(self, sign: int, factors: tuple[Factor, ...]) -> Term:
+    def times(self, sign: int, factors: tuple[Factor, ...]) -> LinearTerm:
         """The term multiplied by an outer factor."""
         return replace(self, sign=sign * self.sign, factors=folded((*self.factors, *factors)))
 
@@ -88,13 +88,13 @@ def _of_numbers(node: ir.Expr) -> bool:
     return True
 
 
-def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term]:
+def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[LinearTerm]:
     """The terms of an expression, from left to right.
 
     A factor that is ``fixed`` is distributed over the terms of a sum. Not recursive.
     """
-    result: list[Term] = []
-    stack = [Term(core=expr, place=expr.span)]
+    result: list[LinearTerm] = []
+    stack = [LinearTerm(core=expr, place=expr.span)]
     while stack:
         term = stack.pop()
         inner = opened(term, fixed)
@@ -118,14 +118,14 @@ def shortened(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> ir
     return expr
 
 
-def _inner(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> dict[int, tuple[ir.Expr, list[Term]]]:
+def _inner(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> dict[int, tuple[ir.Expr, list[LinearTerm]]]:
     """Each node that a sum opens, by its id, with its terms: a node before all that are in it."""
-    known: dict[int, tuple[ir.Expr, list[Term]]] = {}
+    known: dict[int, tuple[ir.Expr, list[LinearTerm]]] = {}
     stack = [expr]
     while stack:
         node = stack[-1]
         if id(node) not in known:
-            below = opened(Term(core=node, place=node.span), fixed) or []
+            below = opened(LinearTerm(core=node, place=node.span), fixed) or []
             known[id(node)] = (node, below)
             stack += [t.core for t in below if id(t.core) not in known]
         else:
@@ -134,8 +134,8 @@ def _inner(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> dict[int, tuple[i
 
 
 def _in_order(
-    expr: ir.Expr, known: dict[int, tuple[ir.Expr, list[Term]]]
-) -> dict[int, tuple[ir.Expr, list[Term]]]:
+    expr: ir.Expr, known: dict[int, tuple[ir.Expr, list[LinearTerm]]]
+) -> dict[int, tuple[ir.Expr, list[LinearTerm]]]:
     """The nodes in an order in which each comes before all that are in it."""
     ordered: list[int] = []
     visited: set[int] = set()
@@ -165,18 +165,18 @@ def _repeats(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> bool:
 _Key = tuple[tuple[str, object], ...]
 
 
-def _collected(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> list[Term]:
+def _collected(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> list[LinearTerm]:
     """The terms of an expression in which sums are used several times: like terms are collected, so
     that the time is linear in the number of different nodes."""
     nodes = _inner(expr, fixed)
     weights: dict[int, dict[_Key, tuple[float, tuple[Factor, ...]]]] = {id(expr): {(): (1.0, ())}}
-    terms_collected: list[Term] = []
+    terms_collected: list[LinearTerm] = []
     for key, (node, below) in nodes.items():
         for number, others in weights.pop(key).values():
             if not below:
                 factors = others if abs(number) == 1 else (Factor("mul", const(abs(number))), *others)
                 terms_collected.append(
-                    Term(core=node, sign=-1 if number < 0 else 1, factors=factors, place=node.span)
+                    LinearTerm(core=node, sign=-1 if number < 0 else 1, factors=factors, place=node.span)
                 )
                 continue
             for term in below:
@@ -188,7 +188,7 @@ def _collected(expr: ir.Expr, fixed: Callable[[ir.Expr], bool]) -> list[Term]:
     return terms_collected
 
 
-def _number(term: Term) -> tuple[float, tuple[Factor, ...]]:
+def _number(term: LinearTerm) -> tuple[float, tuple[Factor, ...]]:
     """The number in a term's sign and factors, and the other factors."""
     value, rest = float(term.sign), list[Factor]()
     for f in term.factors:
@@ -207,12 +207,12 @@ def _key(factors: tuple[Factor, ...]) -> _Key:
     return tuple(sorted(named, key=str))
 
 
-def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term] | None:
+def opened(term: LinearTerm, fixed: Callable[[ir.Expr], bool] = is_number) -> list[LinearTerm] | None:
     """The terms of a term whose core is a sum, a multiple or a quotient; else None."""
     node = term.core
     if (parts := atoms.signed(node)) is not None:
         return [
-            Term(core=p, sign=s * term.sign, factors=term.factors, place=_place(term, p, parts))
+            LinearTerm(core=p, sign=s * term.sign, factors=term.factors, place=_place(term, p, parts))
             for s, p in parts
         ]
     match node:
@@ -226,18 +226,20 @@ def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Ter
     place = term.place
     if place is ir.NOWHERE:
         place = node.span
-    return [Term(core=core, sign=sign * term.sign, factors=folded((*factors, *term.factors)), place=place)]
+    return [
+        LinearTerm(core=core, sign=sign * term.sign, factors=folded((*factors, *term.factors)), place=place)
+    ]
 
 
-def single(expr: ir.Expr) -> Term:
+def single(expr: ir.Expr) -> LinearTerm:
     """The expression as one term, whose core is not a multiple."""
-    term = Term(core=expr, place=expr.span)
+    term = LinearTerm(core=expr, place=expr.span)
     while (inner := opened(term)) is not None and len(inner) == 1:
         term = inner[0]
     return term
 
 
-def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> Span:
+def _place(term: LinearTerm, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> Span:
     """The place of a summand: the term's place, if its factors belong to this summand alone."""
     if len(parts) == 1 and term.factors:
         return term.place
@@ -290,7 +292,7 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
     return not rest
 
 
-def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
+def joined(parts: Iterable[LinearTerm], span: Span) -> ir.Expr:
     """The sum of terms, from left to right; many terms form a tree of logarithmic depth."""
     listed = list(parts)
     if len(listed) > TERMS_OF_CHAINS:

@@ -12,9 +12,9 @@ from fccomodel.library.atoms import Interval
 REALS = Interval()
 
 
-def declared(parameter: ir.Parameter) -> Interval:
-    """The interval of a parameter from its declared bounds."""
-    return Interval(parameter.lower, parameter.upper, parameter.strict_lower, parameter.strict_upper)
+def declared(numbers: ir.Parameter | ir.ColumnType) -> Interval:
+    """The interval of a parameter, of an array or of a column from its declared bounds."""
+    return Interval(numbers.lower, numbers.upper, numbers.strict_lower, numbers.strict_upper)
 
 
 class Ranges:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
-from fccomodel.library.linear import Term, joined, terms
+from fccomodel.library.linear import LinearTerm, joined, terms
 
 #: the value of an expression without variables; None where it is not known
 Constant = Callable[[ir.Expr], float | None]
@@ -44,7 +44,7 @@ def factored(expr: ir.Expr, constant: Constant) -> tuple[float, ir.Expr] | None:
     return (factor, parts[0].core)
 
 
-def multiplier(term: Term, constant: Constant) -> float | None:
+def multiplier(term: LinearTerm, constant: Constant) -> float | None:
     """The number by which a term multiplies its core, or None if it is not known."""
     value = float(term.sign)
     for op, by in term.factors:

@@ -17,7 +17,7 @@ FIRST_STEP = 1.0  # the first step away from the start, relative to it if it is 
 ROUNDING = 4e-16  # relative difference of two values that counts as none
 
 
-class Tangent(NamedTuple):
+class TangentPoint(NamedTuple):
     """A point with the value and the slope there."""
 
     x: float
@@ -39,11 +39,11 @@ def minimised(function: Function, start: float, low: float, high: float) -> Mini
         return None
     calls = 0
 
-    def at(x: float) -> Tangent | None:
+    def at(x: float) -> TangentPoint | None:
         """The tangent at x, or None if it is not finite or the calls are used up."""
         nonlocal calls
         calls += 1
-        tangent = Tangent(x, *function(x))
+        tangent = TangentPoint(x, *function(x))
         if calls > MOST_CALLS or not (math.isfinite(tangent.value) and math.isfinite(tangent.slope)):
             return None
         return tangent
@@ -69,8 +69,8 @@ def minimised(function: Function, start: float, low: float, high: float) -> Mini
 
 
 def _bracket(
-    at: Callable[[float], Tangent | None], start: float, low: float, high: float
-) -> tuple[Tangent, Tangent] | None:
+    at: Callable[[float], TangentPoint | None], start: float, low: float, high: float
+) -> tuple[TangentPoint, TangentPoint] | None:
     """Two tangents between which the minimum lies; twice the same one if it is the minimum.
 
     None where a walk outwards ends at a slope of 0 and the function does not rise behind: far away a slope
@@ -95,7 +95,7 @@ def _bracket(
     return None
 
 
-def _meeting(left: Tangent, right: Tangent) -> tuple[float, float]:
+def _meeting(left: TangentPoint, right: TangentPoint) -> tuple[float, float]:
     """Where two tangents meet, inside their interval, and the value there."""
     width = right.x - left.x
     fall = left.value - right.value + right.slope * width
@@ -104,8 +104,8 @@ def _meeting(left: Tangent, right: Tangent) -> tuple[float, float]:
 
 
 def _narrowed(
-    at: Callable[[float], Tangent | None], left: Tangent, right: Tangent, x: float
-) -> tuple[Tangent, Tangent] | None:
+    at: Callable[[float], TangentPoint | None], left: TangentPoint, right: TangentPoint, x: float
+) -> tuple[TangentPoint, TangentPoint] | None:
     """The smaller interval that a tangent at x leaves."""
     if not left.x < x < right.x:
         x = 0.5 * (left.x + right.x)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fccomodel.data.bound import Bound
-    from fccomodel.data.prepare import Prepared
+    from fccomodel.data.prepare import PreparedFolder
 
 
 @quoted
@@ -28,7 +28,7 @@ def prepare(
     *,
     dtype: str = "float32",
     told: Callable[..., None] = lambda *_: None,
-) -> Prepared:
+) -> PreparedFolder:
     """Write the tables of a binding to files of a folder, which is a source of them from then on.
 
     The groups and orders that the model asks for are written too.

@@ -18,7 +18,7 @@ from fccomodel.evaluation import centres, starts
 from fccomodel.evaluation.sets import elements
 from fccomodel.pipeline import errors
 from fccomodel.pipeline.records import Planned
-from fccomodel.plan.starts import Kept, Start
+from fccomodel.plan.starts import EndOfRun, Start
 
 if TYPE_CHECKING:
     from fccomodel.execution.run import Solution
@@ -37,7 +37,7 @@ def after(planned: Planned, other: Planned, solution: Solution) -> Start:
     return Start(
         values=values,
         multipliers=solution.multipliers,
-        kept=solution.kept if alike else Kept(),
+        kept=solution.kept if alike else EndOfRun(),
         found=True,
         patience=solution.patience if same else None,
         answered=same and solution.status == "converged" and _equal(planned.bound.params, other.bound.params),

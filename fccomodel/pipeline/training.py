@@ -215,7 +215,7 @@ def _solution(end: Trained, planned: Planned) -> Solution:
     """The end of the loop as the end of a run."""
     from fccomodel.execution.run import Solution
     from fccomodel.execution.training.looks import evaluated, point
-    from fccomodel.plan.starts import Kept
+    from fccomodel.plan.starts import EndOfRun
 
     variables = point(planned.bound, evaluated(end.modules), end.variables)
     kept: dict[str, Any] = {name: value.double().numpy() for name, value in end.variables.items()}
@@ -231,5 +231,5 @@ def _solution(end: Trained, planned: Planned) -> Solution:
         timed=end.timed,
         worked=end.worked,
         notes=end.notes,
-        kept=Kept(variables={**kept, **variables}, training=end.carried),
+        kept=EndOfRun(variables={**kept, **variables}, training=end.carried),
     )

@@ -20,7 +20,7 @@ from fccomodel.plan.candidates import GIVEN, GUARANTEES, Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
-from fccomodel.plan.sharing import Strata
+from fccomodel.plan.sharing import SharedStrata
 from fccomodel.plan.sizes import Batch
 from fccomodel.plan.starts import Start
 from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
@@ -115,7 +115,7 @@ class Plan:
     entrants: tuple[str, ...] = ()
     interior: bool = False
     start: Start | None = None
-    strata: tuple[Strata, ...] = ()
+    strata: tuple[SharedStrata, ...] = ()
     thrifty: bool = False
     unused: tuple[Unused, ...] = ()
     optimizer: str = ""
@@ -293,7 +293,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
-    settled_plan = used.Made(
+    settled_plan = used.DecidingFacts(
         problem=problem,
         record=record,
         normal=normal,
@@ -369,7 +369,7 @@ class Samples(NamedTuple):
     rows, or None before binding."""
 
     batch: sizes.Batch
-    shared: tuple[Strata, ...]
+    shared: tuple[SharedStrata, ...]
     counts: dict[str, Any] | None
 
 

@@ -216,17 +216,20 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
     free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho, batch=sampled)
     count = _numbers(free, options)
 
-    @cache
+    settings_of: dict[object, Setting] = {}
+
     def setting(penalty: str | None) -> Setting:
-        """The setting with a penalty for the constraints, or without one."""
+        """The setting with a penalty for the constraints, or without one. Penalties by one function of
+        the constraints share it."""
         if penalty is None:
             return free
-        return dataclasses.replace(free, penalty=penalty, free=free)
+        function = reformulations.penalty(penalty).function
+        return settings_of.setdefault(function, dataclasses.replace(free, penalty=penalty, free=free))
 
     @cache
-    def finding(penalty: str | None, needed: str) -> Finding:
-        """Whether an assumption holds with a penalty."""
-        return assumptions.ALL[needed].decide(setting(penalty))
+    def finding(posed: Setting, needed: str) -> Finding:
+        """Whether an assumption holds in a setting."""
+        return assumptions.ALL[needed].decide(posed)
 
     penalties = {
         name: record.penalty if problem.constraints else None for name, record in algorithms.all().items()
@@ -236,7 +239,7 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
             record=record,
             setting=setting(penalties[name]),
             forms=forms,
-            find=partial(finding, penalties[name]),
+            find=partial(finding, setting(penalties[name])),
             count=count,
         )
         for name, record in algorithms.all().items()

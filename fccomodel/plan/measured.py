@@ -40,7 +40,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Measurement:
     """The measurements of a class of problems.
 
     problems   the class; features that it does not name may be either way, so that a class with a
@@ -107,11 +107,11 @@ def named(problems: Class) -> str:
 
 
 @cache
-def rows() -> tuple[Row, ...]:
+def rows() -> tuple[Measurement, ...]:
     """All measurements, the narrowest classes first."""
     text = Path(__file__).with_name("measured.toml").read_text(encoding="utf-8")
     return tuple(
-        Row(
+        Measurement(
             problems=entry["problems"],
             models=tuple(entry["models"]),
             times=entry["times"],
@@ -121,7 +121,7 @@ def rows() -> tuple[Row, ...]:
     )
 
 
-def of(problems: Class | None) -> Row | None:
+def of(problems: Class | None) -> Measurement | None:
     """The measurements of the narrowest class that holds these problems, or None."""
     if problems is None:
         return None

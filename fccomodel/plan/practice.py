@@ -10,7 +10,7 @@ from fccomodel.data.drawn import DrawnColumn
 from fccomodel.library import regularisers
 from fccomodel.plan.candidates import Candidate, finishable
 from fccomodel.plan.settings import value
-from fccomodel.plan.sharing import Strata
+from fccomodel.plan.sharing import SharedStrata
 
 SIZES = {
     "practical": "step sizes, smoothing and weights: adapted stage by stage, where the theorem fixes "
@@ -45,7 +45,7 @@ def added(
     step: str,
     budget: Budget,
     counts: Mapping[str, int] | None,
-    shared: Sequence[Strata],
+    shared: Sequence[SharedStrata],
     *,
     convex: bool,
 ) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def drawn_rows(bound: Bound | None) -> tuple[str, ...]:
     )
 
 
-def _together(strata: Strata) -> str:
+def _together(strata: SharedStrata) -> str:
     """Several expectations share one batch of rows: each is unbiased, but they are dependent."""
     if len(strata.sizes) > 1:
         kinds = f" in {len(strata.sizes)} strata"

@@ -37,7 +37,7 @@ class Ranking:
 
     theorems: tuple[Candidate, ...] = ()
     order: tuple[Candidate, ...] = ()
-    row: measured.Row | None = None
+    row: measured.Measurement | None = None
     finishing: bool = False
 
     def reasons(self) -> list[str]:

@@ -30,7 +30,7 @@ from fccomodel.library.errors import smoothing_too_large
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Setting
-from fccomodel.plan.sharing import Strata, Wanted, strata
+from fccomodel.plan.sharing import SharedStrata, Wanted, strata
 from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 
@@ -222,7 +222,7 @@ def shared(
     record: Algorithm,
     *,
     thrifty: bool = False,
-) -> tuple[Strata, ...]:
+) -> tuple[SharedStrata, ...]:
     """The rows that expectations share in a step; none unless the option ``draws`` is ``shared``.
 
     thrifty   whether every row of the nets is expensive

@@ -40,7 +40,7 @@ ROWS_OF_DEAR_NETS = 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Strata:
+class SharedStrata:
     """The rows of a table that some expectations take, stratum by stratum.
 
     rows    ids, int64, those of a stratum together
@@ -105,7 +105,7 @@ class Wanted:
     blocks: bool = False
 
 
-def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, wanted: Wanted) -> tuple[Strata, ...]:
+def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, wanted: Wanted) -> tuple[SharedStrata, ...]:
     """The strata that the expectations of a normal form share, by table; none if fewer than two meet the
     same rows."""
     if bound is None:
@@ -173,7 +173,7 @@ def together(
     batch: Batch,
     wanted: Wanted,
     blocks: AbstractSet[ir.Binder] = frozenset(),
-) -> Strata | None:
+) -> SharedStrata | None:
     """The strata of a table for some selections of its rows; None if no two of them have a row in common,
     if a step takes all rows anyway, or if there are too many strata.
 
@@ -204,7 +204,7 @@ def together(
             counts = np.maximum(counts, allotted(sizes, by_binder.values(), None, ROWS_OF_DEAR_NETS))
     else:
         counts = allotted(sizes, by_binder.values(), wanted.given)
-    return Strata(table=table, rows=np.concatenate(rows), sizes=sizes, counts=counts, cells=by_binder)
+    return SharedStrata(table=table, rows=np.concatenate(rows), sizes=sizes, counts=counts, cells=by_binder)
 
 
 def _whole(part: Selection, cells: np.ndarray, batch: Batch) -> bool:

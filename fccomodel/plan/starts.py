@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Kept:
+class EndOfRun:
     """The end of a run, by the names of its program.
 
     variables   all variables, also those that reformulations added
@@ -49,7 +49,7 @@ class Start:
 
     values: Mapping[str, np.ndarray]
     multipliers: Mapping[str, float] = field(default_factory=dict)
-    kept: Kept = field(default_factory=Kept)
+    kept: EndOfRun = field(default_factory=EndOfRun)
     declared: bool = False
     found: bool = False
     answered: bool = False

@@ -48,7 +48,7 @@ ALONE = "No two expectations of one table meet the same rows in every step, so t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class DecidingFacts:
     """The facts that decide which options are used.
 
     record    the algorithm
@@ -78,7 +78,7 @@ class Made:
     shared: bool
 
 
-def without(made: Made, name: str) -> str:
+def without(made: DecidingFacts, name: str) -> str:
     """Why a plan does not use an option of this name, or an empty string if it does."""
     record = made.record
     if made.interior and name in settings.OPTIONS and name not in OF_EVERY_METHOD:
@@ -104,7 +104,7 @@ def without(made: Made, name: str) -> str:
     return _without_setting(made, name)
 
 
-def _without_draws(made: Made) -> str:
+def _without_draws(made: DecidingFacts) -> str:
     """Why it does not matter how samples are drawn, or an empty string if it does."""
     if made.record.oracle != "blocks":
         return f"{made.record.title} has one vector of samples, not samples of each block."
@@ -113,7 +113,7 @@ def _without_draws(made: Made) -> str:
     return "Each step has all blocks and all rows: nothing is drawn."
 
 
-def _without_setting(made: Made, name: str) -> str:
+def _without_setting(made: DecidingFacts, name: str) -> str:
     """The reason why a run does not use a setting of steps and their loop, or an empty text."""
     record, schedule = made.record, made.schedule
     if name == "lam" and not made.normal.smoothed:
@@ -145,7 +145,7 @@ def _scaled(node: ir.Expr) -> bool:
     )
 
 
-def _without_estimates(made: Made) -> str:
+def _without_estimates(made: DecidingFacts) -> str:
     """The reason why no expectation is estimated over steps, or an empty string."""
     if made.tracked:
         return ""
@@ -157,7 +157,7 @@ def _without_estimates(made: Made) -> str:
     return ALL_SAMPLES
 
 
-def _in_gradients(made: Made, name: str) -> bool:
+def _in_gradients(made: DecidingFacts, name: str) -> bool:
     """Whether it is the weight of a dual variable that gradients have."""
     record = made.record
     dual = record.outer in ("dual", "conjugate") and bool(made.normal.smoothed)
@@ -181,7 +181,7 @@ def _drawn(mean: ir.Reduce, bound: Bound | None, batch: Batch) -> bool:
     return any(batch(binder, count, True) is not None for binder, count in sizes.taken(mean, bound))
 
 
-def _without_samples(made: Made, name: str) -> str:
+def _without_samples(made: DecidingFacts, name: str) -> str:
     """Why nothing is sampled that this batch size would be of."""
     drawn = name == "inner_batch"
     if not drawn and made.record.oracle == "vector" and not made.record.samples_outer:
@@ -200,7 +200,7 @@ def _without_samples(made: Made, name: str) -> str:
     return "This model has no mean or sum over blocks to sample."
 
 
-def unused(made: Made, given: Origins) -> tuple[Unused, ...]:
+def unused(made: DecidingFacts, given: Origins) -> tuple[Unused, ...]:
     """The options that somebody gave and that the plan does not use, each with the reason; F0606 for
     those that are refused."""
     reasons = {name: without(made, name) for name, (_, origin) in given.items() if origin != AUTOMATIC}
@@ -221,7 +221,7 @@ def forgiven(given: Origins, name: str) -> bool:
     return not by_hand or elsewhere or asked == RACE
 
 
-def _refusal(made: Made, one: Unused, compared: bool) -> Diagnostic:
+def _refusal(made: DecidingFacts, one: Unused, compared: bool) -> Diagnostic:
     """The error for an option that is not used."""
     if one.name in settings.COMMON:
         having = []

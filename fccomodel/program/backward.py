@@ -31,13 +31,13 @@ def previous(graph: Graph, val: Val) -> Val:
 
 def backward(graph: Graph, roots: Mapping[Val, Val]) -> list[Pull]:
     """Contributions to the variables' gradients of ``sum_r <adjoint_r, r>`` for roots ``{r: adjoint_r}``."""
-    sweep = Sweep(graph)
+    sweep = AdjointSweep(graph)
     for val, adjoint in roots.items():
         sweep.give(val, adjoint)
     return sweep.run()
 
 
-class Sweep:
+class AdjointSweep:
     """One pass from the roots back to the variables; an adjoint is passed on when it is complete."""
 
     def __init__(self, graph: Graph):

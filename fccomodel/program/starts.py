@@ -16,7 +16,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.library.proximal import Piecewise
 from fccomodel.normal_form.smoothing import Smoothed
-from fccomodel.plan.starts import Kept
+from fccomodel.plan.starts import EndOfRun
 from fccomodel.program.lower import BlockSteps, Layout, Lowered, LoweredSteps
 
 #: Names of settings that a run determines, besides the smoothing of each centre.
@@ -29,7 +29,7 @@ MOST_PAIRED = 1 << 17
 ROOM = 4.0
 
 
-def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
+def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> EndOfRun:
     """The final values of a run for the next run.
 
     Estimates are kept only if no full passes came after the steps, since they belong to the last step.
@@ -46,7 +46,7 @@ def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
         if name in (*DETERMINED, *OF_STAGES) or name.startswith("lam_y"):
             settings[name] = float(value)
     settings["eta"] = float(getattr(final.h, "peak", 0.0))  # a stage begins with it
-    return Kept(
+    return EndOfRun(
         variables={name: w[a:b].reshape(shape) for name, (a, b, shape) in layout.items()},
         centres={name: value.cpu().double().numpy() for name, value in centres.items()},
         estimates={name: value.cpu().double().numpy() for name, value in estimates.items()},

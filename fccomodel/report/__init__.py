@@ -26,7 +26,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear
-from fccomodel.data.subsets import Parts
+from fccomodel.data.subsets import RandomParts
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
@@ -51,7 +51,7 @@ from fccomodel.report.kkt.active import Qualification, Sensitivity, qualificatio
 from fccomodel.report.kkt.matrices import matrix_multipliers
 from fccomodel.report.kkt.optimality import MOST_NORMALS, Optimum, optimum
 from fccomodel.report.new_rows import chances, subsample
-from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
+from fccomodel.report.new_rows.sampling import ERRORS, StandardErrors, fresh, noise
 from fccomodel.report.point.rows import Gradients, constraint_rows, gradients
 from fccomodel.report.point.scales import Scales, scales
 from fccomodel.report.point.system import System, inward, norm
@@ -293,7 +293,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         if bound is not written:
             asked = dataclasses.replace(asked, analysis=None)
         seed, afford, most = asked.seed, asked.afford, asked.most
-        parts = Parts(bound=bound, seed=seed)
+        parts = RandomParts(bound=bound, seed=seed)
         part = subsample.part_for(parts, point, afford=afford, most=most, late=lambda: asked.meter.late)
         part = part or subsample.part_that_fits(parts)
         report_of_point = subsample.within_memory(
@@ -303,7 +303,7 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
 
 
 def _on_part(
-    bound: Bound, part: subsample.Part | None, point: Mapping[str, np.ndarray], asked: _Asked
+    bound: Bound, part: subsample.RowSample | None, point: Mapping[str, np.ndarray], asked: _Asked
 ) -> KKTReport:
     """The report on a part of the rows, with the errors that come from it; on all rows for None."""
     if part is None:
@@ -482,7 +482,7 @@ class _Search:
         optimal: Optimum,
         gap: Gap | None,
         scale: Scales,
-        drawn: Noise | None,
+        drawn: StandardErrors | None,
         meter: Meter,
         convex: bool,
     ):
@@ -573,7 +573,7 @@ def _relative(system: System, optimal: Optimum, scale: Scales) -> dict[str, floa
     }
 
 
-def _errors(system: System, optimal: Optimum, scale: Scales, drawn: Noise) -> dict[str, float]:
+def _errors(system: System, optimal: Optimum, scale: Scales, drawn: StandardErrors) -> dict[str, float]:
     """The standard errors of the three residuals, relative to the scales."""
     products = np.abs(drawn.constraints * optimal.multipliers) / scale.objective
     return {

@@ -17,7 +17,7 @@ from fccomodel.structure.facts import Facts, Standing
 
 
 @dataclass(eq=False, kw_only=True)
-class Parts:
+class WeightedParts:
     """The parts whose sum, with nonnegative weights, is ``sign * expr``.
 
     see        gives the facts of an expression
@@ -253,7 +253,7 @@ def _constant(facts: Facts) -> float:
     return math.inf
 
 
-class Size(NamedTuple):
+class NormBound(NamedTuple):
     """``|variable| <= radius`` at all points where a sum of parts is at most a level.
 
     ball   the shape of the unit ball of the dual norm
@@ -264,7 +264,7 @@ class Size(NamedTuple):
     radius: float
 
 
-def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[Size]:
+def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[NormBound]:
     """Bounds of variables that follow from ``sign * expr <= level``: a part is a multiple of a norm, and
     the others are bounded below."""
     terms = list(terms_of(expr, sign))
@@ -277,7 +277,7 @@ def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[S
         if (bounded := _norm(node, s, see)) is not None:
             name, ball, power, factor = bounded
             radius = max(0.0, level - sum(lows[:k] + lows[k + 1 :])) / factor
-            yield Size(name, ball, radius ** (1 / power))
+            yield NormBound(name, ball, radius ** (1 / power))
 
 
 def terms_of(node: ir.Expr, sign: float) -> Iterator[tuple[ir.Expr, float]]:

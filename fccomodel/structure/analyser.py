@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -17,8 +17,8 @@ from fccomodel.library.domains import Use
 from fccomodel.library.identities import multiples
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure.declarations import REALS, Declarations, Leaf, interval, opened
-from fccomodel.structure.draft import Draft
-from fccomodel.structure.estimates.spectrum import Spectrum, spectrum
+from fccomodel.structure.draft import FactsDraft
+from fccomodel.structure.estimates.spectrum import DECLARED_DEFINITE, Spectrum, spectrum
 from fccomodel.structure.facts import (
     INCREASING,
     INSIDE_DOMAIN,
@@ -65,14 +65,35 @@ class Analyser:
     def __call__(self, expr: ir.Expr) -> Facts:
         """The facts of an expression."""
         if id(expr) not in self.memo:
-            for node in ir.walk(expr):
+            for node in ir.walk(expr, known=self.memo):
                 if id(node) not in self.memo:
                     self.memo[id(node)] = node, self._all_facts(node)
         _, facts = self.memo[id(expr)]
         return facts
 
+    def recognise(self, rewritten: Iterable[ir.Expr], known: Iterable[ir.Expr]) -> None:
+        """Give expressions that were rewritten the facts of equal ones that are known.
+
+        Reductions are equal if they are over the same binders: a rewriting that keeps one keeps its draw.
+        """
+        numbers: dict[tuple, int] = {}
+        number_of: dict[int, int] = {}
+        facts_of: dict[int, Facts] = {}
+        for nodes, are_known in ((known, True), (rewritten, False)):
+            for node in ir.walk(*nodes, known=number_of):
+                children = tuple(number_of[id(child)] for child in node.children)
+                identity = (*_identity_with_draws(node), node.shape, children)
+                number = numbers.setdefault(identity, len(numbers))
+                number_of[id(node)] = number
+                if are_known and id(node) in self.memo:
+                    facts_of.setdefault(number, self.memo[id(node)][1])
+                elif number in facts_of and id(node) not in self.memo:
+                    self.memo[id(node)] = node, replace(facts_of[number], expr=node)
+
     def _all_facts(self, node: ir.Expr) -> Facts:
         """The facts of a node by rules, by data, by assumptions and by the text alone."""
+        if self.base is not None and isinstance(node, ir.Const):
+            return self.base(node)
         facts = self._pieces(node, self._measured(self._node(node)))
         if node in self.declared.within:
             assumed = self.declared.within[node]
@@ -135,7 +156,7 @@ class Analyser:
         """A number of the expression. Expressions with the same number have the same value."""
         if id(expr) in self.keys:
             return self.keys[id(expr)][1]
-        for node in ir.walk(expr, lets=False):
+        for node in ir.walk(expr, lets=False, known=self.keys):
             if id(node) not in self.keys:
                 children = tuple(self.keys[id(child)][1] for child in node.children)
                 identity = (*_identity(node), children)
@@ -187,7 +208,7 @@ class Analyser:
 
     def _undefined(self, node: ir.Expr, args: tuple[Facts, ...], conditions: Sequence[Fact]) -> Facts:
         """Facts of a node that may be undefined for all values of the variables: nothing is known."""
-        draft = Draft(expr=node, args=args, domain=tuple(conditions), leaves=_of_unknown_sign(args))
+        draft = FactsDraft(expr=node, args=args, domain=tuple(conditions), leaves=_of_unknown_sign(args))
         if draft.leaves:
             reason = conditions[0].reason
             draft.both(NONE, "no rule", reason)
@@ -213,7 +234,7 @@ class Analyser:
             case ir.Apply():
                 return self._apply(node)
         args = tuple(self(child) for child in node.children)
-        return Draft(expr=node, args=args, leaves=_of_unknown_sign(args)).finish()
+        return FactsDraft(expr=node, args=args, leaves=_of_unknown_sign(args)).finish()
 
     def _constant(self, node: ir.Expr) -> Facts:
         """The facts of a leaf without variables: a number, a size, data."""
@@ -241,10 +262,10 @@ class Analyser:
         standing = Standing.BOUNDED if isinstance(dim, str) else Standing.PROVED
         return Leaf(interval=atoms.Interval.point(n), size=amount(n), standing=standing)
 
-    def _leaf(self, node: ir.Expr, leaf: Leaf) -> Draft:
+    def _leaf(self, node: ir.Expr, leaf: Leaf) -> FactsDraft:
         """A draft with the range and the norm of a leaf."""
         entries = self.declared.entries(node.shape)
-        draft = Draft(expr=node, entries=entries, random=leaf.random, compact=not leaf.random)
+        draft = FactsDraft(expr=node, entries=entries, random=leaf.random, compact=not leaf.random)
         rule = "declared range"
         if leaf.standing == Standing.BOUNDED:
             rule = "data range"
@@ -286,7 +307,7 @@ class Analyser:
         base = self(node.base)
         if not base.interval.holds and not base.size.value.finite:
             return replace(base, expr=node)
-        draft = Draft(expr=node, args=(base,), leaves=base.leaves, parts=base.parts)
+        draft = FactsDraft(expr=node, args=(base,), leaves=base.leaves, parts=base.parts)
         for kind in ("interval", "size", "below", "above", "lipschitz", "gradient", "differentiable"):
             fact = getattr(base, kind)
             draft.propose(kind, fact.value, fact.rule, fact.reason, [fact], lacks=fact.lacks, fix=fact.fix)
@@ -324,7 +345,7 @@ class Analyser:
 
     def _unknown_operation(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts:
         """Facts of an operation that no atom describes."""
-        draft = Draft(expr=node, args=args, leaves=_of_unknown_sign(args))
+        draft = FactsDraft(expr=node, args=args, leaves=_of_unknown_sign(args))
         if draft.leaves:
             draft.both(NONE, "no rule", f"nothing is known of {node.op}")
         elif all(facts.size.value.finite for facts in args):
@@ -467,17 +488,21 @@ class Analyser:
         return whole.credited(self(atoms.expression(atom.complement, arguments)), node)
 
     def _spectrum(self, matrix: ir.Expr) -> Spectrum | None:
-        """The spectrum of the symmetric part of a bound matrix, or None if it is not known."""
+        """The spectrum of the symmetric part of a matrix, bound or declared; None if it is not known."""
         if isinstance(matrix, ir.Apply) and matrix.op == "transpose":
             matrix = matrix.args[0]
         if not isinstance(matrix, ir.Param):
             return None
         value = self.declared.value(matrix.name)
         shape = np.shape(value)
+        arrays = {} if self.declared.problem is None else self.declared.problem.arrays
+        declared = None
+        if matrix.name in arrays and arrays[matrix.name].type.definite:
+            declared = DECLARED_DEFINITE
         if value is None or len(shape) != 2 or shape[0] != shape[1]:
-            return None
+            return declared
         if len(value) > MAX_EIGENVALUE_ROWS:
-            return None
+            return declared
         return spectrum(np.asarray(value, float))
 
     # ------------------------------------------------------------------- properties of the whole node
@@ -557,6 +582,14 @@ def _negated(node: ir.Apply) -> ir.Expr | None:
     if isinstance(last, ir.Apply) and last.op == "neg":
         return last.args[0]
     return None
+
+
+def _identity_with_draws(node: ir.Expr) -> tuple:
+    """A key of the node's own fields, where a reduction is the same as one over the same binders."""
+    if isinstance(node, ir.Reduce):
+        binders = tuple(id(binder) for binder in node.binders)
+        return ("reduce", node.kind, binders, node.condition is None, *node.options)
+    return _identity(node)
 
 
 def _identity(node: ir.Expr) -> tuple:

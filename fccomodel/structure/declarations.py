@@ -183,7 +183,7 @@ class Declarations:
     def _typed(self, kind: ir.ColumnType, shape: ir.Shape) -> Leaf:
         """The range that a declared type gives."""
         if kind.domain is None:
-            return Leaf()
+            return Leaf(interval=opened(ranges.declared(kind)))
         return Leaf(interval=self.elements(kind.domain))
 
     def elements(self, domain: ir.Set) -> Interval:

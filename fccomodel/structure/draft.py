@@ -25,7 +25,7 @@ DEFAULTS: dict[str, Any] = {
 
 
 @dataclass(eq=False, kw_only=True)
-class Draft:
+class FactsDraft:
     """The facts of ``expr`` while rules propose them.
 
     args      facts of the expressions that it is made of

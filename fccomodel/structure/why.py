@@ -173,7 +173,7 @@ def _failure(analysis: Analysis, node: ir.Expr, words: str, fix: str, width: int
 
 
 @dataclass(frozen=True)
-class Step:
+class DerivationStep:
     """One fact of a derivation.
 
     depth     number of facts above it
@@ -190,7 +190,7 @@ class Step:
     again: bool
 
 
-def steps(analysis: Analysis, root: Fact) -> Iterator[Step]:
+def steps(analysis: Analysis, root: Fact) -> Iterator[DerivationStep]:
     """A fact and the facts that it follows from, depth first.
 
     Premises are shown once per fact, and not for affine expressions.
@@ -209,7 +209,7 @@ def steps(analysis: Analysis, root: Fact) -> Iterator[Step]:
             words = "affine"
         else:
             words = str(fact)
-        yield Step(depth, fact, words, premises, again)
+        yield DerivationStep(depth, fact, words, premises, again)
         stack.extend((use, depth + 1) for use in reversed(premises))
 
 

@@ -16,7 +16,7 @@ from fccomodel.app import cli
 from fccomodel.app.stored import comparison
 from fccomodel.app.stored.comparison import plots, tuning, variants
 from fccomodel.app.stored.comparison.holdout import hold_out
-from fccomodel.app.stored.comparison.runs import Bench, Job, Run, Task, Workers, score
+from fccomodel.app.stored.comparison.runs import Bench, Job, JobOutcome, Task, Workers, score
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
 
@@ -291,7 +291,9 @@ def test_large_grids_are_searched_name_by_name():
     def execute(jobs, later):
         asked.extend(jobs)
         return [
-            Run(job=job, objective=sum((dict(job.hyper).get(n, 9.0) - v) ** 2 for n, v in best.items()))
+            JobOutcome(
+                job=job, objective=sum((dict(job.hyper).get(n, 9.0) - v) ** 2 for n, v in best.items())
+            )
             for job in jobs
         ]
 
@@ -303,12 +305,12 @@ def test_large_grids_are_searched_name_by_name():
 def test_feasible_points_come_first():
     def rank(objective, violation, sense="minimize"):
         return score(
-            Run(job=Job(algorithm="x", seed=0), objective=objective, violation=violation), sense, 1e-3
+            JobOutcome(job=Job(algorithm="x", seed=0), objective=objective, violation=violation), sense, 1e-3
         )
 
     assert rank(5.0, 1e-4) < rank(1.0, 0.1) < rank(1.0, 0.2) and rank(1.0, 0.0) < rank(2.0, 1e-3)
     assert rank(2.0, 0.0, "maximize") < rank(1.0, 0.0, "maximize")
-    assert score(Run(job=Job(algorithm="x", seed=0), error="F0711"), "minimize", 1e-3) > rank(1.0, 1e9)
+    assert score(JobOutcome(job=Job(algorithm="x", seed=0), error="F0711"), "minimize", 1e-3) > rank(1.0, 1e9)
 
 
 @pytest.mark.parametrize("name", sorted(algorithms.all()))
@@ -342,7 +344,9 @@ def made(
     sense: str, *values: tuple[str, float, float], reference: float | None = None
 ) -> comparison.Comparison:
     runs = tuple(
-        Run(job=Job(algorithm=name, seed=k), objective=f, violation=c, kkt=0.1, oracles=10.0, seconds=1.0)
+        JobOutcome(
+            job=Job(algorithm=name, seed=k), objective=f, violation=c, kkt=0.1, oracles=10.0, seconds=1.0
+        )
         for k, (name, f, c) in enumerate(values)
     )
     names = tuple(dict.fromkeys(name for name, _, _ in values))
@@ -363,7 +367,7 @@ def test_none_is_best_where_all_are_alike():
 
 
 def test_an_error_is_told_once_with_its_seeds():
-    runs = tuple(Run(job=Job(algorithm="a", seed=k), error="F0711: no") for k in range(3))
+    runs = tuple(JobOutcome(job=Job(algorithm="a", seed=k), error="F0711: no") for k in range(3))
     text = str(dataclasses.replace(made("minimize"), algorithms=("a",), runs=runs))
     assert text.count("F0711") == 1 and "a, seeds 0, 1, 2" in text
 

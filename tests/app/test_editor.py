@@ -9,7 +9,7 @@ import pytest
 
 from fccomodel.app.editor import answers
 from fccomodel.app.editor.document import Document, renamed
-from fccomodel.app.editor.known import Known
+from fccomodel.app.editor.known import KnownStatements
 from fccomodel.app.editor.places import Places
 from fccomodel.core.source import Span
 
@@ -127,7 +127,9 @@ def test_names_in_different_scopes_are_different() -> None:
     )
 
 
-@pytest.mark.parametrize("old, new", [("tau", "rate"), ("D :", "rows"), ("w[d]", "weights"), ("score(x)", "f"), ("y:", "ill")])
+@pytest.mark.parametrize(
+    "old, new", [("tau", "rate"), ("D :", "rows"), ("w[d]", "weights"), ("score(x)", "f"), ("y:", "ill")]
+)
 def test_renaming_keeps_the_model(old: str, new: str) -> None:
     document = Document(TEXT)
     edits = answers.rename(document, TEXT.index(old), new)
@@ -146,7 +148,15 @@ def test_renaming_is_refused() -> None:
 
 def test_outline_folds_and_layout() -> None:
     document = Document(TEXT)
-    assert [one.name for one in answers.outline(document)] == ["d", "D", "tau", "w", "score", "alarms", "misses"]
+    assert [one.name for one in answers.outline(document)] == [
+        "d",
+        "D",
+        "tau",
+        "w",
+        "score",
+        "alarms",
+        "misses",
+    ]
     broken = Document(TEXT.replace("def score(x) =", "def score(x) = ="))
     assert "misses" in [one.name for one in answers.outline(broken)]
     assert answers.formatted(document) == TEXT
@@ -171,7 +181,7 @@ def test_places_count_utf16_units() -> None:
 
 # ------------------------------------------------------------------------------------- while typing
 def test_statements_are_read_once() -> None:
-    known = Known()
+    known = KnownStatements()
     first = Document(TEXT, known=known)
     assert first.problem is not None
     known = known.aged()
@@ -207,7 +217,9 @@ def test_a_client_over_standard_streams() -> None:
         found = await client.initialize_async(lsp.InitializeParams(capabilities=capabilities))
         assert found.capabilities.rename_provider and found.capabilities.hover_provider
         client.initialized(lsp.InitializedParams())
-        item = lsp.TextDocumentItem(uri=uri, language_id="fcco", version=1, text=TEXT.replace("tau;", "tauu;"))
+        item = lsp.TextDocumentItem(
+            uri=uri, language_id="fcco", version=1, text=TEXT.replace("tau;", "tauu;")
+        )
         client.text_document_did_open(lsp.DidOpenTextDocumentParams(text_document=item))
         (finding,) = (await published.get()).diagnostics
         assert finding.code == "F0201" and "Did you mean `tau`?" in finding.message
@@ -223,11 +235,17 @@ def test_a_client_over_standard_streams() -> None:
         client.text_document_did_change(changed)
         assert not (await published.get()).diagnostics
         place = lsp.Position(line=5, character=40)
-        hover = await client.text_document_hover_async(lsp.HoverParams(text_document=identifier, position=place))
+        hover = await client.text_document_hover_async(
+            lsp.HoverParams(text_document=identifier, position=place)
+        )
         assert "**convex**" in hover.contents.value
-        tokens = await client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(text_document=identifier))
+        tokens = await client.text_document_semantic_tokens_full_async(
+            lsp.SemanticTokensParams(text_document=identifier)
+        )
         assert len(tokens.data) % 5 == 0 and min(tokens.data) >= 0
-        asked_names = lsp.RenameParams(text_document=identifier, position=lsp.Position(line=3, character=4), new_name="v")
+        asked_names = lsp.RenameParams(
+            text_document=identifier, position=lsp.Position(line=3, character=4), new_name="v"
+        )
         renaming = await client.text_document_rename_async(asked_names)
         assert len(renaming.changes[uri]) == 2
         await client.shutdown_async(None)

@@ -130,7 +130,7 @@ def step(k: int) -> Progress:
 def test_progress_is_drawn_twice_a_second_at_most():
     pictures: list[str] = []
     clock = iter(k / 10 for k in range(2000))
-    watch = live.Watch(pictures.append, lambda: next(clock))
+    watch = live.LivePicture(pictures.append, lambda: next(clock))
     for k in range(1500):
         watch(step(min(k, 9)))
     assert (

@@ -187,6 +187,19 @@ def test_an_equality_below_zero_does_not_hold(tmp_path):
     )
 
 
+def test_an_answer_without_steps_shows_its_variables():
+    """The interior-point method alone leaves no points of a run to draw."""
+    text = 'set A = {"oats", "rye"}; var w[A]; var b; minimize sumsq(w - 2) + (b + 5)^2; subject to s: b >= -4;'
+    plot = fccomodel.compile(text).bind().solve().plot
+    assert not plot.has_steps
+    for axes in (plot().axes[0], plot.variables().axes[0]):
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["b", "w[oats]", "w[rye]"]
+        assert [bar.get_width() for bar in axes.patches] == pytest.approx([-4, 2, 2], abs=1e-4)
+    assert len(plot.variables("w").axes[0].patches) == 2
+    with pytest.raises(fccomodel.FccoError, match="no variable `v`"):
+        plot.variables("v")
+
+
 def test_pictures_of_an_answer(tmp_path):
     """Areas are scikit-learn's, ties by halves; groups stand beside their bounds; no words are outside
     or overlap."""

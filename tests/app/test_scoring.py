@@ -354,6 +354,31 @@ def test_what_is_added_to_a_multiple_of_a_score_is_refused(model: str, refused: 
 
 
 @pytest.mark.parametrize(
+    "model, score",
+    [
+        ("E[z ~ D] log1pexp(-(2 * z.y - 1) * (b - dot(w, z.x)))", None),
+        ("E[z ~ D] log1pexp((1 - 2 * z.y) * -dot(w, z.x))", None),
+        ("E[z ~ D] (b - dot(w, z.x) - z.y)^2", None),
+        ("E[z ~ D] huber(z.y + dot(w, z.x), 1)", None),
+        ("E[z ~ D] pos(-2 - s[z])", 1),
+        ("E[z ~ D] log1pexp(-(2 * z.y - 1) * dot(w, z.x))", 1),
+        ("E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) + E[z ~ D | z.y == 0] log1pexp(dot(w, z.x))", 1),
+        ("E[z ~ D] abs(z.y - dot(w, z.x))", 1),
+    ],
+)
+def test_minus_a_score_is_refused_where_its_sign_is_not_clear(model: str, score: int | None) -> None:
+    rows = {"x": np.eye(4)[:, :2], "y": np.arange(4) % 2}
+    text = "data D : table(x: real[2], y: {0, 1}); var w[2]; var b; let s[z in D] = dot(w, z.x);"
+    if "s[z]" not in model:
+        text = text.replace("let s[z in D] = dot(w, z.x);", "")
+    solved = solved_in_few_steps(f"{text} minimize {model} + sumsq(w - 1) + b^2;", D=rows)
+    if score is None:
+        assert "takes minus `w" in refusal(lambda: solved.decision_function(rows))
+    else:
+        assert solved.decision_function(rows) == pytest.approx(rows["x"] @ solved.variables["w"])
+
+
+@pytest.mark.parametrize(
     "difference", ["dot(w, n.x) - dot(w, p.x)", "dot(w, n.x - p.x)", "score(n.x) - score(p.x)"]
 )
 def test_a_score_that_only_ranks_has_no_threshold(difference: str) -> None:
@@ -365,3 +390,10 @@ def test_a_score_that_only_ranks_has_no_threshold(difference: str) -> None:
     solved = solved_in_few_steps(text + pairs, D=rows)
     assert "ranks rows" in refusal(lambda: solved.predict(rows))
     assert set(solved.predict(rows, threshold=0.0)) <= {0, 1}
+
+
+def test_labels_are_no_target_of_one_score() -> None:
+    rows = {"x": np.eye(4)[:, :2], "y": np.array(["no", "yes", "no", "yes"])}
+    text = 'data D : table(x: real[2], y: {"no", "yes"}); var w[2]; minimize E[z ~ D] dot(w, z.x)^2 + sumsq(w);'
+    solved = solved_in_few_steps(text, D=rows)
+    assert "labels, which have no order" in refusal(lambda: solved.predict(rows, target="y"))

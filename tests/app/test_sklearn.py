@@ -197,3 +197,13 @@ OTHER_COLUMN = FAIR.replace("x: real[d]", "u: real[d]").replace("z.x", "z.u")
 def test_models_that_are_no_classifier(text: str, data: Any) -> None:
     with pytest.raises(FccoError, match="F0816"):
         FCCOClassifier(text).fit(*data)
+
+
+def test_a_score_that_only_ranks_gives_no_classes(data: Any) -> None:
+    text = "dim d; data D : table(x: real[d], y: {0, 1}); var w[d]; "
+    text += "minimize E[p ~ D, n ~ D | p.y == 1 and n.y == 0] log1pexp(dot(w, n.x - p.x)) + sumsq(w);"
+    x, y, _ = data
+    ranking = FCCOClassifier(text).fit(x, y)
+    assert ranking.decision_function(x).std() > 0
+    with pytest.raises(FccoError, match="ranks rows"):
+        ranking.predict(x)

@@ -549,6 +549,18 @@ def test_every_curved_atom_states_its_cone():
     assert without == {"digamma", "lgamma"}
 
 
+def test_columns_in_files_have_the_same_program(tmp_path):
+    text = """dim d; data D: table(x: real[d], y: real); var w[d];
+    minimize mean[z in D] square(dot(w, z.x) - z.y); subject to small: norm1(w) <= 0.5;"""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 3)), rng.normal(size=20)
+    np.save(tmp_path / "x.npy", x)
+    in_file = np.load(tmp_path / "x.npy", mmap_mode="r")
+    in_memory, mapped = (program_of(text, D={"x": rows, "y": y}).program for rows in (x, in_file))
+    assert (in_memory.A != mapped.A).nnz == 0
+    assert np.array_equal(in_memory.b, mapped.b)
+
+
 def test_a_run_that_stalls_is_ended():
     """A turnover bound: a kink in a constraint that the bound on every weight holds too."""
     rng = np.random.default_rng(0)

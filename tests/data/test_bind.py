@@ -513,9 +513,9 @@ def test_where_replaces_the_condition_of_the_file():
 )
 def test_conditions_read_as_pandas_reads_them(condition, rows):
     from fccomodel.data.bind import _where
-    from fccomodel.data.sources import Request, open
+    from fccomodel.data.sources import DataRequest, open
 
-    table = open(people(), Request())
+    table = open(people(), DataRequest())
     assert _where.rows(condition, table).tolist() == rows
     if "job == split" not in condition and "'b' <" not in condition and condition != "1 == 1":
         assert people().assign(job=people().job.astype(str)).query(condition).index.tolist() == rows
@@ -523,9 +523,9 @@ def test_conditions_read_as_pandas_reads_them(condition, rows):
 
 def test_conditions_on_missing_values():
     from fccomodel.data.bind import _where
-    from fccomodel.data.sources import Request, open
+    from fccomodel.data.sources import DataRequest, open
 
-    table = open(frame(a=[1.0, np.nan], t=["u", None]), Request())
+    table = open(frame(a=[1.0, np.nan], t=["u", None]), DataRequest())
     assert _where.rows("a.isna()", table).tolist() == _where.rows("t.isnull()", table).tolist() == [1]
     assert _where.rows("a == 1 and t == 'u'", table).tolist() == [0]
     assert _where.rows("t != 'u'", table).tolist() == [1]

@@ -22,7 +22,7 @@ from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.data import sources
 from fccomodel.data.bind import bind
 from fccomodel.data.prepare import prepare
-from fccomodel.data.sources import Request, _paths, csv
+from fccomodel.data.sources import DataRequest, _paths, csv
 
 MODEL = "data D : table(y: real); var x; minimize E[z ~ D] (x - z.y)^2;"
 VECTORS = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] (dot(w, z.x) - z.y)^2;"
@@ -300,5 +300,5 @@ def test_prepared_numbers_that_lie(tmp_path):
 
 def test_sources_of_any_kind_may_be_opened_by_themselves(tmp_path):
     (tmp_path / "d.csv").write_text("y\n1\n")
-    assert sources.open("*.csv", Request(folders=(tmp_path,))).n == 1
+    assert sources.open("*.csv", DataRequest(folders=(tmp_path,))).n == 1
     assert Path("d.csv") == _paths.find_file("d.csv", (tmp_path,)).relative_to(tmp_path)

@@ -12,7 +12,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import sources
 from fccomodel.data.bind import bind
 from fccomodel.data.prepare import prepare
-from fccomodel.data.sources import Request
+from fccomodel.data.sources import DataRequest
 
 duckdb = pytest.importorskip("duckdb", reason="queries need DuckDB (pip install 'fccomodel[sql]')")
 
@@ -240,7 +240,7 @@ def test_a_spill_goes_into_a_temporary_folder(places, monkeypatch, tmp_path):
         "SELECT md5(i::VARCHAR) || md5((7 * i)::VARCHAR) AS k, i FROM range(2000000) AS r(i) "
         "ORDER BY k LIMIT 1999999"
     )
-    table = sources.open(f"duckdb:SELECT count(*) AS n FROM ({sorted_texts})", Request())
+    table = sources.open(f"duckdb:SELECT count(*) AS n FROM ({sorted_texts})", DataRequest())
     assert table.load("n").values.tolist() == [1_999_999]
     assert list((tmp_path / "tmp").iterdir()) == [] and not (places / "home" / ".tmp").exists()
 

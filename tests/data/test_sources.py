@@ -15,13 +15,13 @@ import torch
 import fccomodel
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import sources
-from fccomodel.data.sources import RawTable, Request, sklearn
+from fccomodel.data.sources import DataRequest, RawTable, sklearn
 
 torch.set_num_threads(1)
 
 
-def request(folder=None, **given) -> Request:
-    return Request(name="D", fields=("x", "y"), folders=() if folder is None else (folder,), **given)
+def request(folder=None, **given) -> DataRequest:
+    return DataRequest(name="D", fields=("x", "y"), folders=() if folder is None else (folder,), **given)
 
 
 def texts(table: RawTable, name: str) -> list[str | None]:
@@ -268,7 +268,7 @@ def test_datasets_of_tensors_of_text_and_of_single_parts():
     tensors = torch.utils.data.TensorDataset(torch.eye(2), torch.ones(2))
     assert numbers(sources.open(tensors, request()), "x") == [[1, 0], [0, 1]]
     assert texts(sources.open(Pairs([(1.0, "a"), (2.0, "b")]), request()), "y") == ["a", "b"]
-    single = Request(name="D", fields=("x",))
+    single = DataRequest(name="D", fields=("x",))
     assert numbers(sources.open(Pairs([torch.ones(2), torch.zeros(2)]), single), "x") == [[1, 1], [0, 0]]
 
 

@@ -62,8 +62,8 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Switches the stable forms off."""
 
     def off() -> None:
-        monkeypatch.setattr(logarithms.Logarithms, "stable", lambda self, node: None)
-        monkeypatch.setattr(logarithms.Logarithms, "logged", lambda self, node: None)
+        monkeypatch.setattr(logarithms.StableForms, "stable", lambda self, node: None)
+        monkeypatch.setattr(logarithms.StableForms, "logged", lambda self, node: None)
 
     return off
 

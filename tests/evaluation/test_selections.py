@@ -156,7 +156,7 @@ PAIRS = {
 }
 
 
-def table_of(bound: Bound, sel: selections.Selection, ranges: realising.Ranges) -> np.ndarray:
+def table_of(bound: Bound, sel: selections.Selection, ranges: realising.SelectionArrays) -> np.ndarray:
     """Which (parent, element) pairs the ranges describe, masks left out."""
     found = np.zeros((len(ranges.start), N), dtype=int)
     for i, (start, size) in enumerate(zip(ranges.start, ranges.size, strict=True)):
@@ -244,11 +244,7 @@ def test_elements_of_sets():
     assert elements.names(bound, span)[1:4] == ["-0.2", "-0.1", "0"]
     assert elements.names(bound, GROUPS) == ["a", "b", "c", "d"]
     assert elements.names(bound, SIGNS) == ["0", "1"]
-    assert (
-        elements.size(bound, "G") == 4
-        and elements.size(bound, "d") == 3
-        and elements.size(bound, 7) == 7
-    )
+    assert elements.size(bound, "G") == 4 and elements.size(bound, "d") == 3 and elements.size(bound, 7) == 7
 
 
 def test_an_empty_group_is_named():

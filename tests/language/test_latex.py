@@ -42,7 +42,7 @@ CASES = {
 @pytest.mark.parametrize("text", CASES)
 def test_an_expression(text):
     problem = fccomodel.compile(f"{PREFIX} minimize {text} + t + s + sum(x);").compiled.problem
-    (term, *_) = latex.Printer(problem)(problem.objective.expr).split(r" + t + s + \mathbf{1}")
+    (term, *_) = latex.LatexPrinter(problem)(problem.objective.expr).split(r" + t + s + \mathbf{1}")
     assert term == CASES[text]
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from fccomodel.library import atoms, distributions, reductions, sets
-from fccomodel.library.atoms import NONZERO, WHOLE, Domain, Interval, Order, enclosing
+from fccomodel.library.atoms import NONZERO, WHOLE, Domain, Interval, OrderCondition, enclosing
 
 UV = ("u", "v")
 HALF = Domain(domain=(None, Interval(0.0, inf, lo_open=True)))
-ENDS = Domain(orders=(Order(0, 1),))
-APART = Domain(orders=(Order(0, 1, strict=True),))
+ENDS = Domain(orders=(OrderCondition(0, 1),))
+APART = Domain(orders=(OrderCondition(0, 1, strict=True),))
 POWER = Domain(domain=lambda u, p: (Interval(0.0, inf) if p.lo % 1 or not p.is_point else None, None))
 
 CONCEPTS = {

@@ -19,7 +19,7 @@ from fccomodel.evaluation import interpret
 from fccomodel.evaluation.sets import elements
 from fccomodel.library import identities
 from fccomodel.library.atoms import Interval
-from fccomodel.library.identities import Canonical, Identity, Known, canonical
+from fccomodel.library.identities import Canonical, Identity, Knowledge, canonical
 
 HEAD = """model m; dim d; set K = {1, 2}; data D : table(x: real[d], y: {-1, 1}, t: real); data c : real[d];
 set P = {z in D | z.y == 1}; param mu > 0 default 0.7; param a default -0.3; var w[d]; var v[3]; var A[K, d]; var b;
@@ -187,7 +187,7 @@ def test_what_is_read_keeps_its_place(text: str) -> None:
 def test_long_sums_are_read_in_time() -> None:
     """Without recursion."""
     expr = compiled(" + ".join(f"2 * (exp({k} * b) - {k})" for k in range(1200))).problem.objective.expr
-    again = Canonical(Known(where=lambda node: Interval(0.0, 9.0))).expr(expr)
+    again = Canonical(Knowledge(where=lambda node: Interval(0.0, 9.0))).expr(expr)
     assert len([n for n in ir.walk(again) if isinstance(n, ir.Apply) and n.op == "exp"]) == 1200
 
 
@@ -205,7 +205,7 @@ def test_tails_of_draws_and_of_other_orders_stay() -> None:
         assert isinstance(expr.body, ir.Reduce) and expr.body.kind == "cvar"
 
 
-known = Known(where=lambda node: Interval())
+known = Knowledge(where=lambda node: Interval())
 
 
 def test_draws_stay_apart_where_they_must() -> None:

@@ -13,7 +13,7 @@ from support.conformance_tools import Book
 from fccomodel.core import ir
 from fccomodel.library import regularisers, sets
 from fccomodel.library.atoms import Interval
-from fccomodel.library.identities import Canonical, Known
+from fccomodel.library.identities import Canonical, Knowledge
 from fccomodel.library.regularisers import Regulariser
 
 BOOK = Book(Regulariser)
@@ -236,7 +236,9 @@ def call(op: str, *args, shape=()) -> ir.Apply:
 
 
 reader = Canonical(
-    Known(where=lambda node: Interval(node.value, node.value) if isinstance(node, ir.Const) else Interval())
+    Knowledge(
+        where=lambda node: Interval(node.value, node.value) if isinstance(node, ir.Const) else Interval()
+    )
 )
 
 

@@ -18,7 +18,7 @@ from fccomodel import pipeline
 from fccomodel.algorithms.runtime.helpers import raised, support
 from fccomodel.library.proximal import maps
 from fccomodel.normal_form import normalise
-from fccomodel.program.emit.printer import Printer
+from fccomodel.program.emit.printer import FunctionPrinter
 from fccomodel.program.lower import Lowering, State
 
 HEAD = """model m; dim d; data D : table(x: real[d], y: {0, 1}, t: real, c: real, k: int); param mu >= 0 default 0.5;
@@ -44,7 +44,7 @@ def full_pass(
     bound = pipeline.bind(made, pipeline.Binding(data={"D": data}))
     lowering = Lowering(State(bound=bound, full=True, **options))
     root = lowering.expr(made.problem.objective.expr, {}, True)
-    printer = Printer(layout={"w": (0, 3, (3,))}, autograd=True)
+    printer = FunctionPrinter(layout={"w": (0, 3, (3,))}, autograd=True)
     printer.print([root])
     known = {name: f for module in (maps, raised, support) for name, f in vars(module).items()}
     body = "\n".join(

@@ -57,6 +57,35 @@ def bound(text: str, **options: Any) -> dict[str, considered.Candidate]:
     return considered.candidates(analysis, {name: (value, "command line") for name, value in options.items()})
 
 
+def test_equal_expressions_and_equal_penalties_are_analysed_once(monkeypatch):
+    analysed: list[object] = []
+    whole = structure.Analyser._all_facts
+
+    def counted(self, node):
+        """Note the node, and analyse it."""
+        analysed.append(node)
+        return whole(self, node)
+
+    monkeypatch.setattr(structure.Analyser, "_all_facts", counted)
+    rows = "".join(f"\n c{k}: E[z ~ D] square(dot(w, z.x) - {k + 2}) <= {k + 9};" for k in range(8))
+    text = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to{rows}"
+    compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
+    analysis = pipeline.analyse(
+        compiled.problem, pipeline.bind(compiled, pipeline.Binding(data={"D": data()}))
+    )
+    everyone = considered.candidates(analysis)
+    before = len(analysed)
+    assert everyone["sonex"].setting is everyone["sonx"].setting  # one penalty, smoothed and not
+    setting = everyone["sonex"].setting
+    bodies = [c.body for c in setting.reformed.constraints]
+    again = [setting.see.see(body) for body in bodies]
+    assert len(analysed) == before
+    fresh = structure.seer(setting.reformed, setting.bound)
+    for body, known in zip(bodies, again, strict=True):
+        assert known.expr is body
+        assert [str(fact) for fact in known.facts()] == [str(fact) for fact in fresh(body).facts()]
+
+
 # ----------------------------------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("name", "text", "needed", "clause", "place"),
@@ -206,7 +235,7 @@ MEASURED = {
 
 
 def overruled(monkeypatch: pytest.MonkeyPatch, theorems: float = 10.0, **times: float) -> ranking.Ranking:
-    row = measured.Row(problems=MEASURED, models=("one", "another"), times=times, theorems=theorems)
+    row = measured.Measurement(problems=MEASURED, models=("one", "another"), times=times, theorems=theorems)
     monkeypatch.setattr(measured, "rows", lambda: (row,))
     return ranking.rank(bound(SMOOTH))
 
@@ -271,7 +300,10 @@ def test_runs_that_are_finished_begin_with_what_a_finish_can_follow() -> None:
     finished = ranking.rank(limits, finishing=True)
     at = {c.record.name: place for place, c in enumerate(finished.order)}
     assert at["sonex"] < at["sonx"] and at["hscg"] < at["sonx"]
-    assert "only without the final full-data phase" in ranking.rejected(limits, finished.order[0], finished)["sonx"][0]
+    assert (
+        "only without the final full-data phase"
+        in ranking.rejected(limits, finished.order[0], finished)["sonx"][0]
+    )
     assert not made(BOUNDED, polish=False).ranking.finishing and made(BOUNDED).ranking.finishing
 
 

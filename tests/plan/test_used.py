@@ -157,10 +157,10 @@ def test_a_number_is_read_by_the_program_or_not_used(algorithm: str, step: str, 
         assert not refused, f"{model}: {algorithm} would refuse options that its steps read"
 
 
-def parts(made: pipeline.Planned) -> used.Made:
+def parts(made: pipeline.Planned) -> used.DecidingFacts:
     """What decides which options a plan uses."""
     plan = made.plan
-    return used.Made(
+    return used.DecidingFacts(
         problem=made.problem, record=plan.algorithm_record, normal=plan.normal, step=plan.step, schedule=plan.pace,
         interior=plan.interior, hyper=plan.hyper, rated=True, tracked=used.tracked(plan.normal, made.bound, plan.batch),
         draws=sizes.draws(plan.normal, made.bound, plan.batch), shared=True, polish=plan.polish,

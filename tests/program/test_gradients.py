@@ -19,8 +19,8 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.program.emit.flatnet import batched
-from fccomodel.program.emit.printer import Printer
-from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.printer import FunctionPrinter
+from fccomodel.program.emit.sampling import StepDraws
 from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.operations.base import Val, sizes
 
@@ -43,7 +43,7 @@ class StandIn:
     __call__ = taped
 
 
-def plugged_in(printer: Printer) -> Printer:
+def plugged_in(printer: FunctionPrinter) -> FunctionPrinter:
     """Estimates replaced by the minibatch values themselves."""
 
     def value(val: Val) -> str:
@@ -56,9 +56,9 @@ def plugged_in(printer: Printer) -> Printer:
 def value_of(case: Made, data: Any) -> Any:
     """The minibatch value as a function of w and of positions, differentiable by torch."""
     steps = case.lowered.steps
-    samples = Samples(steps.state.draws)
+    samples = StepDraws(steps.state.draws)
     smoothing = smoothing_of(case.lowered)
-    printer = plugged_in(Printer(layout=case.program.layout, smoother=smoothing.call))
+    printer = plugged_in(FunctionPrinter(layout=case.program.layout, smoother=smoothing.call))
     samples.introduce(printer)
     printer.print([steps.root])
     result = printer.ref(steps.root)

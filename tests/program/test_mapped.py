@@ -19,7 +19,7 @@ from fccomodel.data.bind import _prepared
 from fccomodel.data.prepare import prepare
 from fccomodel.evaluation.interpret import evaluate
 from fccomodel.evaluation.sets import realising
-from fccomodel.evaluation.sets.mapped import Mapped
+from fccomodel.evaluation.sets.mapped import MappedTensor
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
 
@@ -40,15 +40,15 @@ subject to misses: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= tau;
 def whole(monkeypatch):
     """What of a table was in memory as a whole, by its shape; blocks are of a few rows."""
     seen: list[tuple[int, ...]] = []
-    taken = Mapped.whole
-    monkeypatch.setattr(Mapped, "MOST", 64)
-    monkeypatch.setattr(Mapped, "whole", lambda rows: (seen.append(tuple(rows.shape)), taken(rows))[1])
+    taken = MappedTensor.whole
+    monkeypatch.setattr(MappedTensor, "MOST", 64)
+    monkeypatch.setattr(MappedTensor, "whole", lambda rows: (seen.append(tuple(rows.shape)), taken(rows))[1])
     return seen
 
 
-def rows(dtype=torch.float64) -> tuple[torch.Tensor, Mapped]:
+def rows(dtype=torch.float64) -> tuple[torch.Tensor, MappedTensor]:
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(N, D)))
-    return x.to(torch.float32).to(dtype), Mapped(x.to(torch.float32), "cpu", dtype)
+    return x.to(torch.float32).to(dtype), MappedTensor(x.to(torch.float32), "cpu", dtype)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -61,7 +61,7 @@ def test_what_is_taken_is_what_would_be_in_memory(dtype, whole):
     assert torch.equal(kept.narrow(0, 5, 4), x[5:9]) and torch.equal(kept.index_select(0, at[:4]), x[at[:4]])
     for index in (at, slice(10, 290), x[:, 0] > 0):
         some = kept[index]
-        assert type(some) is Mapped and some.shape == x[index].shape
+        assert type(some) is MappedTensor and some.shape == x[index].shape
         assert torch.equal(some[:3], x[index][:3]) and torch.equal(some[at[:3] % 90], x[index][at[:3] % 90])
         torch.testing.assert_close(some @ x[0], x[index] @ x[0])
     assert not whole
@@ -87,7 +87,7 @@ def test_products_and_their_derivatives(columns, most, whole, monkeypatch):
     many = torch.eye(40 * math.prod(columns), dtype=torch.float64).reshape(
         -1, 40, *columns
     )  # as families of constraints ask
-    monkeypatch.setattr(Mapped, "MOST", most)
+    monkeypatch.setattr(MappedTensor, "MOST", most)
     slopes = [torch.autograd.grad(of @ w, w, many, is_grads_batched=True)[0] for of in (kept, x)]
     torch.testing.assert_close(*slopes)
     many = torch.ones(3, *columns[::-1], D, dtype=torch.float64)
@@ -129,9 +129,9 @@ def test_sizes_stay_in_their_file(dtype, whole):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_passes_hold_no_more_than_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(Mapped, "MOST", 1 << 17)  # a megabyte of float64
+    monkeypatch.setattr(MappedTensor, "MOST", 1 << 17)  # a megabyte of float64
     np.save(tmp_path / "x.npy", np.ones((1 << 15, 512), np.float32))
-    kept = Mapped(torch.from_numpy(np.load(tmp_path / "x.npy", mmap_mode="c")), "cpu", torch.float64)
+    kept = MappedTensor(torch.from_numpy(np.load(tmp_path / "x.npy", mmap_mode="c")), "cpu", torch.float64)
     w = torch.ones(512, dtype=torch.float64, requires_grad=True)
 
     def anonymous():
@@ -179,7 +179,7 @@ def test_answers_reports_and_programs(bound, whole, tmp_path):
     program = runpy.run_path(str(tmp_path / "out" / "solver.py"), run_name="solver")
     tensors = program["read_data"](tmp_path / "out" / "data.pt", program["DATA_SHA256"], mapped=True)
     data = program["prepare_full"](program["as_namespace"](tensors, "cpu", torch.float64))
-    assert type(data.D_x).__name__ == "Mapped" and data.D_x is not tensors["D_x"]
+    assert type(data.D_x).__name__ == "MappedTensor" and data.D_x is not tensors["D_x"]
     objective, _ = program["evaluate"](data, torch.from_numpy(files.variables["w"]))
     assert float(objective) == pytest.approx(files.objective, rel=1e-9)
 

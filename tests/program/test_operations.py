@@ -22,7 +22,7 @@ from fccomodel.program import operations
 from fccomodel.program.backward import backward
 from fccomodel.program.emit.flatnet import FlatNet
 from fccomodel.program.emit.nets import Calls
-from fccomodel.program.emit.printer import Printer
+from fccomodel.program.emit.printer import FunctionPrinter
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.graph import Graph
 from fccomodel.program.operations.base import Axis, Op, Val, bare, sizes
@@ -263,9 +263,9 @@ def _(b: Bench) -> Val:
 
 
 # ------------------------------------------------------------------------------------------- checks
-def printer_of(bench: Bench, **given: Any) -> Printer:
+def printer_of(bench: Bench, **given: Any) -> FunctionPrinter:
     """A printer to which an estimate is its minibatch value."""
-    printer = Printer(layout=bench.layout, smoother=bench.smoothing.call, **given)
+    printer = FunctionPrinter(layout=bench.layout, smoother=bench.smoothing.call, **given)
     printer.estimator = lambda val: (
         f"{printer.ref(val.args[0], val.axes, len(val.event))}.expand({sizes(val.axes, val.event)})"
     )
@@ -278,7 +278,7 @@ def scope(bench: Bench) -> dict[str, Any]:
     return {**known, "torch": torch, "math": math, "net_s": flat}
 
 
-def call(bench: Bench, printer: Printer, result: str, w: torch.Tensor) -> torch.Tensor:
+def call(bench: Bench, printer: FunctionPrinter, result: str, w: torch.Tensor) -> torch.Tensor:
     """Runs emitted statements."""
     data = types.SimpleNamespace(device=torch.device("cpu"), dtype=torch.float64, **bench.data)
     c = types.SimpleNamespace(q1=torch.full((6,), 1 / 6, dtype=torch.float64))
@@ -357,7 +357,7 @@ def test_a_folded_constant_is_written_as_its_arithmetic(fold: Callable[[Graph], 
     """And Python evaluates the text to the same float."""
     graph = Graph()
     val = fold(graph)
-    written = Printer(layout={}).ref(val)
+    written = FunctionPrinter(layout={}).ref(val)
     assert bare(written) == text
     assert eval(written) == graph.number(val)  # noqa: S307
 
@@ -365,12 +365,12 @@ def test_a_folded_constant_is_written_as_its_arithmetic(fold: Callable[[Graph], 
 def test_a_number_of_the_model_stays_a_number() -> None:
     graph = Graph()
     quotient = graph.apply("div", graph.const(1), graph.const(8))
-    assert graph.const(0.125) is quotient and Printer(layout={}).ref(quotient) == "0.125"
+    assert graph.const(0.125) is quotient and FunctionPrinter(layout={}).ref(quotient) == "0.125"
 
 
 def test_numbers_of_elements_have_the_names_of_their_sets() -> None:
     """Equal numbers of two sets are told apart, and the function defines those that it names."""
-    graph, printer = Graph(), Printer(layout={})
+    graph, printer = Graph(), FunctionPrinter(layout={})
     rows, pairs = graph.axis("z", 8, "sample"), graph.axis("i", 8, "sample")
     share = graph.apply("div", graph.const(-2), graph.size((rows,)))
     shares = graph.apply("div", share, graph.size((pairs,)))
@@ -380,7 +380,7 @@ def test_numbers_of_elements_have_the_names_of_their_sets() -> None:
 
 
 def test_a_number_of_elements_gives_way_to_a_name_of_the_model() -> None:
-    graph, printer = Graph(), Printer(layout={})
+    graph, printer = Graph(), FunctionPrinter(layout={})
     printer.names.claim("n_z")
     share = graph.apply("div", graph.const(1), graph.size((graph.axis("z", 8, "sample"),)))
     assert printer.ref(share) == "(1 / 8)" and not printer.body

@@ -13,7 +13,7 @@ import fccomodel
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime.loops.vector_oracle import VectorOracle
 from fccomodel.core.work import Left
-from fccomodel.data.subsets import Parts
+from fccomodel.data.subsets import RandomParts
 from fccomodel.execution.run.loading import loaded
 from fccomodel.program.emit import printer
 from fccomodel.program.lower.binders import segments
@@ -75,7 +75,10 @@ def test_a_full_pass_is_left_once_the_time_is_over():
     solver = SimpleNamespace(
         outer_part=None, centred=False, components=1, samples=1, rows=10**8, inner_full=inner_full
     )
-    state, h = SimpleNamespace(w=torch.zeros(3), oracles=0, passed=0), SimpleNamespace(matrix=0, pass_limit=1e7)
+    state, h = (
+        SimpleNamespace(w=torch.zeros(3), oracles=0, passed=0),
+        SimpleNamespace(matrix=0, pass_limit=1e7),
+    )
     F = VectorOracle(solver, None, None, None, state, h, over=lambda: len(calls) >= 5)
     with pytest.raises(Left):
         F.whole(state.w)
@@ -95,7 +98,7 @@ def test_parts_keep_rows_of_the_groups_that_the_model_names():
 
     def part(more: str):
         text = f"{HEAD}minimize E[i ~ D, j ~ D | i.y == 1{more}] dot(w, i.x - j.x)^2;\n"
-        return Parts(bound=fccomodel.compile(text).bind(data=data).bound).of_share(0.01)
+        return RandomParts(bound=fccomodel.compile(text).bind(data=data).bound).of_share(0.01)
 
     few, many = part(""), part(" and i.g == j.g")
     assert few.tables["D"].n < 10 and len(np.unique(many.tables["D"].columns["g"])) == 100

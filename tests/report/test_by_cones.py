@@ -7,19 +7,19 @@ import pytest
 import fccomodel
 from fccomodel import report
 from fccomodel.core.work import Meter
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 from fccomodel.report.kkt import by_cones, least_squares, multipliers
-from fccomodel.report.kkt.groups import Cone, Part, Simple, Weighing
+from fccomodel.report.kkt.groups import Cone, KinkWeights, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
 KINDS = {
-    "box": Weights(kind="box", low=-0.3, high=1.0),
-    "simplex": Weights(kind="simplex", high=0.6),
-    "ball": Weights(kind="ball"),
-    "balls": Weights(kind="ball", columns=2),
-    "positive": Weights(kind="positive"),
-    "cross": Weights(kind="cross"),
-    "spectral": Weights(kind="spectral", columns=2),
+    "box": WeightSet(kind="box", low=-0.3, high=1.0),
+    "simplex": WeightSet(kind="simplex", high=0.6),
+    "ball": WeightSet(kind="ball"),
+    "balls": WeightSet(kind="ball", columns=2),
+    "positive": WeightSet(kind="positive"),
+    "cross": WeightSet(kind="cross"),
+    "spectral": WeightSet(kind="spectral", columns=2),
 }
 
 
@@ -28,9 +28,12 @@ def squares(kind: str, seed: int) -> Squares:
     plain multipliers."""
     rng = np.random.default_rng(seed)
     at = np.arange(12).reshape(3, 4)
-    inner = Part(at=np.array([[26, 27, 28, 29]]), weights=KINDS[kind])
-    parts = Part(at=at, weights=KINDS[kind]), Part(at=13 + np.arange(8).reshape(2, 4), weights=KINDS[kind])
-    outer = Part(at=np.array([[21, 22, 23]]), weights=Weights(kind="simplex"), inside={22: (inner,)})
+    inner = KinkWeights(at=np.array([[26, 27, 28, 29]]), weights=KINDS[kind])
+    parts = (
+        KinkWeights(at=at, weights=KINDS[kind]),
+        KinkWeights(at=13 + np.arange(8).reshape(2, 4), weights=KINDS[kind]),
+    )
+    outer = KinkWeights(at=np.array([[21, 22, 23]]), weights=WeightSet(kind="simplex"), inside={22: (inner,)})
     groups = [Weighing(part=parts[0], scale=0.7), Cone(at=12, parts=(parts[1],)), Weighing(part=outer)]
     groups.append(Simple(at=np.array([24, 25]), free=np.array([False, True])))
     owner = np.where(np.arange(30) < 12, 0, 1)

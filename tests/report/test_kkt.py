@@ -18,7 +18,7 @@ from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.language import check, parse
 from fccomodel.library import regularisers
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 from fccomodel.report.kkt import groups, optimality
 from fccomodel.report.point import pairs
 from fccomodel.report.point import rows as rows_of
@@ -475,9 +475,11 @@ def test_multipliers_at_the_penaltys_bound_are_named():
 
 def test_the_nearest_point_of_a_cone_of_multipliers_and_weights():
     """z - p is orthogonal to p, and no ray of the cone goes along it."""
-    simplex, box = Weights(kind="simplex", high=0.5), Weights(kind="box", low=-1.0, high=2.0)
-    first = groups.Part(at=np.arange(1, 9).reshape(2, 4), weights=simplex)
-    cone = groups.Cone(at=0, parts=(first, groups.Part(at=np.arange(9, 12).reshape(3, 1), weights=box)))
+    simplex, box = WeightSet(kind="simplex", high=0.5), WeightSet(kind="box", low=-1.0, high=2.0)
+    first = groups.KinkWeights(at=np.arange(1, 9).reshape(2, 4), weights=simplex)
+    cone = groups.Cone(
+        at=0, parts=(first, groups.KinkWeights(at=np.arange(9, 12).reshape(3, 1), weights=box))
+    )
     for size in (1e-6, 1.0, 1e6):
         for z in size * RANDOM.normal(size=(50, 12)):
             p = z.copy()

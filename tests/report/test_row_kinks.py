@@ -15,9 +15,9 @@ from fccomodel import report
 from fccomodel.core.work import Meter
 from fccomodel.evaluation.interpret import evaluate
 from fccomodel.numerics import min_norm
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 from fccomodel.report.kkt import multipliers
-from fccomodel.report.kkt.groups import Cone, Part, Simple, Weighing
+from fccomodel.report.kkt.groups import Cone, KinkWeights, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
 HEAD = "model m; dim d; set G; data D : table(x: real[d], y: real, g: G); var w[d];\n"
@@ -279,11 +279,11 @@ def test_many_rows_are_quick():
 
 def test_margins_are_distances_to_a_kink():
     t = np.array([[3.0, 1.0, 2.5]])
-    assert Weights(kind="simplex").margin(t) == pytest.approx([0.5])
-    assert Weights(kind="simplex", high=0.5).margin(t) == pytest.approx([1.5])
-    assert Weights(kind="box", low=-1).margin(-t) == pytest.approx([1.0])
-    assert Weights(kind="cross").margin(-t) == pytest.approx([0.5])
-    assert Weights(kind="ball").margin(t) == pytest.approx([np.linalg.norm(t)])
+    assert WeightSet(kind="simplex").margin(t) == pytest.approx([0.5])
+    assert WeightSet(kind="simplex", high=0.5).margin(t) == pytest.approx([1.5])
+    assert WeightSet(kind="box", low=-1).margin(-t) == pytest.approx([1.0])
+    assert WeightSet(kind="cross").margin(-t) == pytest.approx([0.5])
+    assert WeightSet(kind="ball").margin(t) == pytest.approx([np.linalg.norm(t)])
 
 
 def squares(matrix, offset, groups):
@@ -299,9 +299,12 @@ def test_least_squares_under_bounds():
     rng = np.random.default_rng(1)
     matrix, offset, size = rng.normal(size=(20, 60)), 5 * rng.normal(size=20), 60
     matrix, offset = np.vstack([matrix, np.eye(60)]), np.r_[offset, rng.normal(size=60)]
-    box = [Weighing(part=Part(at=np.arange(size)[None], weights=Weights(kind="box")))]
+    box = [Weighing(part=KinkWeights(at=np.arange(size)[None], weights=WeightSet(kind="box")))]
     cone = [
-        Cone(at=0, parts=(Part(at=np.arange(1, size)[None], weights=Weights(kind="box", low=-1, high=2)),))
+        Cone(
+            at=0,
+            parts=(KinkWeights(at=np.arange(1, size)[None], weights=WeightSet(kind="box", low=-1, high=2)),),
+        )
     ]
     z = cp.Variable(size)
     for groups, within in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
@@ -321,14 +324,19 @@ def test_least_squares_under_bounds():
 def nested():
     """A multiplier with the weights of a capped simplex, of a box and, inside the simplex's first
     weight, of two simplexes; the same in the objective; a free multiplier and one alone."""
-    inner = Part(at=np.arange(7, 11).reshape(2, 2), weights=Weights(kind="simplex"))
-    tail = Part(at=np.arange(1, 5)[None], weights=Weights(kind="simplex", high=0.4), inside={1: (inner,)})
-    cone = Cone(
-        at=0, parts=(tail, Part(at=np.arange(5, 7).reshape(2, 1), weights=Weights(kind="box", low=-1)))
+    inner = KinkWeights(at=np.arange(7, 11).reshape(2, 2), weights=WeightSet(kind="simplex"))
+    tail = KinkWeights(
+        at=np.arange(1, 5)[None], weights=WeightSet(kind="simplex", high=0.4), inside={1: (inner,)}
     )
-    below = Part(at=np.arange(14, 16).reshape(2, 1), weights=Weights(kind="box", low=-0.5))
+    cone = Cone(
+        at=0,
+        parts=(tail, KinkWeights(at=np.arange(5, 7).reshape(2, 1), weights=WeightSet(kind="box", low=-1))),
+    )
+    below = KinkWeights(at=np.arange(14, 16).reshape(2, 1), weights=WeightSet(kind="box", low=-0.5))
     worst = Weighing(
-        part=Part(at=np.arange(11, 14)[None], weights=Weights(kind="simplex"), inside={12: (below,)}),
+        part=KinkWeights(
+            at=np.arange(11, 14)[None], weights=WeightSet(kind="simplex"), inside={12: (below,)}
+        ),
         scale=2.0,
     )
     return [cone, worst, Simple(at=np.array([16, 17]), free=np.array([True, False]))]
@@ -468,6 +476,6 @@ def test_a_root_of_0_that_no_variable_moves_has_derivative_0():
 
 def test_all_tied_terms_have_weights_of_their_own():
     """Of one row with more than 600 ties all are kept; of many rows at most 600 each."""
-    half = Weights(kind="simplex", high=1 / 500)
+    half = WeightSet(kind="simplex", high=1 / 500)
     assert half.narrowed(np.zeros((1, 5_000)), 20)[1].shape == (1, 5_000)
     assert half.narrowed(np.zeros((100, 5_000)), 20)[1].shape == (100, 600)

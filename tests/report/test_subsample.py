@@ -14,7 +14,7 @@ import fccomodel
 from fccomodel import pipeline, report
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.subsets import Parts, strata
+from fccomodel.data.subsets import RandomParts, strata
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.errors import too_many_to_sort
 from fccomodel.report.new_rows import memory_needed, subsample
@@ -102,7 +102,7 @@ def test_rows_that_do_not_fit_are_not_taken(bound, monkeypatch):
     """A report for which there is not enough memory is made on a part of the rows."""
     monkeypatch.setattr(subsample, "FREE_ELEMENTS", 1000)
     needed = bytes_needed(bound.bound)
-    assert subsample.part_that_fits(Parts(bound=bound.bound, seed=0)) is None
+    assert subsample.part_that_fits(RandomParts(bound=bound.bound, seed=0)) is None
     monkeypatch.setattr(subsample, "lacking", lambda size: needed / 4 if size > needed / 4 else None)
     found = report.report(bound.bound, {"w": np.zeros(3)})
     assert not found.exact and "drawn at random" in found.notes[0]
@@ -154,7 +154,7 @@ def test_entries_for_each_row_are_not_thinned():
         "data D : table(x: real); var s[D]; minimize mean[i in D] mean[j in D] (s[i] - s[j] - i.x + j.x)^2;"
     )
     made = fccomodel.compile(text).bind(data={"D": {"x": X[:40, 0]}}).bound
-    assert "an entry for each row" in Parts(bound=made).obstacle
+    assert "an entry for each row" in RandomParts(bound=made).obstacle
 
 
 PLAIN = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
@@ -201,7 +201,7 @@ def test_a_part_that_cannot_become_smaller_is_taken():
 minimize mean[i in D] (E[j ~ D, k ~ D | k.g == i.g] pos(w * (i.x - j.x) + k.x))^2;"""
     data = {"D": {"x": RNG.normal(size=1200), "g": np.array([f"g{k % 400}" for k in range(1200)])}}
     rows, point = fccomodel.compile(text).bind(data=data).bound, {"w": np.array(0.5)}
-    part = subsample.part_for(Parts(bound=rows, seed=0), point, afford=1e-4, most=1e-4)
+    part = subsample.part_for(RandomParts(bound=rows, seed=0), point, afford=1e-4, most=1e-4)
     assert part is not None and part.values is None and part.bound.tables["D"].n >= 400
     exact = passes.values_within(rows, point, 0, np.inf, lambda: False)
     assert exact == pytest.approx(passes.values(rows, point)[0])

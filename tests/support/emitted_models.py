@@ -25,7 +25,7 @@ from fccomodel.normal_form import normalise
 from fccomodel.plan import choice
 from fccomodel.program import emit
 from fccomodel.program.emit import Program
-from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.sampling import StepDraws
 from fccomodel.program.lower import Lowered, lower
 
 torch.set_num_threads(1)
@@ -641,7 +641,7 @@ class Made:
     def positions(self, data: Any, rng: torch.Generator, T: int) -> dict[str, torch.Tensor]:
         """What the program's ``draw`` draws from such data and such an rng, before anything is looked
         up by it, by name."""
-        samples = Samples(self.lowered.steps.state.draws)
+        samples = StepDraws(self.lowered.steps.state.draws)
         scope: dict[str, Any] = {
             "torch": torch,
             "math": math,

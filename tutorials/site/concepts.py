@@ -15,10 +15,27 @@ from fccomodel.library import reductions as kinds
 from fccomodel.library import regularisers as penalties
 from fccomodel.library import sets as simple
 
+GRAPHS = (
+    "Pictures show a function f with its Moreau envelope, the minimum over v of f(v) + (v - u)^2 / 2. Beside it "
+    "is the proximal map, the v that attains it; the grey line is u itself. A function that falls too fast has neither."
+)
+
 
 def atoms(group: str) -> str:
-    """The functions of one group, as ``fccomodel atoms NAME`` shows them."""
-    return page(*(card(cards.named(name)[0], name) for name in cards.groups()[group]))
+    """The functions of one group, as ``fccomodel atoms NAME`` shows them, with the graphs of scalar ones."""
+    shown = [_with_graph(name) for name in cards.groups()[group]]
+    return page(paragraph(GRAPHS), *shown) if any("<svg" in one for one in shown) else page(*shown)
+
+
+def _with_graph(name: str) -> str:
+    """The card of a function, and its graph if it is a function of one number."""
+    import graphs
+
+    from fccomodel.library import atoms as registry
+
+    shown = card(cards.named(name)[0], name)
+    atom = registry.get(name)
+    return page(shown, graphs.picture(atom)) if isinstance(atom, registry.ScalarAtom) else shown
 
 
 def reductions() -> str:

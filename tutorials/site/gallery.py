@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ def models(root: Path) -> list[Path]:
 
 def write(root: Path, to: Path) -> list[Any]:
     """A page for each model and one for all; their part of the navigation."""
+    import notebooks
     from markup import page, text
 
     to.mkdir(parents=True)
@@ -34,9 +36,17 @@ def write(root: Path, to: Path) -> list[Any]:
     for path in models(root):
         about, title = _about(path), _title(path)
         (to / f"{path.stem}.md").write_text(_page(path, root), encoding="utf-8")
-        cards.append(f'<a href="{path.stem}.html"><strong>{title}</strong><br>{text(about.partition(". ")[0].rstrip(".:"))}.</a>')
+        picture, archive = to / f"{path.stem}.svg", to / f"{path.stem}.zip"
+        shutil.copy(ANSWERS / picture.name, picture)
+        archive.write_bytes(notebooks.archive(path, title, about))
+        image = f'<img src="{picture.name}" alt="" loading="lazy">'
+        about = text(about.partition(". ")[0].rstrip(".:"))
+        cards.append(f'<a href="{path.stem}.html">{image}<strong>{title}</strong><br>{about}.</a>')
         nav.append({title: f"gallery/{path.stem}.md"})
-    start = "Models with their data and answers; `fccomodel new NAME` copies most of them to a folder of yours."
+    start = (
+        "Models with their data and answers. Each page has a notebook to download, with the model and the data. "
+        "`fccomodel new NAME` copies most of them to a folder of yours."
+    )
     (to / "index.md").write_text(page("# Gallery", start, f'<div class="gallery">{"".join(cards)}</div>'), encoding="utf-8")
     return nav
 
@@ -55,6 +65,7 @@ def _page(path: Path, root: Path) -> str:
     return page(
         f"# {_title(path)}",
         paragraph(_about(path)),
+        f"[Notebook with model and data]({path.stem}.zip){{ .md-button }}",
         aligned(mathematics(problem)),
         "## Model",
         fenced(_without_about(path), "fcco"),
@@ -98,7 +109,8 @@ def solve(path: Path) -> None:
     result = fccomodel.compile(path).bind(spec=path.relative_to(ROOT).with_suffix(".toml")).solve(seed=0)
     ANSWERS.mkdir(exist_ok=True)
     (ANSWERS / f"{path.stem}.txt").write_text("\n".join(line.rstrip() for line in str(result).strip("\n").splitlines()) + "\n")
-    (ANSWERS / f"{path.stem}.svg").write_text(svg(result.plot.convergence()), encoding="utf-8")
+    picture = result.plot.convergence() if result.plot.has_steps else result.plot.variables()
+    (ANSWERS / f"{path.stem}.svg").write_text(svg(picture), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     whole = dataclasses.replace(binding, params={**binding.params, **first})
     bound = pipeline.bind(compiled, whole)
 
-    def told(point: sweeps.Point, done: int, count: int) -> None:
+    def told(point: sweeps.SweepPoint, done: int, count: int) -> None:
         """Print a line for a solve that has ended."""
         if not args.quiet and point.outcome is not None:
             at = ", ".join(f"{name} = {value:g}" for name, value in point.values.items())

@@ -11,7 +11,7 @@ from typing import Any
 from lark import Token
 
 from fccomodel.app.editor.document import Document, Edit
-from fccomodel.app.editor.names import Statement, Symbol
+from fccomodel.app.editor.names import NameUses, StatementText
 from fccomodel.app.shown import cards
 from fccomodel.core import ir
 from fccomodel.core.source import Span
@@ -33,7 +33,7 @@ class Hover:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class Completion:
     """A completion.
 
     label   what is inserted
@@ -58,7 +58,7 @@ class Signature:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class OutlineEntry:
     """An entry of the outline."""
 
     name: str
@@ -102,7 +102,7 @@ def _word_at(text: str, offset: int) -> Token | None:
     return None
 
 
-def _declaration(document: Document, symbol: Symbol) -> str:
+def _declaration(document: Document, symbol: NameUses) -> str:
     """How a name is declared, in a sentence with its shape."""
     text = " ".join(document.text[symbol.whole.start : symbol.whole.end].split())
     lines = [f"```fcco\n{text}\n```"]
@@ -117,7 +117,7 @@ def _declaration(document: Document, symbol: Symbol) -> str:
     return "\n\n".join(lines)
 
 
-def _shape(problem: ir.Problem | None, symbol: Symbol) -> str:
+def _shape(problem: ir.Problem | None, symbol: NameUses) -> str:
     """The shape of a declared array, or an empty text."""
     if problem is None:
         return ""
@@ -165,7 +165,7 @@ def _facts(document: Document, expression: ir.Expr) -> str:
 
 
 # --------------------------------------------------------------------------------------- completion
-def completions(document: Document, offset: int) -> list[Item]:
+def completions(document: Document, offset: int) -> list[Completion]:
     """The words that can stand at an offset, by the text before it."""
     before = document.text[:offset]
     match = BEGUN.search(before)
@@ -185,7 +185,7 @@ def completions(document: Document, offset: int) -> list[Item]:
     return [*items, *_functions()]
 
 
-def _columns(document: Document, offset: int) -> list[Item]:
+def _columns(document: Document, offset: int) -> list[Completion]:
     """The columns of the row before the point."""
     row = document.names.seen_from(offset).get(_row_before(document.text, offset))
     table = ""
@@ -193,7 +193,7 @@ def _columns(document: Document, offset: int) -> list[Item]:
         table = document.names.table_of(row.domain)
     tables = [table] if table else list(document.names.columns)
     found = [column for name in tables for column in document.names.columns.get(name, {}).values()]
-    return [Item(label=c.name, kind="column", detail=_one_line(document, c)) for c in found]
+    return [Completion(label=c.name, kind="column", detail=_one_line(document, c)) for c in found]
 
 
 def _row_before(text: str, offset: int) -> str:
@@ -202,7 +202,7 @@ def _row_before(text: str, offset: int) -> str:
     return match[1] if match else ""
 
 
-def _one_line(document: Document, symbol: Symbol) -> str:
+def _one_line(document: Document, symbol: NameUses) -> str:
     return " ".join(document.text[symbol.whole.start : symbol.whole.end].split())
 
 
@@ -218,46 +218,47 @@ def _in_options(words: list[Token]) -> bool:
     return bool(starts) and _depth(words[starts[-1] :]) > 0
 
 
-def _options(words: list[Token]) -> list[Item]:
+def _options(words: list[Token]) -> list[Completion]:
     """The options of a solve, or the values of the one that is being set."""
     if len(words) > 1 and str(words[-1]) == "=" and str(words[-2]) == "algorithm":
-        return [Item(label=name, kind="algorithm") for name in cards.registered()]
+        return [Completion(label=name, kind="algorithm") for name in cards.registered()]
     if str(words[-1]) in ("{", ";"):
         from fccomodel.plan.settings import OPTIONS, SETTINGS
 
         known = {**SETTINGS, **OPTIONS}
-        return [Item(label=name, kind="option", detail=meaning) for name, meaning in known.items()]
+        return [Completion(label=name, kind="option", detail=meaning) for name, meaning in known.items()]
     return []
 
 
 @cache
-def _statement_words() -> list[Item]:
+def _statement_words() -> list[Completion]:
     """The words that begin statements."""
-    return [Item(label=word, kind="keyword", detail=form) for word, form in statements.forms().items()]
+    return [Completion(label=word, kind="keyword", detail=form) for word, form in statements.forms().items()]
 
 
-def _names(document: Document, offset: int) -> list[Item]:
+def _names(document: Document, offset: int) -> list[Completion]:
     """The names of the text that can be used at an offset."""
     seen = document.names.seen_from(offset).values()
     usable = [s for s in seen if s.kind not in ("constraint", "objective", "model")]
-    return [Item(label=s.name, kind=s.kind, detail=_one_line(document, s)) for s in usable]
+    return [Completion(label=s.name, kind=s.kind, detail=_one_line(document, s)) for s in usable]
 
 
 @cache
-def _functions() -> list[Item]:
+def _functions() -> list[Completion]:
     """The functions and the reductions of the library."""
     functions = {name: atom for name, atom in atoms.all().items() if not atom.internal and not atom.symbol}
     kinds: dict[str, Any] = {name: kind for name, kind in reductions.all().items() if kind.written}
     kinds |= reductions.spelled()
     found = [
-        Item(label=n, kind="function", detail=f"{a.signature}: {a.meaning}") for n, a in functions.items()
+        Completion(label=n, kind="function", detail=f"{a.signature}: {a.meaning}")
+        for n, a in functions.items()
     ]
     return [*found, *_library("reduction", kinds)]
 
 
-def _library(kind: str, concepts: Mapping[str, Any]) -> list[Item]:
+def _library(kind: str, concepts: Mapping[str, Any]) -> list[Completion]:
     """Words of the library with their meanings."""
-    return [Item(label=name, kind=kind, detail=concept.meaning) for name, concept in concepts.items()]
+    return [Completion(label=name, kind=kind, detail=concept.meaning) for name, concept in concepts.items()]
 
 
 # ---------------------------------------------------------------------------------------- signature
@@ -325,22 +326,22 @@ def rename(document: Document, offset: int, new: str) -> list[Edit] | str:
     return [Edit(span=span, text=new) for span in document.names.of(occurrence.symbol)]
 
 
-def outline(document: Document) -> Iterator[Entry]:
+def outline(document: Document) -> Iterator[OutlineEntry]:
     """The declarations of the text in its order, objective and constraints among them."""
     for statement in document.names.statements:
         kind = _kind(statement)
         found = [s for s in document.names.symbols.values() if s.whole == statement.span and s.kind == kind]
         for symbol in found:
             detail = _one_line(document, symbol)
-            yield Entry(
+            yield OutlineEntry(
                 name=symbol.name, kind=symbol.kind, detail=detail, span=symbol.span, whole=statement.span
             )
         if not found and kind in ("objective", "constraint"):
             text = " ".join(document.text[statement.span.start : statement.span.end].split())
-            yield Entry(name=kind, kind=kind, detail=text, span=statement.span, whole=statement.span)
+            yield OutlineEntry(name=kind, kind=kind, detail=text, span=statement.span, whole=statement.span)
 
 
-def _kind(statement: Statement) -> str:
+def _kind(statement: StatementText) -> str:
     """The kind of a statement, by its syntax or by its first word."""
     if statement.nodes:
         return statements.of(statement.nodes[0]).name

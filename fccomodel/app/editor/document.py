@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fccomodel.app.editor import names
-from fccomodel.app.editor.known import Known
+from fccomodel.app.editor.known import KnownStatements
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
@@ -31,7 +31,7 @@ WRITTEN = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class LocatedDiagnostic:
     """A diagnostic at its place in this text.
 
     related  places of the declarations that it names, each with its name
@@ -55,7 +55,7 @@ class Action:
     """A fix that an editor can make: its title, the finding that it mends, and the change."""
 
     title: str
-    finding: Finding
+    finding: LocatedDiagnostic
     edit: Edit
 
 
@@ -68,7 +68,7 @@ class Document:
 
     text: str
     name: str = "<model>"
-    known: Known = field(default_factory=Known)
+    known: KnownStatements = field(default_factory=KnownStatements)
 
     @cached_property
     def source(self) -> Source:
@@ -76,7 +76,7 @@ class Document:
         return Source(text=self.text, name=self.name)
 
     @cached_property
-    def names(self) -> names.Names:
+    def names(self) -> names.NameTable:
         """The declarations and the names of the text."""
         return names.read(self.text, self.known.read)
 
@@ -104,7 +104,7 @@ class Document:
         return Analyser(Declarations(problem=self.problem))
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[LocatedDiagnostic, ...]:
         """The errors and the lint notes of the text."""
         checked = self._checked
         source = checked.source or self.source
@@ -114,14 +114,16 @@ class Document:
             diagnostics = checked.warnings
         return tuple(self._found(one, source) for one in diagnostics)
 
-    def _found(self, diagnostic: Diagnostic, source: Source) -> Finding:
+    def _found(self, diagnostic: Diagnostic, source: Source) -> LocatedDiagnostic:
         """A diagnostic at its place; one of an included file stands at the beginning."""
         span = Span(start=0, end=0)
         if diagnostic.span is not None:
             own, place = source.at(diagnostic.span)
             if own.name == self.name:
                 span = place
-        return Finding(diagnostic=diagnostic, span=span, related=tuple(self._related(diagnostic, span)))
+        return LocatedDiagnostic(
+            diagnostic=diagnostic, span=span, related=tuple(self._related(diagnostic, span))
+        )
 
     def _related(self, diagnostic: Diagnostic, span: Span) -> Iterator[tuple[str, Span]]:
         """The declarations of the names in a message, elsewhere in the text."""
@@ -140,7 +142,7 @@ class Document:
                         yield Action(title=_title(self.text, edit), finding=finding, edit=edit)
                         break
 
-    def _edits(self, finding: Finding) -> Iterator[Edit]:
+    def _edits(self, finding: LocatedDiagnostic) -> Iterator[Edit]:
         """The changes that the fix of a finding may mean, the likeliest first."""
         fix, span = finding.diagnostic.fix, finding.span
         meant = MEANT.search(fix)
@@ -155,7 +157,7 @@ class Document:
         for text in WRITTEN.findall(fix):
             yield Edit(span=span, text=text)
 
-    def _mends(self, finding: Finding, edit: Edit) -> bool:
+    def _mends(self, finding: LocatedDiagnostic, edit: Edit) -> bool:
         """Whether a change takes a finding away and adds no other."""
         changed = replace_in(self.text, edit)
         after = Document(changed, self.name, self.known).findings
@@ -190,7 +192,7 @@ class Document:
         return span
 
 
-def _count(findings: Iterable[Finding], code: str, severity: str = "") -> int:
+def _count(findings: Iterable[LocatedDiagnostic], code: str, severity: str = "") -> int:
     """The number of findings whose code begins so, of one severity if it is given."""
     diagnostics = [one.diagnostic for one in findings]
     return sum(d.code.startswith(code) and d.severity.startswith(severity) for d in diagnostics)
@@ -218,4 +220,4 @@ def _title(text: str, edit: Edit) -> str:
     return f"Replace `{old}` by `{edit.text}`"
 
 
-__all__ = ["Action", "Document", "Edit", "Finding", "renamed", "replace_in"]
+__all__ = ["Action", "Document", "Edit", "LocatedDiagnostic", "renamed", "replace_in"]

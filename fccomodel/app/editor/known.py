@@ -15,7 +15,7 @@ Key = tuple[Any, ...]
 
 
 @dataclass(eq=False)
-class Known:
+class KnownStatements:
     """The statements of a text, by their words.
 
     now      those that were read, each with the offset that it was read at
@@ -25,9 +25,9 @@ class Known:
     now: dict[Key, tuple[int, tuple[syntax.Statement, ...]]] = field(default_factory=dict)
     earlier: dict[Key, tuple[int, tuple[syntax.Statement, ...]]] = field(default_factory=dict)
 
-    def aged(self) -> Known:
+    def aged(self) -> KnownStatements:
         """The knowledge for the next text."""
-        return Known(earlier=self.now or self.earlier)
+        return KnownStatements(earlier=self.now or self.earlier)
 
     def read(self, piece: Piece, constrained: bool, indices: frozenset[str]) -> tuple[syntax.Statement, ...]:
         """The nodes of a statement; raises ``Refusal`` as ``parse.statement`` does."""

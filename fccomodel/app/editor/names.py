@@ -22,7 +22,7 @@ MAX_ERRORS = 200
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Symbol:
+class NameUses:
     """One name of a model: where it is declared and used.
 
     name       the name
@@ -46,11 +46,11 @@ class Occurrence:
     """A name in the text, and what it stands for."""
 
     span: Span
-    symbol: Symbol
+    symbol: NameUses
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Statement:
+class StatementText:
     """A statement of the text.
 
     piece  its words
@@ -64,11 +64,11 @@ class Statement:
 
 
 #: What names mean at a place.
-Scope = Mapping[str, Symbol]
+Scope = Mapping[str, NameUses]
 
 
 @dataclass(eq=False)
-class Names:
+class NameTable:
     """The statements and the names of a text.
 
     symbols      the global names
@@ -77,9 +77,9 @@ class Names:
     scopes       for each stretch of text in which local names hold, these names
     """
 
-    statements: list[Statement] = field(default_factory=list)
-    symbols: dict[str, Symbol] = field(default_factory=dict)
-    columns: dict[str, dict[str, Symbol]] = field(default_factory=dict)
+    statements: list[StatementText] = field(default_factory=list)
+    symbols: dict[str, NameUses] = field(default_factory=dict)
+    columns: dict[str, dict[str, NameUses]] = field(default_factory=dict)
     occurrences: list[Occurrence] = field(default_factory=list)
     scopes: list[tuple[Span, Scope]] = field(default_factory=list)
 
@@ -88,12 +88,12 @@ class Names:
         inside = [o for o in self.occurrences if o.span.start <= offset <= o.span.end]
         return min(inside, key=lambda o: o.span.end - o.span.start, default=None)
 
-    def of(self, symbol: Symbol) -> list[Span]:
+    def of(self, symbol: NameUses) -> list[Span]:
         """The places of a symbol, its declaration included, in the order of the text."""
         places = {(o.span.start, o.span.end) for o in self.occurrences if o.symbol is symbol}
         return [Span(start=start, end=end) for start, end in sorted(places)]
 
-    def seen_from(self, offset: int) -> dict[str, Symbol]:
+    def seen_from(self, offset: int) -> dict[str, NameUses]:
         """The names that can be used at an offset; inner ones hide outer ones."""
         seen = dict(self.symbols)
         around = [(span, scope) for span, scope in self.scopes if span.start <= offset <= span.end]
@@ -117,11 +117,11 @@ class Names:
         return ""
 
 
-def read(text: str, reading: parse.Reading = parse.statement) -> Names:
+def read(text: str, reading: parse.Reading = parse.statement) -> NameTable:
     """The names of a text; ``reading`` reads one statement."""
     words = [word for word in lexer.tokens(text) if word.type not in lexer.SPACE]
     pieces, _ = split(words, text, max_errors=MAX_ERRORS)
-    names = Names()
+    names = NameTable()
     indices = parse.declared_indices(pieces)
     constrained = False
     for piece in pieces:
@@ -133,7 +133,7 @@ def read(text: str, reading: parse.Reading = parse.statement) -> Names:
             except Refusal:
                 nodes = ()
         span = lexer.span(piece.words[0], piece.words[-1])
-        names.statements.append(Statement(piece=piece, nodes=nodes, span=span))
+        names.statements.append(StatementText(piece=piece, nodes=nodes, span=span))
     reader = _Reader(names, len(text))
     for statement in names.statements:
         reader.declare(statement)
@@ -143,17 +143,17 @@ def read(text: str, reading: parse.Reading = parse.statement) -> Names:
 
 
 class _Reader:
-    """Fills ``Names``.
+    """Fills ``NameTable``.
 
     length  the number of characters of the text
     """
 
-    def __init__(self, names: Names, length: int):
+    def __init__(self, names: NameTable, length: int):
         self.names = names
         self.length = length
 
     # ---------------------------------------------------------------------------- declarations
-    def declare(self, statement: Statement) -> None:
+    def declare(self, statement: StatementText) -> None:
         """The global names of a statement, also of one with an error."""
         if not statement.nodes:
             self._declare_broken(statement)
@@ -167,40 +167,40 @@ class _Reader:
                 for binder in getattr(node, "binders", ()):
                     self._bind(binder, statement.span)
 
-    def _declare_broken(self, statement: Statement) -> None:
+    def _declare_broken(self, statement: StatementText) -> None:
         """The name after the word that begins a statement with an error."""
         words = statement.piece.words
         kind = statements.by_token().get(words[0].type)
         if kind is not None and len(words) > 1 and words[1].type == "NAME" and kind.name != "options":
-            symbol = Symbol(
+            symbol = NameUses(
                 name=str(words[1]), kind=kind.name, span=lexer.span(words[1]), whole=statement.span
             )
             self.names.symbols.setdefault(symbol.name, symbol)
             self._occurs(symbol.span, symbol)
 
-    def _add(self, statement: Statement, kind: str, name: str, node: Any) -> None:
+    def _add(self, statement: StatementText, kind: str, name: str, node: Any) -> None:
         """A global name, at its first word in the statement."""
         word = next((w for w in statement.piece.words[_first_word(kind) :] if str(w) == name), None)
         if word is None:
             return
         domain = getattr(node, "value", None) if kind == "set" else None
-        symbol = Symbol(name=name, kind=kind, span=lexer.span(word), whole=statement.span, domain=domain)
+        symbol = NameUses(name=name, kind=kind, span=lexer.span(word), whole=statement.span, domain=domain)
         self.names.symbols.setdefault(name, symbol)
         self._occurs(symbol.span, self.names.symbols[name])
 
-    def _columns(self, statement: Statement, node: Any) -> None:
+    def _columns(self, statement: StatementText, node: Any) -> None:
         """The columns of a table."""
         columns = self.names.columns.setdefault(node.name, {})
         for column in node.fields:
             span = Span(start=column.span.start, end=column.span.start + len(column.name))
-            symbol = Symbol(name=column.name, kind="column", span=span, whole=column.span, owner=node.name)
+            symbol = NameUses(name=column.name, kind="column", span=span, whole=column.span, owner=node.name)
             columns[column.name] = symbol
             self._occurs(span, symbol)
 
-    def _bind(self, binder: syntax.Binder, whole: Span) -> Symbol:
+    def _bind(self, binder: syntax.Binder, whole: Span) -> NameUses:
         """The symbol of a binder; a binder of an ``index`` statement is a global name."""
         span = Span(start=binder.span.start, end=binder.span.start + len(binder.name))
-        symbol = Symbol(name=binder.name, kind="index", span=span, whole=binder.span, domain=binder.domain)
+        symbol = NameUses(name=binder.name, kind="index", span=span, whole=binder.span, domain=binder.domain)
         known = self.names.symbols.get(binder.name)
         if known is not None and known.span == span:
             return known
@@ -209,14 +209,14 @@ class _Reader:
         self._occurs(span, symbol)
         return symbol
 
-    def _occurs(self, span: Span, symbol: Symbol) -> None:
+    def _occurs(self, span: Span, symbol: NameUses) -> None:
         self.names.occurrences.append(Occurrence(span=span, symbol=symbol))
 
     # ------------------------------------------------------------------------------------ uses
-    def use(self, statement: Statement) -> None:
+    def use(self, statement: StatementText) -> None:
         """The names that a statement uses; of one with an error, those of global names alone."""
         for node in statement.nodes:
-            scope: dict[str, Symbol] = {}
+            scope: dict[str, NameUses] = {}
             arguments = getattr(node, "params", None)
             if isinstance(arguments, tuple):
                 scope = self._arguments(statement, arguments)
@@ -228,7 +228,7 @@ class _Reader:
             self._bind_broken(statement)
             self._use_broken(statement.piece.words)
 
-    def _bind_broken(self, statement: Statement) -> None:
+    def _bind_broken(self, statement: StatementText) -> None:
         """The indices of a statement with an error; they hold up to the next statement."""
         words = statement.piece.words
         later = (s.span.start for s in self.names.statements if s.span.start > statement.span.start)
@@ -238,7 +238,7 @@ class _Reader:
             if name.type == "NAME" and bound.type in ("IN", "TILDE"):
                 place = lexer.span(name)
                 ranging = syntax.Name(id=str(domain), span=lexer.span(domain))
-                scope[str(name)] = Symbol(
+                scope[str(name)] = NameUses(
                     name=str(name), kind="index", span=place, whole=place | ranging.span, domain=ranging
                 )
         self.names.scopes.append((Span(start=statement.span.start, end=end), scope))
@@ -250,14 +250,14 @@ class _Reader:
                 if before is None or before.type != "FIELD":
                     self._occurs(lexer.span(word), symbol)
 
-    def _arguments(self, statement: Statement, arguments: tuple[str, ...]) -> dict[str, Symbol]:
+    def _arguments(self, statement: StatementText, arguments: tuple[str, ...]) -> dict[str, NameUses]:
         """The scope of a definition's arguments."""
         words = statement.piece.words
         opened = next(k for k, word in enumerate(words) if word.type == "LPAR")
         scope = {}
         for word in words[opened : opened + 2 * len(arguments)]:
             if str(word) in arguments:
-                symbol = Symbol(
+                symbol = NameUses(
                     name=str(word), kind="argument", span=lexer.span(word), whole=lexer.span(word)
                 )
                 scope[symbol.name] = symbol
@@ -265,7 +265,7 @@ class _Reader:
         self.names.scopes.append((statement.span, scope))
         return scope
 
-    def _inside(self, indexing: syntax.Indexing, scope: Scope, whole: Span) -> dict[str, Symbol]:
+    def _inside(self, indexing: syntax.Indexing, scope: Scope, whole: Span) -> dict[str, NameUses]:
         """The scope inside some binders; their sets and condition are read."""
         inner = dict(scope)
         for binder in indexing.binders:
@@ -330,7 +330,7 @@ class _Reader:
         if column is not None:
             self._occurs(Span(start=node.span.end - len(node.name), end=node.span.end), column)
 
-    def _column(self, node: syntax.Field, scope: Scope) -> Symbol | None:
+    def _column(self, node: syntax.Field, scope: Scope) -> NameUses | None:
         if isinstance(node.obj, syntax.Name):
             row = scope.get(node.obj.id) or self.names.symbols.get(node.obj.id)
             if row is not None and row.domain is not None:

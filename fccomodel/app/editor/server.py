@@ -14,8 +14,8 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from fccomodel.app.editor import answers
-from fccomodel.app.editor.document import Document, Edit, Finding
-from fccomodel.app.editor.known import Known
+from fccomodel.app.editor.document import Document, Edit, LocatedDiagnostic
+from fccomodel.app.editor.known import KnownStatements
 from fccomodel.app.editor.places import Places
 from fccomodel.core.source import Span
 from fccomodel.core.version import __version__
@@ -116,7 +116,7 @@ class _Texts:
         text = self.server.workspace.get_text_document(uri).source
         if uri not in self.known or self.known[uri][0] != text:
             before = self.known.get(uri)
-            known = before[1].document.known if before else Known()
+            known = before[1].document.known if before else KnownStatements()
             document = Document(text, _path(uri), known.aged())
             self.known[uri] = text, Open(document=document, places=Places(text))
         return self.known[uri][1]
@@ -153,7 +153,7 @@ def _changes(server: LanguageServer, texts: _Texts) -> None:
         texts.known.pop(params.text_document.uri, None)
 
 
-def _diagnostic(found: Open, uri: str, finding: Finding) -> lsp.Diagnostic:
+def _diagnostic(found: Open, uri: str, finding: LocatedDiagnostic) -> lsp.Diagnostic:
     """A finding as the protocol writes it: message, reason and fix in one text."""
     one = finding.diagnostic
     severity = lsp.DiagnosticSeverity.Error

@@ -41,7 +41,7 @@ WHOLE = r"(?<![A-Za-z0-9_])(?:{})(?![A-Za-z0-9_])"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class ColourRule:
     """A kind of word, and the pattern of its words, in the syntax that Python and Oniguruma share."""
 
     kind: str
@@ -49,7 +49,7 @@ class Rule:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[ColourRule, ...]:
     """The rules, in the order in which they are tried."""
     known = lexer.grammar()
     patterns = {t.name: t.pattern.to_regexp() for t in known.parser.terminals}
@@ -59,13 +59,13 @@ def rules() -> tuple[Rule, ...]:
     functions = vocabulary.names() - reductions
     begun = [patterns[name] for name in WORD_TERMINALS]
     return (
-        *(Rule(kind=kind, pattern=patterns[name]) for name, kind in TERMINALS.items()),
-        Rule(kind="statement", pattern=_any([*begun, *_quoted(beginning)])),
-        Rule(kind="word", pattern=_any(_quoted(words))),
-        Rule(kind="type", pattern=_any(TYPES)),
-        Rule(kind="reduction", pattern=_reduction(reductions)),
-        Rule(kind="function", pattern=_any(_quoted(functions))),
-        Rule(kind="operator", pattern=r"[-+*/@^<>=!~|]+"),
+        *(ColourRule(kind=kind, pattern=patterns[name]) for name, kind in TERMINALS.items()),
+        ColourRule(kind="statement", pattern=_any([*begun, *_quoted(beginning)])),
+        ColourRule(kind="word", pattern=_any(_quoted(words))),
+        ColourRule(kind="type", pattern=_any(TYPES)),
+        ColourRule(kind="reduction", pattern=_reduction(reductions)),
+        ColourRule(kind="function", pattern=_any(_quoted(functions))),
+        ColourRule(kind="operator", pattern=r"[-+*/@^<>=!~|]+"),
     )
 
 

@@ -7,6 +7,6 @@ types. What it cannot decide it calls undecided.
 """
 
 from fccomodel.app.grading.judging import grade
-from fccomodel.app.grading.record import KINDS, Cost, Difference, Grade
+from fccomodel.app.grading.record import KINDS, CostOfDifferences, Difference, Grade
 
-__all__ = ["KINDS", "Cost", "Difference", "Grade", "grade"]
+__all__ = ["KINDS", "CostOfDifferences", "Difference", "Grade", "grade"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app.grading.record import Cost
+from fccomodel.app.grading.record import CostOfDifferences
 from fccomodel.app.grading.trials import Trial, for_answer
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
@@ -18,7 +18,7 @@ VIOLATED = 1e-4
 
 def of(
     key: pipeline.Compiled, answer: pipeline.Compiled, trial: Trial, budget: str, on_data: bool
-) -> Cost | None:
+) -> CostOfDifferences | None:
     """The cost on the data of a trial, or None if it cannot be said.
 
     Random data say nothing about a task with data of its own, so that a key with tables needs the
@@ -37,7 +37,9 @@ def of(
     if not np.isfinite([best.objective, found.objective]).all():
         return None
     worst = _worst(key, found)
-    return Cost(objective=found.objective, best=best.objective, violation=found.violation, worst=worst)
+    return CostOfDifferences(
+        objective=found.objective, best=best.objective, violation=found.violation, worst=worst
+    )
 
 
 def _optimum(

@@ -9,16 +9,16 @@ import numpy as np
 
 from fccomodel.app.grading import functions
 from fccomodel.app.grading.located import Matcher, Spot, shown
-from fccomodel.app.grading.names import Names
+from fccomodel.app.grading.names import NamePairing
 from fccomodel.app.grading.record import Difference
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 
 if TYPE_CHECKING:
-    from fccomodel.app.grading.judging import Findings
+    from fccomodel.app.grading.judging import PairingResult
 
 
-def differences(found: Findings, key: ir.Problem, answer: ir.Problem) -> Iterator[Difference]:
+def differences(found: PairingResult, key: ir.Problem, answer: ir.Problem) -> Iterator[Difference]:
     """Every place where the answer differs from the key, as far as the texts show it."""
     told = Teller(found, key, answer)
     yield from told.declarations()
@@ -28,7 +28,7 @@ def differences(found: Findings, key: ir.Problem, answer: ir.Problem) -> Iterato
     yield from told.domains()
 
 
-def other_defaults(names: Names, key: ir.Problem, answer: ir.Problem) -> Iterator[Difference]:
+def other_defaults(names: NamePairing, key: ir.Problem, answer: ir.Problem) -> Iterator[Difference]:
     """The params whose values in the two texts are different numbers."""
     for own, other in names.params.items():
         ours, theirs = key.params[own].default, answer.params[other].default
@@ -43,7 +43,7 @@ def other_defaults(names: Names, key: ir.Problem, answer: ir.Problem) -> Iterato
             )
 
 
-def _unpaired(found: Findings) -> bool:
+def _unpaired(found: PairingResult) -> bool:
     """Whether the comparison of values was not possible."""
     return found.objective.kind == "unknown" and found.trial is None and found.undefined is None
 
@@ -51,7 +51,7 @@ def _unpaired(found: Findings) -> bool:
 class Teller:
     """Says where two problems differ, part by part."""
 
-    def __init__(self, found: Findings, key: ir.Problem, answer: ir.Problem):
+    def __init__(self, found: PairingResult, key: ir.Problem, answer: ir.Problem):
         self.found, self.key, self.answer = found, key, answer
         self.matcher = Matcher(found.names)
 

@@ -11,12 +11,12 @@ from fccomodel import pipeline
 from fccomodel.app.grading import cost, functions, regions
 from fccomodel.app.grading.differences import differences, other_defaults
 from fccomodel.app.grading.functions import Relation
-from fccomodel.app.grading.names import Names, correspondences
+from fccomodel.app.grading.names import NamePairing, correspondences
 from fccomodel.app.grading.points import between, numbers_after, random_point, restored
 from fccomodel.app.grading.record import Grade
 from fccomodel.app.grading.regions import Regions
 from fccomodel.app.grading.trials import Trial, trials
-from fccomodel.app.grading.values import Point, Side, Values, sides, variables_with_sets
+from fccomodel.app.grading.values import Point, Side, ValuesAtPoint, sides, variables_with_sets
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
@@ -30,7 +30,7 @@ BEYOND_NOISE = 8.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Findings:
+class PairingResult:
     """The result of one way to pair the names.
 
     objective  the relation of the objectives
@@ -40,7 +40,7 @@ class Findings:
     undefined  an error of the answer on data that the key takes
     """
 
-    names: Names
+    names: NamePairing
     objective: Relation
     regions: Regions
     domains: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ def grade(
         return Grade(
             verdict="same", basis="Both texts say the same.", parts=_parts(key.problem), source=answer
         )
-    best: Findings | None = None
+    best: PairingResult | None = None
     for names in correspondences(key.problem, compiled.problem):
         found = _findings(key, compiled, names, given)
         if best is None or found.rank > best.rank:
@@ -99,15 +99,15 @@ def grade(
 
 
 def _findings(
-    key: pipeline.Compiled, answer: pipeline.Compiled, names: Names, given: Bound | None
-) -> Findings:
+    key: pipeline.Compiled, answer: pipeline.Compiled, names: NamePairing, given: Bound | None
+) -> PairingResult:
     """The comparison of two models for one way to pair their names."""
     whole = names.variables.keys() == key.problem.variables.keys()
     unpaired = len(names.variables) < len(answer.problem.variables)
-    nothing = Findings(names=names, objective=Relation(kind="unknown"), regions=Regions(same=None))
+    nothing = PairingResult(names=names, objective=Relation(kind="unknown"), regions=Regions(same=None))
     if not whole or unpaired:
         return nothing
-    seen: list[Findings] = []
+    seen: list[PairingResult] = []
     try:
         for trial in trials(key, answer, names, given):
             found = _in_trial(trial)
@@ -122,7 +122,7 @@ def _findings(
     return min(seen, key=lambda one: (one.same, one.objective.kind == "equal"))
 
 
-def _in_trial(trial: Trial) -> Findings:
+def _in_trial(trial: Trial) -> PairingResult:
     """The comparison on one data set."""
     key, answer = sides(trial)
     other_domains = tuple(_other_domains(key, answer))
@@ -135,7 +135,9 @@ def _in_trial(trial: Trial) -> Findings:
     objective = _objective(trial, key, answer, points, known)
     if objective.kind in ("different", "reversed") and key.labels:
         objective = _confirmed(trial, key, answer, objective)
-    return Findings(names=trial.names, objective=objective, regions=found, domains=other_domains, trial=trial)
+    return PairingResult(
+        names=trial.names, objective=objective, regions=found, domains=other_domains, trial=trial
+    )
 
 
 def _other_domains(key: Side, answer: Side) -> Iterator[str]:
@@ -174,7 +176,7 @@ def _objective(
     key: Side,
     answer: Side,
     points: Sequence[Point],
-    known: tuple[Sequence[Values], Sequence[Values]] | None = None,
+    known: tuple[Sequence[ValuesAtPoint], Sequence[ValuesAtPoint]] | None = None,
 ) -> Relation:
     """The relation of the objectives; a difference within the noise of samples is not known.
 
@@ -252,7 +254,7 @@ def _parts(problem: ir.Problem, wrong: Sequence[str] = ()) -> dict[str, bool]:
     return {label: label not in wrong for label in labels}
 
 
-def _judged(found: Findings, key: ir.Problem, answer: ir.Problem, source: Source) -> Grade:
+def _judged(found: PairingResult, key: ir.Problem, answer: ir.Problem, source: Source) -> Grade:
     """The grade that the findings give."""
     defaults = tuple(other_defaults(found.names, key, answer))
     if found.same and defaults:
@@ -291,7 +293,7 @@ def _judged(found: Findings, key: ir.Problem, answer: ir.Problem, source: Source
     )
 
 
-def _proved_different(found: Findings) -> bool:
+def _proved_different(found: PairingResult) -> bool:
     """Whether the values of answer and key differ for certain, or its data do."""
     data_kinds = {kind for kind, _ in (*found.names.missing, *found.names.extra)} - {"variable"}
     if found.undefined is not None:
@@ -299,7 +301,7 @@ def _proved_different(found: Findings) -> bool:
     return found.different
 
 
-def _in_other_words(found: Findings, key: ir.Problem, answer: ir.Problem) -> Iterator[str]:
+def _in_other_words(found: PairingResult, key: ir.Problem, answer: ir.Problem) -> Iterator[str]:
     """Sentences on what the answer writes in another way than the key."""
     renamed = {a: b for a, b in found.names.variables.items() if a != b}
     if renamed:
@@ -313,7 +315,7 @@ def _in_other_words(found: Findings, key: ir.Problem, answer: ir.Problem) -> Ite
         yield "The answer maximizes where the key minimizes, or the reverse, with the other sign."
 
 
-def _undecided(found: Findings) -> Iterator[str]:
+def _undecided(found: PairingResult) -> Iterator[str]:
     """Why nothing is decided."""
     lacking = [name for kind, name in found.names.missing if kind == "variable"]
     beyond = [name for kind, name in found.names.extra if kind == "variable"]

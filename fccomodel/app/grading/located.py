@@ -1,6 +1,6 @@
 """Where two formulas differ: the smallest parts of the answer in the place of other parts of the key.
 
-Names are compared by ``Names``, sums and products in any order; ``let`` statements are opened.
+Names are compared by ``NamePairing``, sums and products in any order; ``let`` statements are opened.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from fccomodel.app.grading.names import Names
+from fccomodel.app.grading.names import NamePairing
 from fccomodel.core import ir
 from fccomodel.core.rewrite import substitute
 from fccomodel.core.source import NOWHERE, Span
@@ -46,7 +46,7 @@ class Spot:
 class Matcher:
     """Compares formulas of the key with formulas of the answer."""
 
-    names: Names
+    names: NamePairing
     binders: Mapping[ir.Binder, ir.Binder] = field(default_factory=dict)
 
     def spots(self, key: ir.Expr, answer: ir.Expr) -> list[Spot]:

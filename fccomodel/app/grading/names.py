@@ -18,7 +18,7 @@ MAX_ORDERS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class Names:
+class NamePairing:
     """Names of the answer by names of the key, kind by kind, and what has no partner.
 
     columns  by the key's (table, column), the answer's column
@@ -36,7 +36,7 @@ class Names:
     extra: tuple[tuple[str, str], ...] = ()
 
 
-def correspondences(key: ir.Problem, answer: ir.Problem) -> list[Names]:
+def correspondences(key: ir.Problem, answer: ir.Problem) -> list[NamePairing]:
     """The ways to pair the names of two problems; they differ in the order of variables of one type."""
     tables = _paired(key.tables, answer.tables, _table_type)
     columns: dict[tuple[str, str], str] = {}
@@ -59,7 +59,7 @@ def correspondences(key: ir.Problem, answer: ir.Problem) -> list[Names]:
     for variables in _orders(key, answer, nets):
         lacking = [("variable", name) for name in key.variables if name not in variables]
         beyond = [("variable", name) for name in answer.variables if name not in variables.values()]
-        names = Names(
+        names = NamePairing(
             tables=tables,
             columns=columns,
             arrays=arrays,

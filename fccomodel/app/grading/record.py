@@ -78,7 +78,7 @@ class Difference:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class CostOfDifferences:
     """The cost of the differences: the answer's optimum judged by the key, on the same data.
 
     objective      the key's objective at the answer's optimum
@@ -121,7 +121,7 @@ class Grade(Shown):
     parts: Mapping[str, bool] = field(default_factory=dict)
     differences: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
-    cost: Cost | None = None
+    cost: CostOfDifferences | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     source: Source | None = field(default=None, repr=False)
 
@@ -191,7 +191,7 @@ class Grade(Shown):
 
     __repr__ = __str__
 
-    def with_cost(self, cost: Cost | None) -> Grade:
+    def with_cost(self, cost: CostOfDifferences | None) -> Grade:
         """The grade with what the differences cost."""
         return replace(self, cost=cost)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fccomodel.app.grading.functions import CANCELLED, EQUAL, NEEDED, sizes_of
 from fccomodel.app.grading.points import between, crossing, numbers_after, random_point, restored
-from fccomodel.app.grading.values import Point, Side, Values
+from fccomodel.app.grading.values import Point, Side, ValuesAtPoint
 
 #: Rounding of values near 0.
 ROUNDING = 1e-12
@@ -48,7 +48,11 @@ class Regions:
 
 
 def compared(
-    key: Side, answer: Side, points: Sequence[Point], at_key: Sequence[Values], at_answer: Sequence[Values]
+    key: Side,
+    answer: Side,
+    points: Sequence[Point],
+    at_key: Sequence[ValuesAtPoint],
+    at_answer: Sequence[ValuesAtPoint],
 ) -> Regions:
     """The comparison of the constraints of two models, by rows first, then by points of their regions."""
     ours, theirs = np.array([v.rows for v in at_key]), np.array([v.rows for v in at_answer])

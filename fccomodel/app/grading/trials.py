@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app.grading.names import Names
+from fccomodel.app.grading.names import NamePairing
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
@@ -47,12 +47,12 @@ class Trial:
 
     key: Bound
     answer: Bound
-    names: Names
+    names: NamePairing
     given: bool
 
 
 def random_data(
-    key: ir.Problem, answer: ir.Problem, names: Names, seed: int, rows: int, positive: bool
+    key: ir.Problem, answer: ir.Problem, names: NamePairing, seed: int, rows: int, positive: bool
 ) -> pipeline.Binding:
     """Random data for the key; params without effect on sizes move as well."""
     sizes = {dim: FIRST_SIZE + k for k, dim in enumerate(key.dims)}
@@ -69,7 +69,7 @@ def random_data(
     return pipeline.Binding(**{**vars(drawn), "data": data, "params": {**drawn.params, **moved}})
 
 
-def _is_free(parameter: ir.Parameter, name: str, names: Names) -> bool:
+def _is_free(parameter: ir.Parameter, name: str, names: NamePairing) -> bool:
     """Whether both models have the param, and it is one number that is not whole by default."""
     value = parameter.default
     whole = isinstance(value, ir.Const) and value.value == int(value.value) and value.value > 1
@@ -123,7 +123,7 @@ def _tied(table: ir.Table | None, value: Any, ties: np.ndarray, rng: np.random.G
     columns = {}
     for name, column in value.items():
         kind = table.columns[name]
-        if kind.kind == "real" and kind.domain is None and not kind.shape:
+        if kind.kind == "real" and kind.domain is None and not kind.shape and not kind.bounded:
             chosen = rng.random(column.shape) < TIED_SHARE
             column = np.where(chosen, rng.choice(ties, column.shape), column)
         columns[name] = column
@@ -141,14 +141,14 @@ def _with_signal(table: ir.Table | None, value: Any, rng: np.random.Generator) -
     columns = {}
     for name, column in value.items():
         kind = table.columns[name]
-        if kind.kind == "real" and kind.domain is None and len(kind.shape) == 1:
+        if kind.kind == "real" and kind.domain is None and len(kind.shape) == 1 and not kind.bounded:
             direction = rng.standard_normal(column.shape[1:])
             column = column + SIGNAL * codes[:, None] * np.abs(direction)
         columns[name] = column
     return columns
 
 
-def for_answer(bound: Bound, key: ir.Problem, answer: ir.Problem, names: Names) -> pipeline.Binding:
+def for_answer(bound: Bound, key: ir.Problem, answer: ir.Problem, names: NamePairing) -> pipeline.Binding:
     """The data of the bound key under the answer's names."""
     data: dict[str, Any] = {}
     for own, other in names.tables.items():
@@ -200,7 +200,7 @@ def _column(bound: Bound, kind: ir.ColumnType, values: Any) -> Any:
     return labels[np.asarray(values, dtype=int)]
 
 
-def _renamed(columns: Mapping[str, Any], table: str, names: Names) -> dict[str, Any]:
+def _renamed(columns: Mapping[str, Any], table: str, names: NamePairing) -> dict[str, Any]:
     """The columns under the answer's names."""
     return {
         names.columns[table, name]: column
@@ -210,7 +210,7 @@ def _renamed(columns: Mapping[str, Any], table: str, names: Names) -> dict[str, 
 
 
 def trials(
-    key: pipeline.Compiled, answer: pipeline.Compiled, names: Names, given: Bound | None
+    key: pipeline.Compiled, answer: pipeline.Compiled, names: NamePairing, given: Bound | None
 ) -> Iterator[Trial]:
     """The user's data if there are any, then random data sets, the last of which is positive.
 
@@ -223,7 +223,7 @@ def trials(
 
 
 def _trial(
-    key: pipeline.Compiled, answer: pipeline.Compiled, names: Names, bound: Bound, *, given: bool
+    key: pipeline.Compiled, answer: pipeline.Compiled, names: NamePairing, bound: Bound, *, given: bool
 ) -> Trial:
     binding = for_answer(bound, key.problem, answer.problem, names)
     theirs = replace(pipeline.bind(answer, binding), draws=bound.draws)
@@ -237,7 +237,7 @@ KINDS_OF_DATA = (False, False, True)
 
 
 def drawn(
-    key: pipeline.Compiled, answer: pipeline.Compiled, names: Names, seed: int, positive: bool
+    key: pipeline.Compiled, answer: pipeline.Compiled, names: NamePairing, seed: int, positive: bool
 ) -> Bound:
     """The key on random data: positive ones, or more rows, if the first are refused."""
     kinds = (True,) if positive else (False, True)

@@ -22,7 +22,7 @@ Point = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values:
+class ValuesAtPoint:
     """A model at a point.
 
     objective  the function to be minimised: of a maximum, minus the function
@@ -64,7 +64,7 @@ class Side:
         variable = self.bound.problem.variables[self.partner[name]]
         return elements.shape(self.bound, variable.shape)
 
-    def at(self, point: Point) -> Values:
+    def at(self, point: Point) -> ValuesAtPoint:
         """The values at a point; ``labels`` then names the rows."""
         renamed = {self.partner[name]: value for name, value in point.items()}
         evaluator = self._evaluator(renamed)
@@ -75,7 +75,7 @@ class Side:
             own = set_rows(self.bound, self.partner[name], renamed[self.partner[name]])
             numbers = np.concatenate([numbers, *own.values()])
             self.labels += [f"{kind} {name}" for kind, part in own.items() for _ in part]
-        return Values(objective=self.sign * float(objective), rows=numbers)
+        return ValuesAtPoint(objective=self.sign * float(objective), rows=numbers)
 
     def violated(self, point: Point, least: float) -> tuple[np.ndarray, np.ndarray]:
         """The rows that are violated by more than ``least``, without those of domains, and their Jacobian

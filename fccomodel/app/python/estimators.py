@@ -250,13 +250,23 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         return scores - scoring.limit(self._score_quantity())
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row: by the sign of its score, or the class with the largest score."""
+        """The class of each row: by the sign of its score, or the class with the largest score.
+
+        F0816 if the model only compares scores with each other: then 0 is no threshold.
+        """
         scores = self.decision_function(X)
+        if self.model is not None and self._only_ranks():
+            refuse(errors.ranking_of_classifier(self._score_quantity().name))
         if scores.ndim == 1:
             place = (scores > 0).astype(int)
         else:
             place = scores.argmax(1)
         return self.classes_[place]
+
+    def _only_ranks(self) -> bool:
+        """Whether the model takes a score of rows only in differences of two rows."""
+        wanted = self._score_quantity()
+        return not wanted.expr.shape and rows.is_only_compared(wanted)
 
     def _has_probabilities(self) -> bool:
         """Whether the model's score is a probability, or is turned into one."""

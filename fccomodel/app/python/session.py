@@ -163,7 +163,7 @@ def compare(  # noqa: PLR0913
     checkpoint: str | Path | None = None,
     every: str | float | None = None,
     fresh: bool = False,
-    progress: Callable[[comparison.Step], None] | None = None,
+    progress: Callable[[comparison.ComparisonProgress], None] | None = None,
     **given: Any,
 ) -> comparison.Comparison:
     """Run several algorithms on a bound model, side by side.
@@ -358,13 +358,15 @@ class CompiledModel(habits.Answering, latex.Typeset):
         A column of vectors that only nets read is drawn row by row if it comes from a large or
         random Dataset, a folder of images, or an array that is mapped from a file.
         """
-        from fccomodel.data.bind import Given, keyed
+        from fccomodel.data.bind import DrawnArguments, keyed
 
         tables = dict(_of_only_table(self.compiled.problem, rows, tables))
         data, params, nets = _named(self.compiled.problem, data, params, nets, tables)
         data_by_name = {name: owned(value) for name, value in data.items()}
         data_by_name = keyed(self.compiled.problem, data_by_name, owned(keys))
-        drawing = Given(transform=transform or {}, eval_transform=eval_transform or {}, workers=workers)
+        drawing = DrawnArguments(
+            transform=transform or {}, eval_transform=eval_transform or {}, workers=workers
+        )
         return self._bound(
             _binding(spec, data_by_name, params, nets, samplers, data_dir, allow_python, drawing)
         )

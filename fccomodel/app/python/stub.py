@@ -34,8 +34,10 @@ Value = Formula | Set | float | str
 class _Reduction(Protocol):
     """Called with a comprehension over sets of the model; ``mean[m.i](...)`` for a declared index."""
 
-    def __call__(self, comprehension: Iterable[Any] | Value, /, *more: Value, **options: Value) -> Term: ...
-    def __getitem__(self, index: Formula) -> Callable[[Value], Term]: ...
+    def __call__(
+        self, comprehension: Iterable[Any] | Value, /, *more: Value, **options: Value
+    ) -> Formula: ...
+    def __getitem__(self, index: Formula) -> Callable[[Value], Formula]: ...
 
 __all__: list[str]
 __version__: str
@@ -50,7 +52,7 @@ _IMPORTS = {
     "fccomodel.core.diagnostics": ("Diagnostic", "FccoError"),
     "fccomodel.core.source": ("Source",),
     "fccomodel.language.notation.sets": ("Set",),
-    "fccomodel.language.notation.terms": ("Formula", "Term"),
+    "fccomodel.language.notation.terms": ("Formula",),
 }
 
 
@@ -78,7 +80,7 @@ def _word(name: str) -> str:
     elif name in sets.all() or name in distributions.all():
         returned = "Set"
     else:
-        returned = "Term"
+        returned = "Formula"
     parameters = ", ".join(_parameters(name))
     return f"def {name}({parameters}) -> {returned}:\n{textwrap.indent(quoted, '    ')}\n"
 

@@ -23,7 +23,7 @@ from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
 from fccomodel.execution.training import errors as refusals
 from fccomodel.execution.training import joint
-from fccomodel.execution.training.recipe import Recipe, Validation, Watch
+from fccomodel.execution.training.recipe import Recipe, StoppingQuantity, Validation
 from fccomodel.execution.training.right_rows import Items
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
@@ -488,7 +488,9 @@ def _recipe(planned: pipeline.Planned, given: dict[str, Any]) -> Recipe:
                 refuse(refusals.without_validation(name))
         return Recipe(**given)
     validation = Validation(
-        bound=_validation(planned, validate), watch=Watch.of(watch, planned.problem), patience=patience
+        bound=_validation(planned, validate),
+        watch=StoppingQuantity.of(watch, planned.problem),
+        patience=patience,
     )
     return Recipe(**given, validation=validation)
 

@@ -93,6 +93,15 @@ def scaled_score(name: str, product: str, term: str) -> Diagnostic:
     )
 
 
+def negated_score(name: str, formula: str) -> Diagnostic:
+    """A net or a linear form is the score if labels or targets grow with it."""
+    return ROWS.error(
+        f"The model does not say what rows are scored by: it has `{formula}`",
+        reason=f"There it takes minus `{name}`, so that the sign of the score is not clear.",
+        fix="Define `def score(x) = ...`, with the sign that belongs to the larger label or target.",
+    )
+
+
 def no_threshold(name: str) -> Diagnostic:
     """A score that the model only compares with other scores has no threshold of its own."""
     return ROWS.error(
@@ -108,6 +117,16 @@ def no_class(rows: int) -> Diagnostic:
         f"{rows} rows have no score, so no class",
         reason='Their values are missing, and the binding says `missing = "drop"`.',
         fix="Leave them out, or fill the gaps.",
+    )
+
+
+def target_of_labels(name: str) -> Diagnostic:
+    """Predictions need a column with two numbers, whose order says which is the larger."""
+    return ROWS.error(
+        f"`{name}` is a column of labels, which have no order",
+        reason="A single score tells two values apart: the larger one has the larger scores.",
+        fix=f"Declare it as numbers, {name}: {{0, 1}}, and bind it by map = {{ no = 0, yes = 1 }}. "
+        "Predictions are in the words of the data.",
     )
 
 

@@ -28,14 +28,14 @@ ROWS = ("first'", "second'")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pair:
+class PairScore:
     """A formula of two rows in its model: the quantity of the first row, and that of the second."""
 
     first: Quantity
     second: Quantity
 
 
-def pair(compiled: pipeline.Compiled, name: str) -> Pair:
+def pair(compiled: pipeline.Compiled, name: str) -> PairScore:
     """The quantity of two rows that a definition stands for. F0814 if it is not clear which rows."""
     defined = rows.definitions(compiled)
     if name not in defined:
@@ -98,16 +98,14 @@ def _table(problem: ir.Problem, domain: syntax.Expr) -> str:
     return domain.id if domain.id in problem.tables else ""
 
 
-def _at(compiled: pipeline.Compiled, call: syntax.Call, tables: tuple[str, ...]) -> Pair | None:
+def _at(compiled: pipeline.Compiled, call: syntax.Call, tables: tuple[str, ...]) -> PairScore | None:
     """A call at the rows of two tables, or None if it does not fit them."""
     binders = tuple(
         syntax.Binder(name=row, kind="in", domain=syntax.Name(id=table, span=NOWHERE), span=NOWHERE)
         for row, table in zip(ROWS, tables, strict=True)
     )
     name = f"{call.func}'"
-    let = LetDecl(
-        name=name, family=syntax.Indexing(binders=binders, span=NOWHERE), value=call, span=NOWHERE
-    )
+    let = LetDecl(name=name, family=syntax.Indexing(binders=binders, span=NOWHERE), value=call, span=NOWHERE)
     try:
         problem = check(
             replace(compiled.model, statements=(*compiled.model.statements, let)), compiled.source
@@ -119,10 +117,10 @@ def _at(compiled: pipeline.Compiled, call: syntax.Call, tables: tuple[str, ...])
         rows.demand_one_row(Quantity(name=call.func, problem=problem, row=row, expr=taken.body))
         for row in taken.binders
     )
-    return Pair(first=first, second=second)
+    return PairScore(first=first, second=second)
 
 
-def value(known: Fitted, wanted: Pair, first: Any, second: Any) -> np.ndarray:
+def value(known: Fitted, wanted: PairScore, first: Any, second: Any) -> np.ndarray:
     """A quantity of each pair of rows: (rows of the first, rows of the second, *its own axes), float64.
 
     It is NaN for rows that the binding leaves out as incomplete. Raises F05xx if rows do not bind as

@@ -133,11 +133,14 @@ def _applied(problem: ir.Problem) -> Iterator[Quantity]:
 def _with_additions(found: Quantity) -> Quantity:
     """A net or a product together with what the model adds to it, such as an intercept.
 
-    Raises F0814 if the model adds different terms in different places, or adds them to a multiple.
+    Raises F0814 if the model adds different terms in different places, adds them to a multiple, or
+    takes minus the score.
     """
     problem, taken = found.problem, _taken(found)
     if product := sums.scaled(problem, taken):
         refuse(errors.scaled_score(found.name, *product))
+    if formula := sums.negated(problem, taken):
+        refuse(errors.negated_score(found.name, formula))
     places = sums.additions(problem, taken)
     added = {place.text(problem): place for place in places}
     if len(added) > 1:

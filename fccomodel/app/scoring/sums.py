@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fccomodel.core import ir
-from fccomodel.library import linear
+from fccomodel.library import atoms, linear
 
 #: A sign and an expression: one of the terms of a sum.
 Term = tuple[int, ir.Expr]
@@ -26,7 +26,7 @@ class Taken:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Added:
+class ScoreInSum:
     """The score at one place of the model, and what is added to it there.
 
     row     the row that the score is taken of
@@ -53,7 +53,7 @@ class Added:
         return re.sub(rf"\b{re.escape(self.row.name)}\b", "row", " ".join(sorted(texts)))
 
 
-def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
+def additions(problem: ir.Problem, taken: Taken) -> list[ScoreInSum]:
     """The terms that the model adds to a score, for each place where a sum has the score once."""
     sums = list(_sums(problem))
     thresholds = {variable.name for parts in sums for variable in _thresholds(parts, taken)}
@@ -69,7 +69,7 @@ def additions(problem: ir.Problem, taken: Taken) -> list[Added]:
             continue
         kept = tuple((sign * s, t) for s, t in others if _belongs(problem, t, row, thresholds))
         if kept or taken.at(score):
-            terms.append(Added(row=row, expr=score, terms=kept))
+            terms.append(ScoreInSum(row=row, expr=score, terms=kept))
     return terms
 
 
@@ -109,6 +109,53 @@ def scaled(problem: ir.Problem, taken: Taken) -> list[str]:
             if row is not None and beside and alike and _belongs(problem, term, row, thresholds):
                 return [problem.text(whole), problem.text(term)]
     return []
+
+
+def negated(problem: ir.Problem, taken: Taken) -> str:
+    """A formula in which the model takes minus the score, as text; "" if there is none.
+
+    Two places show it: a label times a sum with minus the score, as in ``z.y * (b - dot(w, z.x))``, and an
+    even function of a sum where score and data have the same sign, as in ``(dot(w, z.x) + z.y)^2``.
+    """
+    for node in problem.expressions():
+        if isinstance(node, ir.Apply):
+            for summed in _label_times(node):
+                if any(sign < 0 and taken.at(term) for sign, term in terms(_outermost(summed))):
+                    return problem.text(node)
+            if (base := _base_of_even(node)) is not None and _beside_data(_outermost(base), taken):
+                return problem.text(node)
+    return ""
+
+
+def _base_of_even(node: ir.Apply) -> ir.Expr | None:
+    """The argument u of an even function such as ``u^2``, ``abs(u)`` or ``huber(u, 1)``, or None."""
+    atom = atoms.of(node)
+    if atom is not None and atom.even and not atom.symbol:
+        return node.args[0]
+    return atoms.squared(node)
+
+
+def _outermost(node: ir.Expr) -> ir.Expr:
+    """The formula with the lets at its top written out."""
+    while isinstance(node, ir.LetRef):
+        node = node.let.body
+    return node
+
+
+def _label_times(node: ir.Apply) -> Iterator[ir.Expr]:
+    """The factors with variables that the node multiplies by a number of a row."""
+    if node.op == "mul":
+        for factor, other in (node.args, node.args[::-1]):
+            if ir.free_binders(other) and not ir.variables_of(other) and ir.variables_of(factor):
+                yield factor
+
+
+def _beside_data(summed: ir.Expr, taken: Taken) -> bool:
+    """Whether a sum has the score, and numbers of a row without variables, all with the sign of the score."""
+    parts = terms(summed)
+    signs = {sign for sign, term in parts if taken.at(term) and not taken.is_difference(term)}
+    of_data = {sign for sign, term in parts if ir.free_binders(term) and not ir.variables_of(term)}
+    return len(signs) == 1 and signs == of_data
 
 
 def _product(problem: ir.Problem, term: ir.Expr) -> _Product:

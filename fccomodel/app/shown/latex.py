@@ -8,7 +8,7 @@ from fccomodel.app.shown.explain import normal_of
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.core import ir
 from fccomodel.language import latex, statements
-from fccomodel.language.latex import Printer, Row
+from fccomodel.language.latex import LatexPrinter, Row
 from fccomodel.library import tex
 from fccomodel.library.sums import summands
 from fccomodel.library.tex import Tex
@@ -83,7 +83,7 @@ def _compositions(normal: NormalForm) -> str:
             means += term.means
     tracked = list(dict.fromkeys(means))
     names = {id(mean): _estimate(k, mean) for k, mean in enumerate(tracked, 1)}
-    printer = Printer(normal.reformed, _later, names=names)
+    printer = LatexPrinter(normal.reformed, _later, names=names)
     rows: list[Row] = [
         (rf"\min_{{{_variables(printer, normal)}}} \quad", printer(normal.rest), ""),
         *_regularisers(printer, normal),
@@ -91,7 +91,7 @@ def _compositions(normal: NormalForm) -> str:
     for k, constraint in enumerate(normal.reformed.constraints):
         rows.append(latex.constraint(printer, constraint, first=k == 0))
     rows += latex.quantities(printer)
-    plain = Printer(normal.reformed, _later)
+    plain = LatexPrinter(normal.reformed, _later)
     definitions: list[Row] = []
     for mean in tracked:
         name = names[id(mean)]
@@ -106,7 +106,7 @@ def _estimate(k: int, mean: ir.Reduce) -> Tex:
     return Tex(rf"u_{{{', '.join([str(k), *indices])}}}")
 
 
-def _variables(printer: Printer, normal: NormalForm) -> str:
+def _variables(printer: LatexPrinter, normal: NormalForm) -> str:
     """The variables below ``min``."""
     printed = [printer.variable(variable) for variable in normal.variables.values()]
     return r",\; ".join(text for text in printed if text)
@@ -114,7 +114,7 @@ def _variables(printer: Printer, normal: NormalForm) -> str:
 
 def _smoothed(normal: NormalForm) -> str:
     """The minimised function, with penalties and envelopes in it."""
-    printer = Printer(normal.reformed, _later)
+    printer = LatexPrinter(normal.reformed, _later)
     rows: list[Row] = [(rf"\min_{{{_variables(printer, normal)}}} \quad", printer(normal.objective), "")]
     rows += _regularisers(printer, normal)
     text = latex.aligned(rows + latex.quantities(printer))
@@ -125,7 +125,7 @@ def _smoothed(normal: NormalForm) -> str:
     return text
 
 
-def _regularisers(printer: Printer, normal: NormalForm) -> list[Row]:
+def _regularisers(printer: LatexPrinter, normal: NormalForm) -> list[Row]:
     """The summands of the objective that are handled by their prox."""
     if not normal.prox:
         return []
@@ -134,7 +134,7 @@ def _regularisers(printer: Printer, normal: NormalForm) -> list[Row]:
     return [("+", printer(part), "by its prox") for part in parts]
 
 
-def _later(printer: Printer, node: ir.Expr) -> Tex | None:
+def _later(printer: LatexPrinter, node: ir.Expr) -> Tex | None:
     """LaTeX of envelopes and penalties, which only the smoothed form has; None for other nodes."""
     from fccomodel.normal_form.penalty import Penalty
     from fccomodel.normal_form.smoothing import Smoothed

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fccomodel.app import errors
+from fccomodel.app import errors, habits
+from fccomodel.app.shown import labelled
 from fccomodel.app.shown.display import TOLERANCE, violation
 from fccomodel.app.shown.pictures import groups, roc
-from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.diagnostics import FccoError, refuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,8 @@ ALONG = {"oracles": "oracle calls", "seconds": "seconds"}
 CURVES = (("objective", "tab:blue", "-"), ("violation", "tab:red", "--"), ("kkt", "0.25", "-."))
 #: Largest number of constraints in a picture.
 SHOWN_CONSTRAINTS = 12
+#: Largest number of entries of variables in a picture.
+SHOWN_ENTRIES = 12
 #: Largest number of letters of a label.
 LABEL_LETTERS = 22
 #: The axis of constraints' values is linear up to this value, and logarithmic beyond.
@@ -41,34 +44,65 @@ def require() -> None:
         raise FccoError([errors.no_matplotlib()]) from None
 
 
-class Plots:
+class Plots(habits.Answering):
     """Pictures of a result, each a matplotlib figure. ``plot()`` has convergence and constraints.
 
-    record   the content of ``result.json``
-    kinds    ``le`` or ``eq`` by the label of each constraint or family; a missing label means ``le``
-    outcome  the outcome of the solve, which ``roc`` and ``groups`` need; None for a stored result
+    record     the content of ``result.json``
+    kinds      ``le`` or ``eq`` by the label of each constraint or family; a missing label means ``le``
+    variables  the values of the variables by name, whose entries may have names
+    outcome    the outcome of the solve, which ``roc`` and ``groups`` need; None for a stored result
     """
 
     def __init__(
         self,
         record: Mapping[str, Any],
         kinds: Mapping[str, str] | None = None,
+        variables: Mapping[str, np.ndarray] | None = None,
         outcome: Outcome | None = None,
     ):
         self._record, self._kinds, self._outcome = record, kinds or {}, outcome
+        self._variables = variables or {}
+
+    _called = "A result's plot"
+
+    def _instead(self) -> Mapping[str, str]:
+        return habits.PICTURES
 
     def __repr__(self) -> str:
-        return "<plots: plot(), plot.convergence(), .constraints(), .multipliers(), .groups(), .roc()>"
+        names = ("convergence", "variables", "constraints", "multipliers", "groups", "roc")
+        return f"<plots: plot(), plot{', '.join(f'.{name}()' for name in names)}>"
 
     def __call__(self, along: str = "seconds") -> Figure:
-        """Convergence, and constraints if there are any, on one page."""
+        """Convergence, and constraints if there are any, on one page.
+
+        An answer without steps, as of the interior-point method alone, shows its variables in place of
+        the convergence.
+        """
         constrained = bool(self._record["constraints"])
         return drawn(lambda axes: self._all(axes, along), 2 if constrained else 1)
 
     def _all(self, axes: Sequence[Axes], along: str) -> None:
-        _convergence(axes[0], self._record, along)
+        if self.has_steps:
+            _convergence(axes[0], self._record, along)
+        else:
+            _entries(axes[0], self._variables)
         if len(axes) > 1:
             _constraints(axes[1], self._record, self._kinds)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the run noted the objective at several points, which ``convergence`` shows."""
+        return len(self._record["history"]) > 1
+
+    def variables(self, *names: str) -> Figure:
+        """The twelve largest entries of the variables.
+
+        names   the variables to show; all if none is given. F0805 for an unknown name.
+        """
+        if unknown := [name for name in names if name not in self._variables]:
+            refuse(errors.no_variable_to_show(unknown[0], list(self._variables)))
+        shown = {name: self._variables[name] for name in names or self._variables}
+        return drawn(lambda axes: _entries(axes[0], shown))
 
     def convergence(self, along: str = "seconds") -> Figure:
         """The best point so far after each stage: objective, violation and KKT residual.
@@ -238,10 +272,25 @@ def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
     axes.set_xlabel("multiplier: how much better the optimum gets\nper unit by which a constraint is relaxed")
 
 
-def _labelled(axes: Axes, labels: Sequence[str], count: int) -> None:
-    """Write the names of the bars, the first on top, and the number of all constraints if some are hidden."""
+def _entries(axes: Axes, variables: Mapping[str, np.ndarray]) -> None:
+    """Draw the entries of variables that are largest in size as bars."""
+    named = [
+        (f"{name}[{entry}]" if entry else name, value)
+        for name, array in variables.items()
+        for entry, value in labelled.entries(np.asanyarray(array))
+    ]
+    largest = sorted(named, key=lambda pair: -abs(pair[1]))[:SHOWN_ENTRIES]
+    axes.barh(range(len(largest)), [value for _, value in largest], color="tab:blue", height=0.6)
+    axes.axvline(0, color="black", linewidth=1)
+    _labelled(axes, [label for label, _ in largest], len(named), "entries")
+    groups.plain(axes)
+    axes.set_xlabel("value")
+
+
+def _labelled(axes: Axes, labels: Sequence[str], count: int, what: str = "constraints") -> None:
+    """Write the names of the bars, the first on top, and the number of all if some are hidden."""
     shown = [label if len(label) <= LABEL_LETTERS else f"{label[: LABEL_LETTERS - 1]}…" for label in labels]
     axes.set_yticks(range(len(shown)), shown)
     axes.set_ylim(max(len(shown), 4) - 0.5, -0.5)
     if count > len(shown):
-        axes.set_title(f"{len(shown)} of {count:,} constraints", loc="left")
+        axes.set_title(f"{len(shown)} of {count:,} {what}", loc="left")

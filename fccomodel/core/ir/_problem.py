@@ -17,14 +17,27 @@ Node = TypeVar("Node", bound=Expr)
 class ColumnType:
     """The type of a column or an array.
 
-    kind    ``real``, ``int``, or ``values``: elements of ``domain``
-    domain  a ValueSet or a LabelSet
+    kind      ``real``, ``int``, or ``values``: elements of ``domain``
+    domain    a ValueSet or a LabelSet
+    lower     least value; ``strict_lower`` is ``>``
+    upper     largest value; ``strict_upper`` is ``<``
+    definite  whether the matrix is symmetric without negative eigenvalues
     """
 
     kind: str
     shape: Shape = ()
     domain: Set | None = None
+    lower: float = float("-inf")
+    upper: float = float("inf")
+    strict_lower: bool = False
+    strict_upper: bool = False
+    definite: bool = False
     span: Span = NOWHERE
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a bound of its numbers is declared."""
+        return self.lower > float("-inf") or self.upper < float("inf")
 
 
 #: The relations of matrices: one minus the other has no positive (no negative) eigenvalue.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from fccomodel.core.ir._expressions import (
@@ -26,10 +26,11 @@ from fccomodel.core.ir._expressions import (
 )
 
 
-def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
+def walk(*roots: Expr, lets: bool = True, known: Container[int] = ()) -> Iterator[Expr]:
     """Every node of some expressions once, children before parents. Not recursive.
 
-    It enters the bodies of ``let`` unless ``lets`` is False.
+    It enters the bodies of ``let`` unless ``lets`` is False. Nodes whose ids are ``known`` are left out,
+    with what only they contain.
     """
     seen: set[int] = set()
     stack = [(root, False) for root in reversed(roots)]
@@ -38,7 +39,7 @@ def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
         if ready:
             yield node
             continue
-        if id(node) in seen:
+        if id(node) in seen or id(node) in known:
             continue
         seen.add(id(node))
         stack.append((node, True))

@@ -25,12 +25,12 @@ from fccomodel.data.bind import (
     errors,
     numbers,
 )
-from fccomodel.data.bind._drawn import Given, keyed, only_nets_read
+from fccomodel.data.bind._drawn import DrawnArguments, keyed, only_nets_read
 from fccomodel.data.bind._families import Opened
 from fccomodel.data.bind._sink import Sink
-from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._sizes import KnownSizes
 from fccomodel.data.bind._spec import ArraySpec, Spec, TableSpec, by_name
-from fccomodel.data.bind._tables import Draft
+from fccomodel.data.bind._tables import TableDraft
 from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors.binding_file import BINDING_FILE
 from fccomodel.data.bind.errors.demands import ENCODING
@@ -42,7 +42,7 @@ from fccomodel.data.sources.errors import FILE
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Given", "Inputs", "Sink", "bind", "keyed", "parameters"]
+__all__ = ["DrawnArguments", "Inputs", "Sink", "bind", "keyed", "parameters"]
 
 #: Gives the inputs of a net at some rows of what is bound: ``(bound, net, rows)``; None where there are none.
 Inputs = Callable[[Bound, str, int], "list[torch.Tensor] | None"]
@@ -65,7 +65,7 @@ def bind(  # noqa: PLR0913  (keywords of `Model.bind`, each an input of its own)
     rows: Mapping[str, np.ndarray] | None = None,
     sink: Sink | None = None,
     inputs: Inputs | None = None,
-    drawing: Given | None = None,
+    drawing: DrawnArguments | None = None,
 ) -> Bound:
     """Bind a model to its data. Raises FccoError with every error at once.
 
@@ -107,7 +107,7 @@ def bind(  # noqa: PLR0913  (keywords of `Model.bind`, each an input of its own)
         rows=rows or {},
         sink=sink,
         inputs=inputs,
-        drawing=drawing or Given(),
+        drawing=drawing or DrawnArguments(),
     )
     return _Binder(request).run()
 
@@ -131,7 +131,7 @@ def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
     demands.names(errors, "param", given, [*problem.params, *problem.dims])
     known = {name: value for name, value in given.items() if name in problem.params}
     labels: dict[str, tuple[str, ...]] = {}
-    values = numbers.Values(problem, known, lambda dim: sizes.of(dim), labels)
+    values = numbers.NumberValues(problem, known, lambda dim: sizes.of(dim), labels)
     sizes = _sizes.start(problem, values.scalar, {}, lambda *_: "")
     demands.dims(problem, Spec(), given, sizes, errors)
     params: dict[str, np.ndarray] = {}
@@ -164,7 +164,7 @@ class _Request:
     rows: Mapping[str, np.ndarray]
     sink: Sink | None
     inputs: Inputs | None
-    drawing: Given
+    drawing: DrawnArguments
 
 
 class _Binder:
@@ -218,7 +218,7 @@ class _Binder:
             if name in problem.params:
                 raw_params[name] = value
         labels: dict[str, tuple[str, ...]] = {}
-        values = numbers.Values(problem, raw_params, lambda dim: sizes.of(dim), labels)
+        values = numbers.NumberValues(problem, raw_params, lambda dim: sizes.of(dim), labels)
         sizes = _sizes.start(problem, values.scalar, self.spec.sets, self.spec.place)
         demands.dims(problem, self.spec, self.params, sizes, errors)
         self.earlier_labels(sizes)
@@ -266,7 +266,7 @@ class _Binder:
         if isinstance(self.where, Mapping):
             demands.names(errors, "table", self.where, problem.tables)
 
-    def earlier_labels(self, sizes: Sizes) -> None:
+    def earlier_labels(self, sizes: KnownSizes) -> None:
         """Declare the labels of an earlier binding."""
         with self.errors.collect():
             demands.stored_encoding(self.problem, self.encoding)
@@ -277,7 +277,7 @@ class _Binder:
                 if record.get("labels") is not None and record["set"] not in sizes.labels:
                     sizes.declare_labels(record["set"], tuple(record["labels"]), "the earlier binding")
 
-    def domains(self, values: numbers.Values) -> dict[str, dict[str, tuple[float, ...]]]:
+    def domains(self, values: numbers.NumberValues) -> dict[str, dict[str, tuple[float, ...]]]:
         """The numbers of value sets by table and column.
 
         Sets that need the data are left out.
@@ -304,10 +304,10 @@ class _Binder:
         return replace(ways, columns=columns, drawing=self.drawing.of(table, columns))
 
     def tables(
-        self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]
-    ) -> dict[str, Draft]:
+        self, sizes: KnownSizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]
+    ) -> dict[str, TableDraft]:
         """The tables by name, before their rows are chosen."""
-        drafts: dict[str, Draft] = {}
+        drafts: dict[str, TableDraft] = {}
         for name, table in self.problem.tables.items():
             section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
             source = self.data.get(name)
@@ -371,7 +371,7 @@ class _Binder:
             refuse(errors.tables.rows_of_prepared(name, opened.raw.called))
         return opened.only(self.only[name])
 
-    def family_labels(self, table: ir.Table, sizes: Sizes) -> tuple[str, ...] | None:
+    def family_labels(self, table: ir.Table, sizes: KnownSizes) -> tuple[str, ...] | None:
         """The elements of a family's set as texts; None if only the data list them."""
         if table.family is None:
             return None
@@ -383,7 +383,9 @@ class _Binder:
             return labels
         return sizes.labels.get(domain.name)
 
-    def arrays(self, sizes: Sizes, values: numbers.Values) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def arrays(
+        self, sizes: KnownSizes, values: numbers.NumberValues
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The arrays by name, and a record of their sources."""
         arrays: dict[str, np.ndarray] = {}
         records: dict[str, Any] = {}
@@ -398,18 +400,18 @@ class _Binder:
             array = self.problem.arrays[name]
             with self.errors.collect(span=array.span):
                 number = _tables.Built(values=np.atleast_1d(value))
-                rows = _tables.Rows(total=len(np.atleast_1d(value)))
+                rows = _tables.RowsInUse(total=len(np.atleast_1d(value)))
                 _tables.check_domain(number, array.type, name, self.members(array.type, values), rows)
         return arrays, records
 
-    def members(self, kind: ir.ColumnType, values: numbers.Values) -> np.ndarray | None:
+    def members(self, kind: ir.ColumnType, values: numbers.NumberValues) -> np.ndarray | None:
         """The numbers of a column's value set, or None."""
         if isinstance(kind.domain, ir.ValueSet):
             return _sizes.members(kind.domain, values.scalar)
         return None
 
     def finish(
-        self, drafts: Mapping[str, Draft], sizes: Sizes, values: numbers.Values
+        self, drafts: Mapping[str, TableDraft], sizes: KnownSizes, values: numbers.NumberValues
     ) -> dict[str, BoundTable]:
         """The tables with labels as positions in their sets, after a check of all domains."""
         tables: dict[str, BoundTable] = {}
@@ -443,14 +445,16 @@ class _Binder:
             )
         return tables
 
-    def family_column(self, table: ir.Table, positions: np.ndarray, values: numbers.Values) -> np.ndarray:
+    def family_column(
+        self, table: ir.Table, positions: np.ndarray, values: numbers.NumberValues
+    ) -> np.ndarray:
         """The member of each row: a number of the family's set, or a position in its labels."""
         if table.family is not None and isinstance(table.family.domain, ir.ValueSet):
             return _sizes.members(table.family.domain, values.scalar)[positions]
         return positions
 
     # ------------------------------------------------------------------------- sizes, nets, records
-    def all_sizes(self, sizes: Sizes, tables: Mapping[str, BoundTable]) -> dict[str, int]:
+    def all_sizes(self, sizes: KnownSizes, tables: Mapping[str, BoundTable]) -> dict[str, int]:
         """The sizes of dims, of sets with listed elements, and of tables (their number of rows)."""
         names = list(self.problem.dims)
         for name, index_set in self.problem.sets.items():
@@ -467,7 +471,7 @@ class _Binder:
 
     def nets(
         self,
-        sizes: Sizes,
+        sizes: KnownSizes,
         tables: Mapping[str, BoundTable],
         arrays: Mapping[str, np.ndarray],
         params: Mapping[str, np.ndarray],
@@ -514,7 +518,7 @@ class _Binder:
         return modules
 
 
-def _learn(sizes: Sizes, net: str, dim: str, size: int) -> None:
+def _learn(sizes: KnownSizes, net: str, dim: str, size: int) -> None:
     """Note the size of a dim that only the output of a net decides."""
     sizes.unify(dim, size, f"the output of {net}", f"the output of net {net}")
 

@@ -13,14 +13,14 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
 from fccomodel.data.bind import _by_label, errors
 from fccomodel.data.bind._families import EVERYWHERE, Ways, demand_column
-from fccomodel.data.bind._rows import Rows, demand_finite, writable
-from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._rows import RowsInUse, demand_finite, writable
+from fccomodel.data.bind._sizes import KnownSizes
 from fccomodel.data.bind._spec import ArraySpec
-from fccomodel.data.sources import RawColumn, Request, find_file, frame
+from fccomodel.data.sources import DataRequest, RawColumn, find_file, frame
 
 
 def bind_array(
-    array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, ways: Ways
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: KnownSizes, ways: Ways
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The array, float64 of its declared shape, and a record of its source.
 
@@ -37,7 +37,9 @@ def bind_array(
     shape = array.type.shape
     if values.ndim != len(shape):
         refuse(errors.columns.axes_of_array(name, values.shape, len(shape)))
-    demand_finite(RawColumn(values=np.atleast_1d(values)), name, Rows(total=len(np.atleast_1d(values))), name)
+    demand_finite(
+        RawColumn(values=np.atleast_1d(values)), name, RowsInUse(total=len(np.atleast_1d(values))), name
+    )
     if labels is not None:
         values, labels = _ordered(array, values, labels, sizes)
     for axis, dim in enumerate(shape):
@@ -51,7 +53,7 @@ def _read(
     """The raw values, their labels (or None), and the source in words."""
     name = array.name
     within = ways.within if value is None else EVERYWHERE
-    request = Request(name=name, folders=ways.folders, within=within, options=spec.options)
+    request = DataRequest(name=name, folders=ways.folders, within=within, options=spec.options)
     inline = value is None and spec.values is not None
     if value is None:
         value = spec.values
@@ -85,7 +87,7 @@ def _read(
 
 
 def _from_table(
-    array: ir.Array, spec: ArraySpec, value: Any, request: Request
+    array: ir.Array, spec: ArraySpec, value: Any, request: DataRequest
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """The values in a table's columns, and their labels (or None).
 
@@ -129,7 +131,7 @@ def _from_table(
 
 
 def _ordered(
-    array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: Sizes
+    array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: KnownSizes
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """The values in the order of the set's labels, and the labels.
 

@@ -12,7 +12,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 
 
-class Labelled(NamedTuple):
+class LabelledValues(NamedTuple):
     """Values along a first axis, and the label of each."""
 
     values: Any
@@ -30,17 +30,17 @@ def index(value: Any) -> tuple[str, ...] | None:
     return labels
 
 
-def labelled(raw: Any) -> Labelled | None:
+def labelled(raw: Any) -> LabelledValues | None:
     """The values and labels of a mapping or a pandas Series; None if there are no labels."""
     if isinstance(raw, Mapping):
-        return Labelled(list(raw.values()), tuple(map(str, raw)))
+        return LabelledValues(list(raw.values()), tuple(map(str, raw)))
     labels = index(raw)
     if labels is None:
         return None
-    return Labelled(raw.to_numpy(), labels)
+    return LabelledValues(raw.to_numpy(), labels)
 
 
-def of_param(parameter: ir.Parameter, given: Labelled, order: tuple[str, ...] | None) -> Any:
+def of_param(parameter: ir.Parameter, given: LabelledValues, order: tuple[str, ...] | None) -> Any:
     """The values of a param in the order of its set's labels.
 
     order   the set's labels; None if the param's axis has none

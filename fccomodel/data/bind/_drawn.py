@@ -12,8 +12,8 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import errors as drawn_errors
 from fccomodel.data.bind._encode import Built
-from fccomodel.data.bind._rows import Rows
-from fccomodel.data.bind._spec import Entry, TableSpec
+from fccomodel.data.bind._rows import RowsInUse
+from fccomodel.data.bind._spec import ColumnEntry, TableSpec
 from fccomodel.data.drawn import DrawnColumn
 from fccomodel.data.sources import Drawing, Keyed, RawTable
 
@@ -62,7 +62,7 @@ def _conditions(domain: ir.Set) -> tuple[ir.Expr, ...]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Given:
+class DrawnArguments:
     """The arguments of ``bind`` about rows that are drawn."""
 
     transform: Mapping[str, Any] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def source_names(spec: TableSpec, columns: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in plain.values() if name is not None and name not in others)
 
 
-def _source_name(entry: Entry | None, name: str) -> str | None:
+def _source_name(entry: ColumnEntry | None, name: str) -> str | None:
     """The single column of the source that an entry takes, or None for more than that."""
     if entry is None:
         return name
@@ -143,7 +143,9 @@ def _source_name(entry: Entry | None, name: str) -> str | None:
     return entry.columns[0]
 
 
-def column(raw: RawTable, entry: Entry, rows: Rows, name: str, what: str, drawing: Drawing) -> Built:
+def column(
+    raw: RawTable, entry: ColumnEntry, rows: RowsInUse, name: str, what: str, drawing: Drawing
+) -> Built:
     """A column whose rows are fetched when they are asked for."""
     own = entry.columns[0]
     if entry.scale:

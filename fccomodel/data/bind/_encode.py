@@ -17,14 +17,14 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._rows import (
     NonFinite,
-    Rows,
+    RowsInUse,
     count_non_finite,
     demand_all,
     demand_finite,
     read,
     writable,
 )
-from fccomodel.data.bind._spec import Entry
+from fccomodel.data.bind._spec import ColumnEntry
 from fccomodel.data.bind.errors import words
 from fccomodel.data.sources import RawColumn, RawTable
 
@@ -68,8 +68,8 @@ def spelled(value: Any) -> str:
 # ------------------------------------------------------------------------------------------ numbers
 def number(
     raw: RawTable,
-    entry: Entry,
-    rows: Rows,
+    entry: ColumnEntry,
+    rows: RowsInUse,
     what: str,
     stored: Mapping[str, Any] | None,
     domain: Sequence[float] = (),
@@ -187,7 +187,7 @@ def _as_number(text: str) -> float | None:
 
 
 # ----------------------------------------------------------------------------------------- features
-def vector(raw: RawTable, entry: Entry, rows: Rows, what: str, rank: int) -> Built | None:
+def vector(raw: RawTable, entry: ColumnEntry, rows: RowsInUse, what: str, rank: int) -> Built | None:
     """A column that holds arrays of the declared rank already; None if the entry needs more than that."""
     if len(entry.columns) != 1 or entry.columns == "*" or entry.encode or entry.scale or entry.intercept:
         return None
@@ -205,9 +205,9 @@ def vector(raw: RawTable, entry: Entry, rows: Rows, what: str, rank: int) -> Bui
 
 def features(
     raw: RawTable,
-    entry: Entry,
+    entry: ColumnEntry,
     columns: Sequence[str],
-    rows: Rows,
+    rows: RowsInUse,
     what: str,
     stored: Mapping[str, Any] | None,
 ) -> Built:
@@ -345,7 +345,7 @@ def _deviation(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 # ------------------------------------------------------------------------------------------- labels
 def labels(
-    raw: RawTable, entry: Entry, rows: Rows, what: str, mapping: Mapping[str, Any] | None = None
+    raw: RawTable, entry: ColumnEntry, rows: RowsInUse, what: str, mapping: Mapping[str, Any] | None = None
 ) -> Built:
     """A column of labels made of one or more columns, which read ``Female|White``.
 

@@ -14,10 +14,10 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
 from fccomodel.data.bind import _drawn, _prepared, _where, errors
 from fccomodel.data.bind._encode import labels
-from fccomodel.data.bind._rows import Rows
+from fccomodel.data.bind._rows import RowsInUse
 from fccomodel.data.bind._spec import TableSpec, by_name
 from fccomodel.data.bind.collect import at
-from fccomodel.data.sources import Drawing, RawTable, Request, Spool
+from fccomodel.data.sources import DataRequest, Drawing, RawTable, Spool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +33,7 @@ class Opened:
     """
 
     raw: RawTable
-    rows: Rows
+    rows: RowsInUse
     record: dict[str, Any]
     family: np.ndarray | None = None
     members: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, w
     value = spec.source if value is None else value
     if value is None:
         refuse(errors.demands.no_table(table))
-    request = Request(
+    request = DataRequest(
         name=table.name,
         fields=tuple(table.columns),
         folders=ways.folders,
@@ -118,10 +118,10 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, w
         refuse(errors.tables.no_rows(table.name, raw.called))
     record: dict[str, Any] = {"origin": raw.origin, "rows_read": raw.n, "dropped": []}
     where = spec.where if where is None else where
-    rows = Rows(total=raw.n)
+    rows = RowsInUse(total=raw.n)
     if where:
         with at(spec.where_place if where == spec.where else ""):
-            rows = Rows(total=raw.n, indices=_where.rows(where, raw))
+            rows = RowsInUse(total=raw.n, indices=_where.rows(where, raw))
         record["where"] = where
         record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
@@ -148,11 +148,11 @@ def _open_prepared(table: ir.Table, spec: TableSpec, raw: RawTable, where: str |
     for key in ("where", "members", "groups"):
         if key in prepared:
             record[key] = prepared[key]
-    rows = Rows(total=raw.n)
+    rows = RowsInUse(total=raw.n)
     if where and where != prepared.get("where"):
         if not ways.stored and _prepared.by_all_rows(raw):
             refuse(errors.tables.rows_of_prepared(table.name, raw.called))
-        rows = Rows(total=raw.n, indices=_where.rows(where, raw))
+        rows = RowsInUse(total=raw.n, indices=_where.rows(where, raw))
         record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
             refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
@@ -257,7 +257,7 @@ def _join(
     first_rows = tuple(
         (f"{table.name}.{name}", int(start)) for name, start in zip(order, starts, strict=False)
     )
-    rows = Rows(total=int(starts[-1]), indices=indices, parts=first_rows)
+    rows = RowsInUse(total=int(starts[-1]), indices=indices, parts=first_rows)
     record: dict[str, Any] = {
         "origin": ", ".join(dict.fromkeys(raw.origin for raw in raw_tables)),
         "rows_read": int(starts[-1]),

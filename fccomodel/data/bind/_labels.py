@@ -11,12 +11,12 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._encode import Built
-from fccomodel.data.bind._sizes import Sizes
-from fccomodel.data.bind._tables import Draft
+from fccomodel.data.bind._sizes import KnownSizes
+from fccomodel.data.bind._tables import TableDraft
 
 
 def positions(
-    built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes: Sizes
+    built: Built, domain: ir.LabelSet, what: str, draft: TableDraft, sizes: KnownSizes
 ) -> tuple[np.ndarray, list[str]]:
     """The position of each row's label in its set, and a note on labels that no row has.
 
@@ -38,7 +38,7 @@ def positions(
     return codes, [f"{what}: no row has {shown} of {domain.name}"]
 
 
-def as_prepared(draft: Draft, columns: Mapping[str, np.ndarray]) -> bool:
+def as_prepared(draft: TableDraft, columns: Mapping[str, np.ndarray]) -> bool:
     """Whether the prepared groups and orders of a table hold: all its rows, with unchanged positions."""
     same_positions = all(
         columns.get(name) is built.values for name, built in draft.columns.items() if built.labels is not None
@@ -46,7 +46,7 @@ def as_prepared(draft: Draft, columns: Mapping[str, np.ndarray]) -> bool:
     return same_positions and draft.rows.indices is None and draft.opened.family is None
 
 
-def encoding_of(draft: Draft, sizes: Sizes) -> dict[str, Any]:
+def encoding_of(draft: TableDraft, sizes: KnownSizes) -> dict[str, Any]:
     """The encoding learned from the rows, by column, with the labels of the sets in it; JSON-like."""
     records: dict[str, Any] = {name: dict(built.encoding) for name, built in draft.columns.items()}
     domains = {

@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._encode import Built
-from fccomodel.data.bind._rows import Rows
+from fccomodel.data.bind._rows import RowsInUse
 from fccomodel.data.bind._spec import TableSpec
 from fccomodel.data.sources import RawTable, Ready
 
@@ -64,7 +64,7 @@ def plain(value: Any) -> Any:
     return None
 
 
-def column(ready: Ready, kind: ir.ColumnType, what: str, rows: Rows, dtype: str) -> Built:
+def column(ready: Ready, kind: ir.ColumnType, what: str, rows: RowsInUse, dtype: str) -> Built:
     """A prepared column at the rows in use.
 
     It stays in its file if all rows are used, and if it is large or has its type in memory already.

@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._lines import key_lines
-from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, bounded, by_name, is_one_of
+from fccomodel.data.bind._spec import ArraySpec, ColumnEntry, Spec, TableSpec, bounded, by_name, is_one_of
 from fccomodel.data.bind.collect import Errors
 from fccomodel.data.sources import find_file
 from fccomodel.data.sources.errors import first_line
@@ -187,7 +187,7 @@ class _Reader:
         A member has a source, a condition and settings for reading, but no columns of its own.
         """
         member = len(path) > 1
-        entries: dict[str, Entry] = {}
+        entries: dict[str, ColumnEntry] = {}
         members: dict[str, TableSpec] = {}
         values: dict[str, Any] = {}
         fields = () if member else tuple(table.columns)
@@ -223,7 +223,7 @@ class _Reader:
             raw=dict(content),
         )
 
-    def entry(self, name: str, value: Any, place: str) -> Entry:
+    def entry(self, name: str, value: Any, place: str) -> ColumnEntry:
         """The entry of a column: ``{ column = .. }``, ``{ columns = [..] }``, or the names alone.
 
         The names are one name, a list of names, or ``"*"``.
@@ -241,7 +241,7 @@ class _Reader:
                 self.errors.add(error, place=place)
         columns = _entry_columns(name, value)
         _entry_values(name, value)
-        return Entry(
+        return ColumnEntry(
             columns=columns,
             single="column" in value,
             map=value.get("map"),

@@ -16,7 +16,7 @@ from fccomodel.data.sources import RawColumn, RawTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class RowsInUse:
     """The rows in use.
 
     total     number of rows of the source
@@ -44,15 +44,15 @@ class Rows:
         member, first = max(before, key=lambda part: part[1])
         return f"row {number - first} of {member}"
 
-    def keep(self, mask: np.ndarray) -> Rows:
+    def keep(self, mask: np.ndarray) -> RowsInUse:
         """The rows for which ``mask`` is true; it has an entry for each row in use."""
         indices = np.flatnonzero(mask)
         if self.indices is not None:
             indices = self.indices[indices]
-        return Rows(total=self.total, indices=indices, parts=self.parts)
+        return RowsInUse(total=self.total, indices=indices, parts=self.parts)
 
 
-def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
+def read(raw: RawTable, name: str, rows: RowsInUse, what: str) -> RawColumn:
     """A column of the source at the rows in use; F0512 if it holds neither numbers nor text."""
     column = raw.load(name)
     if column.unusable:
@@ -69,7 +69,7 @@ def missing(column: RawColumn) -> np.ndarray:
     return np.isnan(column.values).reshape(len(column.values), -1).any(1)
 
 
-def demand_finite(column: RawColumn, name: str, rows: Rows, what: str) -> None:
+def demand_finite(column: RawColumn, name: str, rows: RowsInUse, what: str) -> None:
     """F0511 if a value is missing or infinite."""
     demand_all([(name, count_non_finite(column))], rows, what)
 
@@ -100,7 +100,7 @@ def count_non_finite(column: RawColumn) -> NonFinite | None:
     return NonFinite(missing=int(absent.sum()), infinite=int(infinite.sum()), first=int(non_finite.argmax()))
 
 
-def demand_all(columns: Sequence[tuple[str, NonFinite | None]], rows: Rows, what: str) -> None:
+def demand_all(columns: Sequence[tuple[str, NonFinite | None]], rows: RowsInUse, what: str) -> None:
     """F0511 if a column has missing or infinite values; the error names all such columns."""
     lacking = [(name, counts) for name, counts in columns if counts is not None]
     if not lacking:

@@ -12,8 +12,8 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import _encode, errors
 from fccomodel.data.bind._encode import Built, Key
-from fccomodel.data.bind._rows import Rows, read
-from fccomodel.data.bind._spec import Entry
+from fccomodel.data.bind._rows import RowsInUse, read
+from fccomodel.data.bind._spec import ColumnEntry
 from fccomodel.data.sources import RawTable, Spool
 
 #: Largest number of entries of a block.
@@ -40,9 +40,9 @@ class Sink:
     def column(
         self,
         raw: RawTable,
-        entry: Entry,
+        entry: ColumnEntry,
         columns: Sequence[str],
-        rows: Rows,
+        rows: RowsInUse,
         what: str,
         rank: int,
         stored: Mapping[str, Any] | None,
@@ -51,7 +51,7 @@ class Sink:
         section = replace(entry, columns=tuple(columns))
         if _encode.vector(raw, section, _first(rows), what, rank) is not None:
 
-            def vector(block: Rows) -> Built:
+            def vector(block: RowsInUse) -> Built:
                 """The vectors of a block of rows."""
                 values = _encode.vector(raw, section, block, what, rank)
                 assert values is not None
@@ -62,7 +62,7 @@ class Sink:
         smallest: Any = np.inf
         largest: Any = -np.inf
 
-        def features(block: Rows) -> Built:
+        def features(block: RowsInUse) -> Built:
             """The features of a block of rows; their ranges are noted."""
             nonlocal smallest, largest
             values = _encode.features(raw, entry, columns, block, what, learned)
@@ -83,9 +83,9 @@ class Sink:
     def _learned(
         self,
         raw: RawTable,
-        entry: Entry,
+        entry: ColumnEntry,
         columns: Sequence[str],
-        rows: Rows,
+        rows: RowsInUse,
         what: str,
         stored: dict[str, Any],
     ) -> tuple[dict[str, Any], list[str]]:
@@ -108,7 +108,7 @@ class Sink:
             stored["scale"] = {"mean": moments.mean.tolist(), "divisor": divisor.tolist()}
         return stored, notes
 
-    def _written(self, what: str, rows: Rows, built_of: Callable[[Rows], Built]) -> Built:
+    def _written(self, what: str, rows: RowsInUse, built_of: Callable[[RowsInUse], Built]) -> Built:
         """A column made and written block by block; F0536 for a number that its type cannot hold."""
         file = first = None
         done = 0
@@ -158,12 +158,12 @@ class Moments:
         return np.sqrt(self.squares / self.n)
 
 
-def _first(rows: Rows) -> Rows:
+def _first(rows: RowsInUse) -> RowsInUse:
     """The first row alone."""
     return next(_blocks(rows, BLOCK))
 
 
-def _blocks(rows: Rows, width: int) -> Iterator[Rows]:
+def _blocks(rows: RowsInUse, width: int) -> Iterator[RowsInUse]:
     """The rows in order, in blocks of at most ``BLOCK`` numbers."""
     step = max(1, BLOCK // width)
     for start in range(0, rows.n, step):
@@ -172,4 +172,4 @@ def _blocks(rows: Rows, width: int) -> Iterator[Rows]:
             indices = np.arange(start, stop)
         else:
             indices = rows.indices[start:stop]
-        yield Rows(total=rows.total, indices=indices, parts=rows.parts)
+        yield RowsInUse(total=rows.total, indices=indices, parts=rows.parts)

@@ -26,7 +26,7 @@ class PlacedSize:
     place: str
 
 
-class Sizes:
+class KnownSizes:
     """The sizes of dims and sets, and the labels of sets, so far.
 
     A later size of a dim is compared with the first.
@@ -135,14 +135,14 @@ def start(
     value: Callable[[ir.Expr], float],
     sets: Mapping[str, tuple[str, ...]],
     places: Callable[..., str],
-) -> Sizes:
+) -> KnownSizes:
     """The sizes known before the data: labels in the model and in the binding file.
 
     value    the value of an expression in constants, params and sizes
     sets     label lists of the binding file
     places   the line of a key in the binding file
     """
-    sizes = Sizes(problem, value)
+    sizes = KnownSizes(problem, value)
     index_sets: dict[str, ir.Set] = {}
     for table in problem.tables.values():
         for column in table.columns.values():

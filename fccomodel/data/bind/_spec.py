@@ -55,7 +55,7 @@ def is_one_of(value: Any, *texts: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class ColumnEntry:
     """The entry for one column of the model, which is made from columns of the data.
 
     columns    their names, or ``"*"`` for every numeric column that no other entry uses
@@ -100,8 +100,8 @@ class TableSpec:
     where: str | None = None
     missing: str = "error"
     options: Mapping[str, Any] = field(default_factory=dict)
-    entries: Mapping[str, Entry] = field(default_factory=dict)
-    family: Entry | None = None
+    entries: Mapping[str, ColumnEntry] = field(default_factory=dict)
+    family: ColumnEntry | None = None
     members: Mapping[str, TableSpec] = field(default_factory=dict)
     place: str = ""
     where_place: str = ""

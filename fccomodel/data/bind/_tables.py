@@ -14,17 +14,17 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import _drawn, _encode, _prepared, errors
 from fccomodel.data.bind._encode import Built
 from fccomodel.data.bind._families import Opened, demand_column
-from fccomodel.data.bind._rows import Rows, missing, read
+from fccomodel.data.bind._rows import RowsInUse, missing, read
 from fccomodel.data.bind._sink import Sink
-from fccomodel.data.bind._sizes import Sizes
-from fccomodel.data.bind._spec import Entry, TableSpec
+from fccomodel.data.bind._sizes import KnownSizes
+from fccomodel.data.bind._spec import ColumnEntry, TableSpec
 from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors import words
 from fccomodel.data.sources import Drawing, RawColumn, RawTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Draft:
+class TableDraft:
     """A table whose columns of labels hold positions in their own labels, not yet in the model's sets.
 
     table     the table as the model declares it
@@ -37,9 +37,9 @@ class Draft:
     """
 
     table: ir.Table
-    rows: Rows
+    rows: RowsInUse
     columns: Mapping[str, Built]
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ColumnEntry]
     opened: Opened
     record: dict[str, Any]
     notes: tuple[str, ...] = ()
@@ -64,14 +64,14 @@ class Section:
     spec: TableSpec
     opened: Opened
     stored: Mapping[str, Any]
-    sizes: Sizes
+    sizes: KnownSizes
     domains: Mapping[str, Any]
     errors: Errors
     sink: Sink | None = None
     drawing: Drawing | None = None
 
 
-def draft(section: Section) -> Draft:
+def draft(section: Section) -> TableDraft:
     """Bind every column of a table."""
     table, spec, opened = section.table, section.spec, section.opened
     raw, rows = opened.raw, opened.rows
@@ -80,7 +80,9 @@ def draft(section: Section) -> Draft:
     entries = _entries(table, spec, raw, stored, section.sizes, section.errors)
     source_columns = _all_source_columns(section, entries)
     if len(source_columns) < len(table.columns):  # after an error
-        return Draft(table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record)
+        return TableDraft(
+            table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record
+        )
     notes: list[str] = []
     with section.errors.collect(place=spec.place, span=table.span):
         rows, opened = _filtered(table, spec, entries, source_columns, opened, stored, notes)
@@ -98,7 +100,7 @@ def draft(section: Section) -> Draft:
         "unused": [name for name in raw.names if name not in used and name not in raw.hidden],
         "spec": _prepared.plain(spec.raw),
     }
-    return Draft(
+    return TableDraft(
         table=table,
         rows=rows,
         columns=columns,
@@ -109,7 +111,7 @@ def draft(section: Section) -> Draft:
     )
 
 
-def _all_source_columns(section: Section, entries: Mapping[str, Entry]) -> dict[str, tuple[str, ...]]:
+def _all_source_columns(section: Section, entries: Mapping[str, ColumnEntry]) -> dict[str, tuple[str, ...]]:
     """The names of the source columns of each column; columns with an error are left out."""
     table, spec = section.table, section.spec
     named_columns: set[str] = set()
@@ -131,11 +133,11 @@ def _entries(
     spec: TableSpec,
     raw: RawTable,
     stored: Mapping[str, Any],
-    sizes: Sizes,
+    sizes: KnownSizes,
     collected: Errors,
-) -> dict[str, Entry]:
+) -> dict[str, ColumnEntry]:
     """The entry of each column: of the section, of an earlier binding, or automatic."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ColumnEntry] = {}
     for name, kind in table.columns.items():
         entry = None
         if name not in raw.ready:
@@ -150,20 +152,20 @@ def _entries(
     return entries
 
 
-def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
+def _stored_entry(record: Mapping[str, Any] | None) -> ColumnEntry | None:
     """An entry that repeats an earlier binding's encoding of a column; None without such an encoding."""
     if not record:
         return None
     if record["kind"] == "labels":
-        return Entry(columns=tuple(record["columns"]), map=record.get("map"))
+        return ColumnEntry(columns=tuple(record["columns"]), map=record.get("map"))
     if record["kind"] in ("number", "vector"):
-        return Entry(
+        return ColumnEntry(
             columns=(record["column"],),
             single=True,
             map=record.get("map"),
             scale="standard" if record.get("scale") else None,
         )
-    return Entry(
+    return ColumnEntry(
         columns=(*record["numbers"], *record["texts"]),
         encode="onehot" if record["texts"] else None,
         scale="standard" if record.get("scale") else None,
@@ -171,7 +173,7 @@ def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
     )
 
 
-def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
+def _demand_all(raw: RawTable, entry: ColumnEntry, what: str) -> None:
     """F0508 for every column that an entry names and the data do not have."""
     names = list(entry.skip)
     if entry.columns != "*":
@@ -183,8 +185,8 @@ def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
 
 # --------------------------------------------------------------------------------- without an entry
 def _automatic(
-    table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, spec: TableSpec, sizes: Sizes
-) -> Entry:
+    table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, spec: TableSpec, sizes: KnownSizes
+) -> ColumnEntry:
     """The entry of a column without one: source columns with the model's name and shape.
 
     F0508 and F0528 if there are none.
@@ -192,21 +194,21 @@ def _automatic(
     what = f"{table.name}.{name}"
     rank = len(kind.shape)
     if name in raw.numeric and (rank == 0 or name in raw.vectors):
-        return Entry(columns=(name,), single=True)
+        return ColumnEntry(columns=(name,), single=True)
     if rank == 0:
         refuse(errors.tables.no_column_of_name(table.name, name, raw))
     if rank == 1:
         numbered = _numbered(name, raw, what)
         if numbered:
-            return Entry(columns=numbered)
+            return ColumnEntry(columns=numbered)
         labels = None
         if isinstance(kind.shape[0], str):
             labels = sizes.labels.get(kind.shape[0])
         if labels and all(label in raw.numeric for label in labels):
-            return Entry(columns=labels)
+            return ColumnEntry(columns=labels)
     if name in raw.numeric and raw.load(name).unusable:
         # Reading this column raises an error with the reason.
-        return Entry(columns=(name,), single=True)
+        return ColumnEntry(columns=(name,), single=True)
     is_file = raw.called != raw.origin
     source = ""
     if not spec.entries and (spec.source or is_file):
@@ -272,7 +274,7 @@ def _is_label(kind: ir.ColumnType) -> bool:
 def _source_columns(
     table: ir.Table,
     name: str,
-    entry: Entry,
+    entry: ColumnEntry,
     raw: RawTable,
     named_columns: set[str],
     learned: Mapping[str, Any] | None,
@@ -313,12 +315,12 @@ def _source_columns(
 def _filtered(
     table: ir.Table,
     spec: TableSpec,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, ColumnEntry],
     source_columns: Mapping[str, tuple[str, ...]],
     opened: Opened,
     stored: Mapping[str, Any],
     notes: list[str],
-) -> tuple[Rows, Opened]:
+) -> tuple[RowsInUse, Opened]:
     """The rows without missing values (if ``missing = "drop"``) and without groups of too few rows.
 
     If an earlier binding dropped groups by ``min_rows``, the rows of its remaining groups.
@@ -362,7 +364,7 @@ def _filtered(
 
 
 def _groups(
-    table: ir.Table, entries: Mapping[str, Entry], raw: RawTable, before: Rows, after: Rows
+    table: ir.Table, entries: Mapping[str, ColumnEntry], raw: RawTable, before: RowsInUse, after: RowsInUse
 ) -> dict[str, tuple[int, int]]:
     """For each column of labels, the number of groups before and after rows were left out.
 
@@ -384,8 +386,13 @@ def _distinct(column: RawColumn) -> int:
 
 
 def _narrowed(
-    rows: Rows, mask: np.ndarray, why: str, record: dict[str, Any], notes: list[str], kind: Mapping[str, Any]
-) -> Rows:
+    rows: RowsInUse,
+    mask: np.ndarray,
+    why: str,
+    record: dict[str, Any],
+    notes: list[str],
+    kind: Mapping[str, Any],
+) -> RowsInUse:
     """The rows for which the mask is true.
 
     The number of rows left out is added to the record and to the notes, with the reason ``why`` and its
@@ -401,7 +408,9 @@ def _narrowed(
     return rows.keep(mask)
 
 
-def _column(section: Section, name: str, entry: Entry, columns: tuple[str, ...], rows: Rows) -> Built:
+def _column(
+    section: Section, name: str, entry: ColumnEntry, columns: tuple[str, ...], rows: RowsInUse
+) -> Built:
     """The array of one column, from some source columns and rows; its sizes are noted."""
     kind = section.table.columns[name]
     what = f"{section.table.name}.{name}"
@@ -428,7 +437,9 @@ def _column(section: Section, name: str, entry: Entry, columns: tuple[str, ...],
     return _sized(built, kind, name, what, raw, section.sizes)
 
 
-def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTable, sizes: Sizes) -> Built:
+def _sized(
+    built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTable, sizes: KnownSizes
+) -> Built:
     """The column, after its shape is compared with the declared one and its sizes are noted."""
     if built.values.ndim != len(kind.shape) + 1:
         refuse(errors.columns.axes_of_rows(what, name, built.values.shape[1:], len(kind.shape)))
@@ -439,6 +450,8 @@ def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTabl
     return built
 
 
+#: Share of the largest entry up to which a matrix may miss symmetry, or an eigenvalue may be negative.
+ROUNDING = 1e-9
 #: Number of rows whose domain is checked at once.
 ROWS_AT_ONCE = 1 << 18
 
@@ -462,10 +475,14 @@ def _among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
 
 
 def check_domain(
-    built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows
+    built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: RowsInUse
 ) -> None:
-    """Check a column: whole numbers for ``int``, elements for a value set; F0513 names other values."""
+    """Check a column: its bounds, whole numbers for ``int``, elements for a value set.
+
+    F0513 names other values.
+    """
     values = built.values
+    _check_bounds(values, kind, what, rows)
     if kind.kind == "int":
         outside = _in_blocks(values, lambda block: block != np.rint(block))
         expected = "whole numbers"
@@ -490,6 +507,39 @@ def check_domain(
     occurrences = list(zip(distinct.tolist(), counts.tolist(), strict=True))
     first = int(outside.reshape(len(outside), -1).any(1).argmax())
     refuse(errors.columns.outside(what, expected, occurrences, rows.called(first), fix))
+
+
+def _check_bounds(values: np.ndarray, kind: ir.ColumnType, what: str, rows: RowsInUse) -> None:
+    """Check the declared bounds of numbers, and that a matrix declared so is positive semidefinite."""
+    if kind.definite:
+        _check_definite(values, what)
+    if not kind.bounded:
+        return
+    outside = _in_blocks(values, lambda block: _beyond(block, kind))
+    if outside.any():
+        first = int(outside.reshape(len(outside), -1).any(1).argmax())
+        distinct, counts = np.unique(values[outside], return_counts=True)
+        occurrences = list(zip(distinct.tolist(), counts.tolist(), strict=True))
+        fix = f"declare other bounds of {what}, or leave such rows out with where"
+        refuse(errors.columns.outside(what, words.bounds(kind), occurrences, rows.called(first), fix))
+
+
+def _beyond(block: np.ndarray, kind: ir.ColumnType) -> np.ndarray:
+    """The mask of numbers that do not keep the bounds of their type."""
+    low = np.less_equal if kind.strict_lower else np.less
+    high = np.greater_equal if kind.strict_upper else np.greater
+    return low(block, kind.lower) | high(block, kind.upper)
+
+
+def _check_definite(matrix: np.ndarray, what: str) -> None:
+    """Check that a matrix is symmetric without negative eigenvalues, up to rounding."""
+    size = float(np.abs(matrix).max(initial=0.0))
+    skew = float(np.abs(matrix - matrix.T).max(initial=0.0))
+    if skew > ROUNDING * size:
+        refuse(errors.columns.not_symmetric(what, skew))
+    least = float(np.linalg.eigvalsh((matrix + matrix.T) / 2).min(initial=0.0))
+    if least < -ROUNDING * size:
+        refuse(errors.columns.not_definite(what, least))
 
 
 def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray) -> str:

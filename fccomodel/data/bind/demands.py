@@ -8,7 +8,7 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import _sizes, errors, numbers
-from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._sizes import KnownSizes
 from fccomodel.data.bind._spec import Spec
 from fccomodel.data.bind.collect import Errors
 
@@ -34,7 +34,9 @@ def by_table(problem: ir.Problem, data: Mapping[str, Any]) -> dict[str, Any]:
     return by_name
 
 
-def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Sizes, collected: Errors) -> None:
+def dims(
+    problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: KnownSizes, collected: Errors
+) -> None:
     """Note the sizes of dims that the user gives; F0520 for a value that is no size."""
     keywords = {name: value for name, value in params.items() if name in problem.dims}
     for name, value in {**spec.dims, **keywords}.items():
@@ -62,7 +64,7 @@ def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
             refuse(errors.demands.stored_encoding(name))
 
 
-def all_sizes_fixed(problem: ir.Problem, sizes: Sizes, collected: Errors) -> None:
+def all_sizes_fixed(problem: ir.Problem, sizes: KnownSizes, collected: Errors) -> None:
     """F0517 for dims and label sets of unknown size; no error is added if there is an earlier one."""
     if collected.diagnostics:
         return

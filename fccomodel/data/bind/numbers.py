@@ -61,7 +61,7 @@ def whole_number(raw: Any) -> int | None:
     return None
 
 
-class Values:
+class NumberValues:
     """The values of params, given or by default, and of expressions in constants, params and sizes.
 
     raw_params   the given values
@@ -191,7 +191,7 @@ class Values:
 
 
 def bind_params(
-    problem: ir.Problem, values: Values, spec: Spec, keywords: Mapping[str, Any], collected: Errors
+    problem: ir.Problem, values: NumberValues, spec: Spec, keywords: Mapping[str, Any], collected: Errors
 ) -> dict[str, np.ndarray]:
     """The value of every declared param."""
     params: dict[str, np.ndarray] = {}

@@ -16,7 +16,7 @@ from fccomodel.data.sources import errors
 from fccomodel.data.sources._joined import joined
 from fccomodel.data.sources._paths import expanded, find_file, holds_images, is_file, is_pattern, matching
 from fccomodel.data.sources._spool import Spool
-from fccomodel.data.sources.base import DataSource, Drawing, Keyed, RawColumn, RawTable, Ready, Request
+from fccomodel.data.sources.base import DataRequest, DataSource, Drawing, Keyed, RawColumn, RawTable, Ready
 from fccomodel.data.sources.folders import MANIFEST
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "RawColumn",
     "RawTable",
     "Ready",
-    "Request",
+    "DataRequest",
     "Spool",
     "all",
     "find_file",
@@ -42,7 +42,7 @@ def all() -> Mapping[str, DataSource]:
     return records(__name__, DataSource)
 
 
-def open(value: Any, request: Request) -> RawTable:
+def open(value: Any, request: DataRequest) -> RawTable:
     """The table behind a path, a text such as ``sklearn:iris``, or a Python object.
 
     Raises FccoError with F0505 - F0507 or F0529.
@@ -58,7 +58,7 @@ def open(value: Any, request: Request) -> RawTable:
     return _guarded(source, source.open, value, request)
 
 
-def _matching(value: Any, request: Request) -> list[Path]:
+def _matching(value: Any, request: DataRequest) -> list[Path]:
     """The files that match a pattern such as ``part-*.parquet``; [] if the value is no pattern."""
     if not isinstance(value, str | Path) or not is_pattern(value):
         return []
@@ -67,7 +67,7 @@ def _matching(value: Any, request: Request) -> list[Path]:
     return matching(value, request)
 
 
-def open_array(value: Any, request: Request) -> np.ndarray:
+def open_array(value: Any, request: DataRequest) -> np.ndarray:
     """An array without rows, from a file or a Python object: numbers of any shape."""
     source, value = _find(value, request)
     if source.array is None:
@@ -75,7 +75,7 @@ def open_array(value: Any, request: Request) -> np.ndarray:
     return np.asarray(_guarded(source, source.array, value, request))
 
 
-def _find(value: Any, request: Request) -> tuple[DataSource, Any]:
+def _find(value: Any, request: DataRequest) -> tuple[DataSource, Any]:
     """The source for a value, and the argument for its ``open``."""
     if isinstance(value, str | Path):
         return _find_by_name(value, request)
@@ -91,19 +91,19 @@ def _schemes() -> dict[str, DataSource]:
     return {source.scheme: source for source in all().values() if source.scheme}
 
 
-def _prepared(value: str | Path, request: Request) -> Path | None:
+def _prepared(value: str | Path, request: DataRequest) -> Path | None:
     """The prepared folder that a path names, or None."""
     folders = [folder / expanded(value) for folder in request.folders or (Path(),)]
     return next((folder for folder in folders if is_file(folder / MANIFEST)), None)
 
 
-def _of_images(value: str | Path, request: Request) -> Path | None:
+def _of_images(value: str | Path, request: DataRequest) -> Path | None:
     """The folder that a path names and that has a folder or an image in it, or None."""
     folders = [folder / expanded(value) for folder in request.folders or (Path(),)]
     return next((folder for folder in folders if holds_images(folder)), None)
 
 
-def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]:
+def _find_by_name(value: str | Path, request: DataRequest) -> tuple[DataSource, Any]:
     """The source for a path or a text, and the argument for its ``open``."""
     scheme, colon, rest = str(value).partition(":")
     schemes = _schemes()
@@ -126,7 +126,7 @@ def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]
     return by_suffix[suffix], path
 
 
-def _guarded(source: DataSource, function: Any, value: Any, request: Request) -> Any:
+def _guarded(source: DataSource, function: Any, value: Any, request: DataRequest) -> Any:
     """Call a source's function. Raises FccoError (F0529) if its package is not installed."""
     try:
         return function(value, request)

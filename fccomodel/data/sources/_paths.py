@@ -16,7 +16,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
 
 if TYPE_CHECKING:
-    from fccomodel.data.sources.base import Request
+    from fccomodel.data.sources.base import DataRequest
 
 #: Characters that make a path a pattern.
 WILDCARDS = frozenset("*?")
@@ -96,7 +96,7 @@ def _entries(folder: Path, limit: int) -> list[Path]:
     return entries
 
 
-def open_to_search(request: Request) -> tuple[Path, ...]:
+def open_to_search(request: DataRequest) -> tuple[Path, ...]:
     """The folders and files that patterns and queries of a request may read, with links resolved."""
     named = tuple(_place(name, request.folders) for name in request.options.get("files", ()))
     return tuple(path.resolve() for path in (*(request.within or request.folders or (Path(),)), *named))
@@ -117,7 +117,7 @@ def is_below(path: Path, places: Sequence[Path]) -> bool:
     return any(resolved == place or place in resolved.parents for place in places)
 
 
-def matching(pattern: str | Path, request: Request) -> list[Path]:
+def matching(pattern: str | Path, request: DataRequest) -> list[Path]:
     """The files that match a pattern such as ``part-*.parquet``, sorted, in the first folder with any.
 
     Raises FccoError with F0505 if there are none or the search takes too long, and with F0537 if the
@@ -144,7 +144,7 @@ def matching(pattern: str | Path, request: Request) -> list[Path]:
 
 
 def _expanded(
-    start: Path, parts: Sequence[str], pattern: str, request: Request, places: Sequence[Path]
+    start: Path, parts: Sequence[str], pattern: str, request: DataRequest, places: Sequence[Path]
 ) -> list[Path]:
     """The paths below ``start`` whose parts match those of a pattern; only open folders are listed."""
     paths = [start]
@@ -165,7 +165,7 @@ def _expanded(
     return paths
 
 
-def demand_below(path: Path, request: Request, places: Sequence[Path], who: str) -> None:
+def demand_below(path: Path, request: DataRequest, places: Sequence[Path], who: str) -> None:
     """Raise FccoError (F0537) if a file or a folder is not open to patterns and queries."""
     if not is_below(path, places):
         refuse(errors.outside_of_binding(who, path.resolve(), places, request.name))

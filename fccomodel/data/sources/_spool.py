@@ -12,7 +12,7 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.pages import expect
 from fccomodel.data.sources import errors
-from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, from_array
+from fccomodel.data.sources.base import DataRequest, DataSource, RawColumn, RawTable, from_array
 
 #: Bytes that are copied at once.
 COPIED_BYTES = 1 << 24
@@ -146,7 +146,7 @@ class Spool:
         self.paths: list[Path] = []
         self.files = 0
 
-    def opened(self, source: DataSource, value: Any, request: Request) -> RawTable:
+    def opened(self, source: DataSource, value: Any, request: DataRequest) -> RawTable:
         """A source's table, with columns mapped from files."""
         if isinstance(value, Path) and value.is_file():
             self.paths.append(value)
@@ -196,7 +196,7 @@ class Spool:
         self.files += 1
         return Growing(self.folder / f"{self.files}.bin", name)
 
-    def streamed(self, source: DataSource, value: Any, request: Request) -> RawTable:
+    def streamed(self, source: DataSource, value: Any, request: DataRequest) -> RawTable:
         """A source that is read row by row, all columns in one pass.
 
         The pass is repeated if a column that began with numbers turns out to hold texts.
@@ -208,7 +208,7 @@ class Spool:
             except Mixed as mixed:
                 texts |= {str(mixed)}
 
-    def _all(self, source: DataSource, value: Any, request: Request, texts: frozenset[str]) -> RawTable:
+    def _all(self, source: DataSource, value: Any, request: DataRequest, texts: frozenset[str]) -> RawTable:
         """One pass over a source; the columns ``texts`` are read as texts."""
         assert source.stream is not None
         columns: dict[str, Growing] = {}

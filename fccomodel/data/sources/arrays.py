@@ -10,10 +10,10 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
 from fccomodel.data.sources.base import (
+    DataRequest,
     DataSource,
     RawColumn,
     RawTable,
-    Request,
     as_array,
     demand_distinct,
     from_array,
@@ -54,7 +54,7 @@ def _with_gaps(values: np.ma.MaskedArray) -> np.ndarray:
 
 
 def from_mapping(
-    columns: Mapping[str, Any], origin: str = "arrays", request: Request | None = None
+    columns: Mapping[str, Any], origin: str = "arrays", request: DataRequest | None = None
 ) -> RawTable:
     """A table of arrays of one length; each is a column, and its axes after the first are a row's shape.
 
@@ -87,7 +87,7 @@ def as_table(raw: Mapping[str, RawColumn], origin: str, n: int) -> RawTable:
     return RawTable(origin=origin, n=n, numeric=numeric, load=raw.__getitem__, vectors=vectors)
 
 
-def _drawn_columns(arrays: Mapping[str, np.ndarray], request: Request) -> dict[str, np.ndarray]:
+def _drawn_columns(arrays: Mapping[str, np.ndarray], request: DataRequest) -> dict[str, np.ndarray]:
     """The arrays that are not read while they are bound."""
     return {
         name: array
@@ -104,7 +104,7 @@ def _accepts(value: Any) -> bool:
     return known or (hasattr(value, "to_numpy") and not hasattr(value, "columns"))
 
 
-def _open(value: Any, request: Request) -> RawTable:
+def _open(value: Any, request: DataRequest) -> RawTable:
     if isinstance(value, np.ndarray) and value.dtype.names:
         value = {name: value[name] for name in value.dtype.names}
     if isinstance(value, Mapping):

@@ -133,7 +133,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class DataRequest:
     """A request to open data for a table or an array of the model.
 
     name     name of the table or array
@@ -182,13 +182,13 @@ class DataSource:
 
     name: str
     meaning: str
-    open: Callable[[Any, Request], RawTable]
+    open: Callable[[Any, DataRequest], RawTable]
     suffixes: tuple[str, ...] = ()
     scheme: str = ""
     accepts: Callable[[Any], bool] = lambda value: False
-    array: Callable[[Any, Request], np.ndarray] | None = None
+    array: Callable[[Any, DataRequest], np.ndarray] | None = None
     needs: tuple[str, ...] = ()
-    stream: Callable[[Any, Request, frozenset[str]], Generator[RawTable]] | None = None
+    stream: Callable[[Any, DataRequest, frozenset[str]], Generator[RawTable]] | None = None
 
 
 #: Numbers in one part of a source that is read in parts.

@@ -13,7 +13,7 @@ from typing import Any
 from fccomodel.core import memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources.base import DataSource, RawTable, Request, rows_of_part
+from fccomodel.data.sources.base import DataRequest, DataSource, RawTable, rows_of_part
 
 #: Bytes that are read at once.
 CHUNK = 1 << 20
@@ -25,13 +25,13 @@ LONGEST_LINE = 1 << 26
 BYTES_OF_CELL = 16
 
 
-def _open(path: Path, request: Request) -> RawTable:
+def _open(path: Path, request: DataRequest) -> RawTable:
     with _read(path, request, whole=True) as data:
         whole = data.read()
     return _named(whole, path, request)
 
 
-def _parts(path: Path, request: Request, texts: frozenset[str]) -> Generator[RawTable]:
+def _parts(path: Path, request: DataRequest, texts: frozenset[str]) -> Generator[RawTable]:
     """The rows in parts; the columns ``texts`` are read as texts even if a part has only numbers."""
     with _read(path, request, texts) as data:
         rows = rows_of_part(ASSUMED_COLUMNS)
@@ -79,7 +79,7 @@ class _Bounded(io.RawIOBase):
 
 @contextmanager
 def _read(
-    path: Path, request: Request, texts: frozenset[str] = frozenset(), *, whole: bool = False
+    path: Path, request: DataRequest, texts: frozenset[str] = frozenset(), *, whole: bool = False
 ) -> Iterator[Any]:
     """pandas' reader of the file; ``whole`` if all of it will be held in memory."""
     import pandas as pd
@@ -104,13 +104,13 @@ def _read(
         refuse(errors.not_csv(path.name, error))
 
 
-def _separator(path: Path, request: Request) -> str:
+def _separator(path: Path, request: DataRequest) -> str:
     """The separator that the binding names, or the usual one of the file's suffix."""
     tabs = any(path.name.lower().endswith(end) for end in (".tsv", ".tsv.gz"))
     return str(request.options.get("separator", "\t" if tabs else ","))
 
 
-def _named(data: Any, path: Path, request: Request) -> RawTable:
+def _named(data: Any, path: Path, request: DataRequest) -> RawTable:
     """The rows as a table. Raises FccoError (F0506) if their columns have another separator."""
     if len(data.columns) == 1 and _separator(path, request) == ",":
         likely = next((mark for mark in ";\t|" if mark in str(data.columns[0])), None)

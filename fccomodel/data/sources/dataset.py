@@ -16,7 +16,7 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import errors as drawn_errors
 from fccomodel.data.sources import _random_numbers, arrays, drawn_rows, errors
-from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
+from fccomodel.data.sources.base import DataRequest, DataSource, RawTable, from_array
 from fccomodel.data.sources.drawn_rows import ItemReader
 
 #: items that are read a second time, to see whether their parts change
@@ -40,7 +40,7 @@ def _accepts(value: Any) -> bool:
     return _of_hugging_face(value)
 
 
-def _open(value: Any, request: Request) -> RawTable:
+def _open(value: Any, request: DataRequest) -> RawTable:
     origin = f"a {type(value).__name__}"
     if "torch.utils.data.dataloader" in _modules(value):
         refuse(errors.a_loader(request.name))
@@ -54,7 +54,7 @@ def _open(value: Any, request: Request) -> RawTable:
         return _of_items(value, origin, request)
 
 
-def _of_items(value: Any, origin: str, request: Request) -> RawTable:
+def _of_items(value: Any, origin: str, request: DataRequest) -> RawTable:
     """The table of a data set; parts of its items that are not drawn are read."""
     first = value[0]
     reader = ItemReader(value)
@@ -71,7 +71,7 @@ def _of_items(value: Any, origin: str, request: Request) -> RawTable:
     return drawn.beside(table)
 
 
-def _names(first: Any, request: Request, origin: str) -> tuple[str, ...]:
+def _names(first: Any, request: DataRequest, origin: str) -> tuple[str, ...]:
     """The declared columns as the names of an item's parts, in order.
 
     With ``keys`` an item may have the drawn columns alone, as the first of its parts.
@@ -86,7 +86,7 @@ def _names(first: Any, request: Request, origin: str) -> tuple[str, ...]:
     return request.fields
 
 
-def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
+def _named(parts: tuple[Any, ...], request: DataRequest, origin: str) -> RawTable:
     """The parts as the declared columns, in order."""
     if len(parts) != len(request.fields):
         refuse(errors.parts_of_an_item(request.name, origin, len(parts), request.fields))
@@ -96,7 +96,7 @@ def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
 class _Columns:
     """Parts of every item as columns."""
 
-    def __init__(self, items: Any, reader: ItemReader, request: Request):
+    def __init__(self, items: Any, reader: ItemReader, request: DataRequest):
         self.items, self.reader, self.request = items, reader, request
 
     def read(self, names: list[Any]) -> dict[Any, np.ndarray]:

@@ -20,7 +20,7 @@ from fccomodel.data import errors as drawn_errors
 from fccomodel.data.sources import _random_numbers, errors
 from fccomodel.data.sources._fetching import Fetching
 from fccomodel.data.sources.arrays import to_numpy
-from fccomodel.data.sources.base import RawTable, Request
+from fccomodel.data.sources.base import DataRequest, RawTable
 
 #: rows that are read twice at binding, to see whether they change
 PROBED = 24
@@ -75,7 +75,7 @@ class ArrayReader:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class SourceColumn:
     """A column: the source's name of it, its transforms, the shape and the type of a row."""
 
     column: Any
@@ -101,7 +101,7 @@ class RowSource:
     what: str
     workers: int = 0
     random: bool = False
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, SourceColumn] = field(default_factory=dict)
     seconds: float = 0.0
 
     @cached_property
@@ -149,7 +149,9 @@ class RowSource:
             by_name[name] = rows
         return by_name
 
-    def _row(self, name: str, part: Part, number: int, value: Any, transform: Transform | None) -> np.ndarray:
+    def _row(
+        self, name: str, part: SourceColumn, number: int, value: Any, transform: Transform | None
+    ) -> np.ndarray:
         """One value as an array of the column's shape."""
         row = numeric(value if transform is None else transform(value), name)
         if row.shape != part.event:
@@ -188,7 +190,9 @@ class RowSource:
             step = numeric(value if steps is None else steps(value), name)
         if step.shape != row.shape:
             refuse(drawn_errors.transformed_shapes(name, step.shape, row.shape))
-        self.parts[name] = Part(column=column, steps=steps, looks=looks, event=row.shape, dtype=row.dtype)
+        self.parts[name] = SourceColumn(
+            column=column, steps=steps, looks=looks, event=row.shape, dtype=row.dtype
+        )
 
     def probe(self, total: int) -> None:
         """Read a few rows twice: whether they change, and what a row costs."""
@@ -236,13 +240,13 @@ class Chosen:
         return self.beside(replace(self.keys, origin=self.origin))
 
 
-def of_arrays(arrays: Mapping[str, np.ndarray], origin: str, request: Request) -> Chosen:
+def of_arrays(arrays: Mapping[str, np.ndarray], origin: str, request: DataRequest) -> Chosen:
     """Arrays of one length that are drawn."""
     source = RowSource(reader=ArrayReader(arrays), what=origin, workers=request.drawing.workers)
     return Chosen(source=source, names=tuple(arrays), n=len(next(iter(arrays.values()))), origin=origin)
 
 
-def chosen(reader: Reader, names: Sequence[str], n: int, origin: str, request: Request) -> Chosen:
+def chosen(reader: Reader, names: Sequence[str], n: int, origin: str, request: DataRequest) -> Chosen:
     """Which parts of a data set's items are drawn: those that only nets read.
 
     None are if all rows fit into ``HELD_BYTES``, do not change, and nobody asks for it.

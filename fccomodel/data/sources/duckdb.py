@@ -20,7 +20,7 @@ from typing import Any
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
 from fccomodel.data.sources._paths import demand_below, find_file, is_pattern, matching, open_to_search
-from fccomodel.data.sources.base import DataSource, RawTable, Request, rows_of_part
+from fccomodel.data.sources.base import DataRequest, DataSource, RawTable, rows_of_part
 
 #: Suffixes of files of rows, each with the function that reads several such files.
 READERS = {
@@ -55,7 +55,7 @@ LOCKED = (
 
 
 @contextmanager
-def _answer(query: str, request: Request) -> Iterator[Any]:
+def _answer(query: str, request: DataRequest) -> Iterator[Any]:
     """The answer as a stream of batches, which is read within the block."""
     import duckdb
 
@@ -81,7 +81,7 @@ def _literal(path: Path) -> str:
     return f"'{quoted}'"
 
 
-def _attach(connection: Any, request: Request) -> None:
+def _attach(connection: Any, request: DataRequest) -> None:
     """Attach the databases among ``files``, for reading, each by its name without the end."""
     import duckdb
 
@@ -97,7 +97,7 @@ def _attach(connection: Any, request: Request) -> None:
 
 
 # ----------------------------------------------------------------------------- the files of a query
-def _with_files(connection: Any, query: str, request: Request) -> tuple[str, list[Path]]:
+def _with_files(connection: Any, query: str, request: DataRequest) -> tuple[str, list[Path]]:
     """The query with full paths in place of its file names, and these files.
 
     Raises FccoError with F0538 if it is not one SELECT statement, and with F0505 or F0537 for a file
@@ -181,7 +181,7 @@ def _is_file_name(name: str, mention: _Mention) -> bool:
     return mention.kind != "table" or _reader(name) is not None
 
 
-def _files(name: str, query: str, request: Request, places: tuple[Path, ...]) -> list[Path]:
+def _files(name: str, query: str, request: DataRequest, places: tuple[Path, ...]) -> list[Path]:
     """The files that a name or a pattern in a query stands for, as full paths with links resolved."""
     if "://" in name:
         refuse(errors.address(name))
@@ -203,12 +203,12 @@ def _as_sql(files: list[Path], mention: _Mention, name: str) -> str:
 
 
 # --------------------------------------------------------------------------------------- the source
-def _open(query: str, request: Request) -> RawTable:
+def _open(query: str, request: DataRequest) -> RawTable:
     with _answer(query, request) as batches:
         return _table(batches.read_all(), query)
 
 
-def _parts(query: str, request: Request, texts: frozenset[str]) -> Generator[RawTable]:
+def _parts(query: str, request: DataRequest, texts: frozenset[str]) -> Generator[RawTable]:
     import pyarrow as pa
 
     with _answer(query, request) as batches:

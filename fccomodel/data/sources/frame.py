@@ -8,10 +8,10 @@ import numpy as np
 
 from fccomodel.data.sources import _arrow
 from fccomodel.data.sources.base import (
+    DataRequest,
     DataSource,
     RawColumn,
     RawTable,
-    Request,
     as_array,
     demand_distinct,
     from_array,
@@ -136,7 +136,7 @@ def read(value: Any) -> Any:
     return pa.table(value)
 
 
-def _open(value: Any, request: Request) -> RawTable:
+def _open(value: Any, request: DataRequest) -> RawTable:
     if _is_pandas(value):
         return from_pandas(value)
     return from_arrow(read(value), f"a {type(value).__module__.partition('.')[0]} {type(value).__name__}")

@@ -17,7 +17,7 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import arrays, drawn_rows, errors
 from fccomodel.data.sources._paths import IMAGES
-from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, from_array
+from fccomodel.data.sources.base import DataRequest, DataSource, RawColumn, RawTable, from_array
 
 #: modes of pictures that are taken as they are; others become red, green and blue
 MODES = ("L", "RGB")
@@ -60,7 +60,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, str]]:
                 yield file, child.name if child.is_dir() else ""
 
 
-def _open(folder: Path, request: Request) -> RawTable:
+def _open(folder: Path, request: DataRequest) -> RawTable:
     import PIL  # noqa: F401 - the error of a package that is missing names it
 
     labelled_files = list(_files(folder))

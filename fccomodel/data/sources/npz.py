@@ -9,7 +9,7 @@ import numpy as np
 from fccomodel.core.arrays import NotArrays, read
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import arrays, errors
-from fccomodel.data.sources.base import DataSource, RawTable, Request
+from fccomodel.data.sources.base import DataRequest, DataSource, RawTable
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -23,11 +23,11 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         refuse(errors.not_npz(path.name, error))
 
 
-def _open(path: Path, request: Request) -> RawTable:
+def _open(path: Path, request: DataRequest) -> RawTable:
     return arrays.from_mapping(_read(path), str(path))
 
 
-def _array(path: Path, request: Request) -> np.ndarray:
+def _array(path: Path, request: DataRequest) -> np.ndarray:
     content = _read(path)
     if request.name in content or len(content) == 1:
         return content.get(request.name, next(iter(content.values())))

@@ -11,16 +11,16 @@ from fccomodel.core import memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _arrow, errors
 from fccomodel.data.sources.base import (
+    DataRequest,
     DataSource,
     RawColumn,
     RawTable,
-    Request,
     demand_distinct,
     rows_of_part,
 )
 
 
-def _open(path: Path, request: Request) -> RawTable:
+def _open(path: Path, request: DataRequest) -> RawTable:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

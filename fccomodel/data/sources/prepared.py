@@ -10,10 +10,10 @@ import numpy as np
 from fccomodel.core.arrays import NotArrays, mapped
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, folders
-from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Ready, Request
+from fccomodel.data.sources.base import DataRequest, DataSource, RawColumn, RawTable, Ready
 
 
-def _open(folder: Path, request: Request) -> RawTable:
+def _open(folder: Path, request: DataRequest) -> RawTable:
     """The table of the request's name in a prepared folder."""
     manifest = folders.read(folder)
     table = manifest["tables"].get(request.name)

@@ -13,7 +13,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
+from fccomodel.data.sources.base import DataRequest, DataSource, RawTable, from_array
 
 #: The data sets that can be read.
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
@@ -64,7 +64,7 @@ FILES: dict[str, tuple[str, int, tuple[str, ...]]] = {
 }
 
 
-def _open(name: str, request: Request) -> RawTable:
+def _open(name: str, request: DataRequest) -> RawTable:
     if name not in NAMES:
         refuse(errors.no_data_set(name, NAMES))
     table = _from_file(name)

@@ -50,7 +50,7 @@ def verified(bound: Bound, use: Use, argument: int) -> bool:
         binders: dict[ir.Binder, None] = {}
         for arg in use.args:
             binders |= dict.fromkeys(ir.free_binders(arg))
-        judge.doubted[key] = judge(use, Place(binders=tuple(binders)))
+        judge.doubted[key] = judge(use, ExpressionPlace(binders=tuple(binders)))
     return argument not in judge.doubted[key]
 
 
@@ -61,7 +61,7 @@ def _judge(bound: Bound) -> Judge:
 
 # -------------------------------------------------------------------------------------- occurrences
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Place:
+class ExpressionPlace:
     """The place of an expression: the binders around it, and the conditions that hold there.
 
     stand_for  inside a family of lets: the arguments of its use by the family's binders, each an
@@ -72,7 +72,7 @@ class Place:
     conditions: tuple[ir.Expr, ...] = ()
     stand_for: Mapping[ir.Binder, ir.Expr] = field(default_factory=dict)
 
-    def inside(self, binders: Sequence[ir.Binder], conditions: Sequence[ir.Expr] = ()) -> Place:
+    def inside(self, binders: Sequence[ir.Binder], conditions: Sequence[ir.Expr] = ()) -> ExpressionPlace:
         """The place inside of further binders and conditions."""
         return replace(
             self,
@@ -116,10 +116,10 @@ class Place:
         return condition
 
 
-OUTSIDE = Place()
+OUTSIDE = ExpressionPlace()
 
 
-def occurrences(problem: ir.Problem) -> Iterator[tuple[Use, Place]]:
+def occurrences(problem: ir.Problem) -> Iterator[tuple[Use, ExpressionPlace]]:
     """All uses of values in a problem that have a domain, each with its place."""
     for variable in problem.variables.values():
         for domain in variable.sets:
@@ -132,12 +132,14 @@ class _Walk:
     """A walk over every node at each of its places. Unused lets are visited at all their members."""
 
     problem: ir.Problem
-    stack: list[tuple[ir.Expr, Place]] = field(default_factory=list)
+    stack: list[tuple[ir.Expr, ExpressionPlace]] = field(default_factory=list)
     seen: set[tuple[int, int]] = field(default_factory=set)
     opened: set[ir.Set] = field(default_factory=set)
-    used: dict[tuple[Any, ...], Place] = field(default_factory=dict)  # places of lets' bodies, by use
+    used: dict[tuple[Any, ...], ExpressionPlace] = field(
+        default_factory=dict
+    )  # places of lets' bodies, by use
 
-    def run(self) -> Iterator[tuple[Use, Place]]:
+    def run(self) -> Iterator[tuple[Use, ExpressionPlace]]:
         """The uses in the problem."""
         problem = self.problem
         self.stack.append((problem.objective.expr, OUTSIDE))
@@ -154,7 +156,7 @@ class _Walk:
                 self.stack.append((let.body, place))
                 yield from self.visited()
 
-    def visited(self) -> Iterator[tuple[Use, Place]]:
+    def visited(self) -> Iterator[tuple[Use, ExpressionPlace]]:
         """The uses in the expressions on the stack and below them."""
         while self.stack:
             node, place = self.stack.pop()
@@ -163,7 +165,7 @@ class _Walk:
                 self.seen.add(key)
                 yield from self.visit(node, place)
 
-    def let(self, ref: ir.LetRef, place: Place) -> None:
+    def let(self, ref: ir.LetRef, place: ExpressionPlace) -> None:
         """Push the body of a let at the place of a use; the same use at one place counts once."""
         args = tuple(place.meant(arg) for arg in ref.args)
         values = [arg.binder if isinstance(arg, ir.Element) else getattr(arg, "value", arg) for arg in args]
@@ -171,7 +173,7 @@ class _Walk:
         if args:
             key = (*key, place.binders, place.conditions)
         if key not in self.used:
-            self.used[key] = Place()
+            self.used[key] = ExpressionPlace()
             if args:
                 stand_for = dict(zip(ref.let.binders, args, strict=True))
                 self.used[key] = replace(place, stand_for={**place.stand_for, **stand_for})
@@ -183,19 +185,21 @@ class _Walk:
             return
         self.opened.add(index_set)
         if isinstance(index_set, ir.RowSet) and index_set.row is not None:
-            self.condition(index_set.where, Place(binders=(index_set.row,)))
+            self.condition(index_set.where, ExpressionPlace(binders=(index_set.row,)))
         if isinstance(index_set, ir.ValueSet):
             parts = index_set.items or (index_set.low, index_set.high, index_set.step)
             self.stack.extend((part, OUTSIDE) for part in parts if part is not None)
 
-    def condition(self, condition: ir.Expr | None, place: Place) -> Place:
+    def condition(self, condition: ir.Expr | None, place: ExpressionPlace) -> ExpressionPlace:
         """Push each conjunct of a condition where those before it hold; the place where all hold."""
         for part in conjuncts(condition):
             self.stack.append((part, place))
             place = place.inside((), (part,))
         return place
 
-    def bound(self, binders: Sequence[ir.Binder], condition: ir.Expr | None, place: Place) -> Place:
+    def bound(
+        self, binders: Sequence[ir.Binder], condition: ir.Expr | None, place: ExpressionPlace
+    ) -> ExpressionPlace:
         """The place inside of binders and a condition on them; their sets and the condition are pushed."""
         for binder in binders:
             self.of_set(binder.domain)
@@ -204,7 +208,7 @@ class _Walk:
             place = place.inside((binder,))
         return self.condition(condition, place)
 
-    def visit(self, node: ir.Expr, place: Place) -> Iterator[tuple[Use, Place]]:
+    def visit(self, node: ir.Expr, place: ExpressionPlace) -> Iterator[tuple[Use, ExpressionPlace]]:
         """The uses of a node; its children are pushed."""
         match node:
             case ir.Reduce():
@@ -219,7 +223,7 @@ class _Walk:
                 yield from ((use, place) for use in domains.uses(node))
         self.stack.extend((child, place) for child in node.children)
 
-    def reduction(self, node: ir.Reduce, place: Place) -> Iterator[tuple[Use, Place]]:
+    def reduction(self, node: ir.Reduce, place: ExpressionPlace) -> Iterator[tuple[Use, ExpressionPlace]]:
         """The uses of a reduction; its body, its options and its conditions are pushed."""
         kind = reductions.of(node)
         inner = self.bound(node.binders, node.condition, place)
@@ -257,7 +261,7 @@ class Judge(memory.Owned):
         self.faults = sorted(distinct, key=_start)
         return self
 
-    def __call__(self, use: Use, place: Place) -> frozenset[int]:
+    def __call__(self, use: Use, place: ExpressionPlace) -> frozenset[int]:
         """The numbers of the arguments that are not known to lie in their domains."""
         limited = use.asks.asked(len(use.args))
         ranges = [self.ranges(arg) if k in limited else REALS for k, arg in enumerate(use.args)]
@@ -276,7 +280,7 @@ class Judge(memory.Owned):
             return undecided
         return doubted
 
-    def judged(self, use: Use, decided: Sequence[bool], place: Place) -> bool | Diagnostic | None:
+    def judged(self, use: Use, decided: Sequence[bool], place: ExpressionPlace) -> bool | Diagnostic | None:
         """True, an error about the arguments that data decide, or None if there are too many combinations.
 
         First only the binders that the arguments depend on are tried. The others are needed only if a
@@ -295,7 +299,7 @@ class Judge(memory.Owned):
         return None
 
     def tried(
-        self, use: Use, decided: Sequence[bool], place: Place, wanted: Collection[ir.Binder]
+        self, use: Use, decided: Sequence[bool], place: ExpressionPlace, wanted: Collection[ir.Binder]
     ) -> tuple[bool | Diagnostic | None, bool]:
         """The verdict at the elements of some binders, and whether all conditions could be used.
 
@@ -314,7 +318,7 @@ class Judge(memory.Owned):
         self,
         use: Use,
         decided: Sequence[bool],
-        place: Place,
+        place: ExpressionPlace,
         binders: Sequence[ir.Binder],
         conditions: Sequence[ir.Expr],
     ) -> bool | Diagnostic | None:
@@ -341,7 +345,7 @@ class Judge(memory.Owned):
         except FccoError:  # an argument without a value is reported where it is evaluated
             return None
 
-    def values(self, arg: ir.Expr, at: Members, place: Place) -> np.ndarray:
+    def values(self, arg: ir.Expr, at: Members, place: ExpressionPlace) -> np.ndarray:
         """An argument's values at the members, one after the other."""
         from fccomodel.evaluation.interpret import Evaluator
 
@@ -353,7 +357,7 @@ class Judge(memory.Owned):
                 env[binder] = evaluator.member(binder, meant, at.env)
         return at.over(evaluator.value(arg, env)).numpy()
 
-    def cells(self, arg: ir.Expr, place: Place, at: Members, case: int) -> list[str]:
+    def cells(self, arg: ir.Expr, place: ExpressionPlace, at: Members, case: int) -> list[str]:
         """The elements of the binders in one case, in words: ``i = b``, ``z = row 3 of D``."""
         names = {}  # of the binders, as the argument has them
         for inner in ir.free_binders(arg):

@@ -38,7 +38,7 @@ ACCURACY = 1e-10
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Form:
+class InnerForm:
     """A body ``affine(q) - weight * divergence(q, reference)``.
 
     divergence  the divergence's generator; empty if the body is affine
@@ -211,11 +211,11 @@ MAXIMISERS = {"t * log(t)": tilted, "square(t - 1)": shifted}
 
 
 # -------------------------------------------------------------------------------------- recognition
-def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
+def recognise(body: ir.Expr, q: ir.Binder) -> InnerForm | None:
     """The form of a body that is affine in q, or affine minus a multiple of kl(q, p) or chi2(q, p);
     or None."""
     if affine(body, q):
-        return Form()
+        return InnerForm()
     if isinstance(body, ir.Apply) and body.op in ("sub", "add"):
         left, right = body.args
         if body.op == "sub" and affine(left, q):
@@ -227,7 +227,7 @@ def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
     return None
 
 
-def _penalty(node: ir.Expr, q: ir.Binder) -> Form | None:
+def _penalty(node: ir.Expr, q: ir.Binder) -> InnerForm | None:
     """The form of minus a multiple of a divergence, or None."""
     weight = None
     if isinstance(node, ir.Apply) and node.op == "mul":
@@ -241,7 +241,7 @@ def _penalty(node: ir.Expr, q: ir.Binder) -> Form | None:
     first, second = node.children
     if not (isinstance(first, ir.Element) and first.binder is q and constant(second, q)):
         return None
-    return Form(divergence=generator, weight=weight, reference=second)
+    return InnerForm(divergence=generator, weight=weight, reference=second)
 
 
 def constant(node: ir.Expr, q: ir.Binder) -> bool:

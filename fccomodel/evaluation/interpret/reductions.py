@@ -16,12 +16,12 @@ import torch
 
 from fccomodel.evaluation.interpret.spaces import Listing, ListingBlock, Product, ProductBlock, cells
 from fccomodel.evaluation.kernels.pulled import directional, pulled
-from fccomodel.evaluation.sets.axes import Named
-from fccomodel.library.reductions import Here, Reduction, Slope
+from fccomodel.evaluation.sets.axes import Named, spread
+from fccomodel.library.reductions import BlockOfElements, Reduction, Slope
 
 Options = Mapping[str, float]
 Block = ProductBlock | ListingBlock
-Function = Callable[[torch.Tensor, Here], torch.Tensor]
+Function = Callable[[torch.Tensor, BlockOfElements], torch.Tensor]
 
 
 # ------------------------------------------------------------------------------------------ at once
@@ -43,9 +43,9 @@ class AtOnce:
     kept: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def here(self) -> Here:
+    def here(self) -> BlockOfElements:
         """The lookups at all elements."""
-        return Here(at=self.whole.at, part=lambda listed: listed.reshape(self.full.shape))
+        return BlockOfElements(at=self.whole.at, part=lambda listed: listed.reshape(self.full.shape))
 
     def total(self, f: Function | None = None) -> torch.Tensor:
         """The sum of f over the elements."""
@@ -65,7 +65,7 @@ class AtOnce:
         """The sum of each cell's values, which are listed as by ``listed``."""
         return self.whole.total(values.reshape(self.full.shape))
 
-    def share(self, here: Here) -> torch.Tensor:
+    def share(self, here: BlockOfElements) -> torch.Tensor:
         """The weight of each element in a mean."""
         if isinstance(self.whole, Product):
             shape = self.whole.shape
@@ -84,6 +84,15 @@ def collapse(kind: Reduction, whole: Product | ListingBlock, value: Named, optio
     return whole.finish(kind.value(elements, options))
 
 
+def by_entry(value: Named, space: Product | Listing) -> torch.Tensor:
+    """A value for each entry of a reduction's result, as one vector in their order."""
+    axes = space.kept if isinstance(space, Product) else (*space.kept, *space.cells)
+    order = sorted(range(len(value.axes)), key=lambda k: axes.index(value.axes[k]))
+    arranged = Named(value.data.permute(order), tuple(value.axes[k] for k in order))
+    lengths = [space.lengths[axis] for axis in axes]
+    return spread(arranged, axes).detach().to(torch.float64).expand(lengths).reshape(-1)
+
+
 def _weighted_sum(kind: Reduction, elements: AtOnce, options: Options) -> torch.Tensor:
     """The sum of the elements times their weights, which are constant between the kinks."""
     fixed = replace(elements, full=elements.full.detach())
@@ -99,7 +108,7 @@ def _fit(count: torch.Tensor, event: Sequence[int]) -> torch.Tensor:
     return count
 
 
-def _share(count: torch.Tensor, shape: Sequence[int], here: Here) -> torch.Tensor:
+def _share(count: torch.Tensor, shape: Sequence[int], here: BlockOfElements) -> torch.Tensor:
     """For each element, 1 over the number of elements of its cell."""
     if count.dim():
         return here.at(torch.broadcast_to(1 / count, tuple(shape)))
@@ -111,7 +120,7 @@ Body = Callable[[Block, Sequence[torch.Tensor]], Named]
 
 
 @dataclass(eq=False, kw_only=True)
-class Blocks:
+class ElementsInBlocks:
     """Elements computed in passes over blocks (see ``library.reductions.Elements``).
 
     space   the space of the elements
@@ -152,7 +161,7 @@ class Blocks:
             if f is None:
                 values = full.to(torch.float64)
             else:
-                values = f(full, Here(at=block.at, part=_unlisted))
+                values = f(full, BlockOfElements(at=block.at, part=_unlisted))
             block.add(result, values)
         return result
 
@@ -178,7 +187,7 @@ class Blocks:
         sums = torch.zeros(entries, dtype=torch.float64).index_add(0, entry, values)
         return sums.reshape(self.space.shape)
 
-    def share(self, here: Here) -> torch.Tensor:
+    def share(self, here: BlockOfElements) -> torch.Tensor:
         """The weight of each element in a mean."""
         return _share(self.count, (*self.space.shape, *self.event), here)
 
@@ -188,7 +197,7 @@ def _unlisted(listed: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(eq=False, kw_only=True)
-class Streamed(Blocks):
+class Streamed(ElementsInBlocks):
     """A reduction that is computed block by block, with its kind and the kind's options."""
 
     kind: Reduction
@@ -273,7 +282,7 @@ class Streamed(Blocks):
             """The entries of a list of all elements that belong to the block."""
             return listed[first : first + e.numel()].reshape(e.shape)
 
-        return slope.weight(e, Here(at=block.at, part=part))
+        return slope.weight(e, BlockOfElements(at=block.at, part=part))
 
 
 @contextmanager

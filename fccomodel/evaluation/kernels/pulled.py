@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 
 
-class Operation(Protocol):
+class TensorFunction(Protocol):
     """A function y of tensors x, not of their graphs."""
 
     def pull(
@@ -27,7 +27,7 @@ class Operation(Protocol):
 
 
 def pulled(
-    operation: Operation, ctx: Any, gradient: torch.Tensor, first: int
+    operation: TensorFunction, ctx: Any, gradient: torch.Tensor, first: int
 ) -> tuple[torch.Tensor | None, ...]:
     """The gradient in the saved inputs of an ``autograd.Function``, the ``first`` of its arguments
     being others."""
@@ -41,7 +41,7 @@ def pulled(
 class _Pulled(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, operation: Operation, wanted: Sequence[bool], gradient: torch.Tensor, *x: torch.Tensor
+        ctx: Any, operation: TensorFunction, wanted: Sequence[bool], gradient: torch.Tensor, *x: torch.Tensor
     ) -> Any:
         """The gradients that the operation pulls back."""
         ctx.operation = operation

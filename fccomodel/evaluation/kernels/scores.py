@@ -10,7 +10,7 @@ import torch
 ROWS = 1 << 13
 
 
-class Scores(torch.autograd.Function):
+class RowScores(torch.autograd.Function):
     """(n, d) data times (d,) variables; the gradient ``X' g`` skips the rows where g is 0 (one group's
     loss, say)."""
 
@@ -45,5 +45,5 @@ def product(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         and weights.requires_grad
         and not rows.requires_grad
     ):
-        return Scores.apply(rows, weights)
+        return RowScores.apply(rows, weights)
     return rows @ weights

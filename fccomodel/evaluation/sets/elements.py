@@ -38,12 +38,12 @@ def column(bound: Bound, table: str, name: str) -> torch.Tensor:
 def _column(array: np.ndarray) -> torch.Tensor:
     if not mapped(array):
         return as_tensor(array)
-    from fccomodel.evaluation.sets.mapped import Mapped
+    from fccomodel.evaluation.sets.mapped import MappedTensor
 
     rows: Any = array
     if not drawn(array):
         rows = torch.from_numpy(array)
-    return Mapped(rows, "cpu", torch.float64)
+    return MappedTensor(rows, "cpu", torch.float64)
 
 
 def as_tensor(array: Any) -> torch.Tensor:

@@ -15,7 +15,7 @@ NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Order:
+class RunOrder:
     """Elements sorted so that keys and an ordered quantity select a contiguous run.
 
     rows      ids sorted by group, then by the ordered quantity
@@ -52,7 +52,7 @@ class Order:
 
 def _single_arrays() -> list[str]:
     """The names of an order's arrays besides its keys."""
-    return [f.name for f in fields(Order) if f.name != "keys"]
+    return [f.name for f in fields(RunOrder) if f.name != "keys"]
 
 
 def decided(
@@ -110,7 +110,7 @@ def _application(head: str, node: ir.Expr) -> str | None:
     return f"{head}({', '.join(map(str, children))})"
 
 
-def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
+def prepared(bound: Bound, domain: ir.Set, what: str | None) -> RunOrder | None:
     """The order with this text from prepared files, or None if there is none for these rows."""
     if not isinstance(domain, ir.RowSet) or what is None:
         return None
@@ -124,9 +124,9 @@ def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
     return _order(arrays)
 
 
-def _order(arrays: Mapping[str, np.ndarray]) -> Order:
+def _order(arrays: Mapping[str, np.ndarray]) -> RunOrder:
     """An order from its arrays by name."""
     key_count = sum(name.startswith("key") for name in arrays)
     keys = tuple(arrays[f"key{k}"] for k in range(key_count))
     others = {name: np.asarray(arrays.get(name, NONE)) for name in _single_arrays()}
-    return Order(keys=keys, **others)
+    return RunOrder(keys=keys, **others)

@@ -10,7 +10,7 @@ import torch
 from fccomodel.core.pages import expect
 
 
-class Mapped(torch.Tensor):
+class MappedTensor(torch.Tensor):
     """A tensor whose rows stay in their file, or in a source that fetches them when they are asked for.
 
     Rows that are taken have the working precision and device. Products and nets read the rows block
@@ -69,10 +69,10 @@ class Mapped(torch.Tensor):
             rows = self.rows[first]
             if rest or self.few(len(rows)):
                 return self.placed(rows[(slice(None), *rest)])
-            return Mapped(rows, *self.place, sizes=self.sizes)
+            return MappedTensor(rows, *self.place, sizes=self.sizes)
         rows_alone = isinstance(first, torch.Tensor) and first.dim() == 1 and not rest
         if rows_alone and not self.few(len(first)):
-            return Mapped(self.rows, *self.place, at=first, sizes=self.sizes)
+            return MappedTensor(self.rows, *self.place, at=first, sizes=self.sizes)
         self.expect("scattered")
         rest = [part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest]
         return self.placed(self.rows[(first, *rest)])
@@ -93,7 +93,7 @@ class Mapped(torch.Tensor):
         if name == "detach" or name == "reshape" and args == (-1, *self.shape[1:]):
             return self
         if name in ("abs", "__abs__"):
-            return Mapped(self.rows, *self.place, at=self.at, sizes=True)
+            return MappedTensor(self.rows, *self.place, at=self.at, sizes=True)
         return None
 
     def placed(self, rows):
@@ -122,9 +122,9 @@ class Mapped(torch.Tensor):
         for start in range(0, len(self), size):
             part = slice(start, min(start + size, len(self)))
             if self.at is None:
-                yield Mapped(self.rows[part], *self.place, sizes=self.sizes)
+                yield MappedTensor(self.rows[part], *self.place, sizes=self.sizes)
             else:
-                yield Mapped(self.rows, *self.place, at=self.at[part], sizes=self.sizes)
+                yield MappedTensor(self.rows, *self.place, at=self.at[part], sizes=self.sizes)
 
     def moved(self, place):
         """The rows in another precision, or on another device."""
@@ -134,7 +134,7 @@ class Mapped(torch.Tensor):
                 dtype = part
             else:
                 device = torch.device(part)
-        return Mapped(self.rows, device, dtype, at=self.at, sizes=self.sizes)
+        return MappedTensor(self.rows, device, dtype, at=self.at, sizes=self.sizes)
 
     def blocks(self):
         """All rows in order, as pairs of a slice and its rows.
@@ -192,7 +192,7 @@ class Mapped(torch.Tensor):
         if name in ("dim", "size", "numel", "__len__", "is_floating_point", "ndimension", "__hash__"):
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*args, **kwargs)
-        if isinstance(args[0], Mapped) and not kwargs:
+        if isinstance(args[0], MappedTensor) and not kwargs:
             view = args[0].without_loading(name, *args[1:])
             if view is not None:
                 return view
@@ -203,9 +203,9 @@ class Mapped(torch.Tensor):
             and args[1].dim() <= 2
         ):
             left, right = args
-            if isinstance(left, Mapped) and left.dim() == 2 and not isinstance(right, Mapped):
-                return Products.apply(left, right)
-            if isinstance(right, Mapped) and right.dim() == 2 and not isinstance(left, Mapped):
+            if isinstance(left, MappedTensor) and left.dim() == 2 and not isinstance(right, MappedTensor):
+                return MappedProducts.apply(left, right)
+            if isinstance(right, MappedTensor) and right.dim() == 2 and not isinstance(left, MappedTensor):
                 return Sums.apply(left, right)
         named = {key: in_memory(value) for key, value in kwargs.items()}
         return function(*map(in_memory, args), **named)
@@ -273,19 +273,19 @@ def in_memory(value):
     """The value with mapped rows loaded into memory."""
     if isinstance(value, tuple | list):
         return type(value)(map(in_memory, value))
-    if isinstance(value, Mapped):
+    if isinstance(value, MappedTensor):
         return value.whole()
     return value
 
 
-class Products(torch.autograd.Function):
+class MappedProducts(torch.autograd.Function):
     """``rows @ w`` block by block, w a vector or a matrix; its derivative is a sum over the rows."""
 
     @staticmethod
     def forward(ctx, rows, w):
         """The product."""
         ctx.rows = rows
-        return Products.of(rows, w)
+        return MappedProducts.of(rows, w)
 
     @staticmethod
     def of(rows, w):
@@ -324,7 +324,7 @@ class Sums(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         """The derivative in the first factor: ``rows g``."""
-        products = Products.apply if torch.is_grad_enabled() else Products.of
+        products = MappedProducts.apply if torch.is_grad_enabled() else MappedProducts.of
         if g.dim() == 2:
             return products(ctx.rows, g.mT).mT, None
         return products(ctx.rows, g), None

@@ -23,8 +23,8 @@ from fccomodel.evaluation.memory import Owned, common, deciding, remember
 from fccomodel.evaluation.sets import indices
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread, union
 from fccomodel.evaluation.sets.elements import Pointwise, accepted, extent, ids, matching, name_of
-from fccomodel.evaluation.sets.indices import Order
-from fccomodel.evaluation.sets.selections import Comparison, Selection, split
+from fccomodel.evaluation.sets.indices import RunOrder
+from fccomodel.evaluation.sets.selections import Selection, ThresholdCondition, split
 
 #: Cells (combinations of the parents' ids) that ``realise`` may list.
 MAX_CELLS = 1 << 27
@@ -37,7 +37,7 @@ CELL_BYTES = 48
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranges:
+class SelectionArrays:
     """A selection as arrays. A cell is one id per parent.
 
     The elements of a cell are ``rows[start[cell] : start[cell] + size[cell]]``, without ``skip``.
@@ -111,7 +111,7 @@ def _exists(bound: Bound, selection: Selection) -> np.ndarray:
 
 # ----------------------------------------------------------------------------------------- indexing
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Index(Order, Owned):
+class SortedIndex(RunOrder, Owned):
     """The elements of a selection, sorted so that keys and orders select a contiguous run."""
 
     owner: weakref.ref[Bound]
@@ -157,7 +157,7 @@ class Index(Order, Owned):
         inside = (at >= first) & (at < first + length)
         return _named(np.where(inside, at - first, -1), axes)
 
-    def _levels_below(self, order: Comparison, env: Env) -> Named:
+    def _levels_below(self, order: ThresholdCondition, env: Env) -> Named:
         """The number of levels below a comparison's threshold."""
         evaluate = Conditions(self.bound)
         if order.outer is None:
@@ -169,7 +169,7 @@ class Index(Order, Owned):
         below = np.searchsorted(self.levels, threshold.data.numpy(), side)
         return _named(below, threshold.axes)
 
-    def _levels_by_test(self, order: Comparison, env: Env) -> Named:
+    def _levels_by_test(self, order: ThresholdCondition, env: Env) -> Named:
         """The number of levels below the threshold of a test, which holds on one side of it: bisection."""
         evaluate = Conditions(self.bound)
         rows = self.rows_of_levels()
@@ -201,7 +201,7 @@ class Index(Order, Owned):
 
     def _narrow(
         self,
-        order: Comparison,
+        order: ThresholdCondition,
         level: Named,
         group: Named,
         low: Named,
@@ -269,7 +269,7 @@ def _distinct(evaluate: Conditions, expr: ir.Expr, env: Env, count: int) -> tupl
     return np.unique(values, return_inverse=True)
 
 
-def index(bound: Bound, selection: Selection) -> Index:
+def index(bound: Bound, selection: Selection) -> SortedIndex:
     """The sorted rows of a selection, made once for the same data."""
     inner: list[ir.Expr] = []
     inner += selection.static
@@ -279,23 +279,23 @@ def index(bound: Bound, selection: Selection) -> Index:
     return common(bound, ("index", selection), sources, lambda: _index(bound, selection))
 
 
-def _index(bound: Bound, selection: Selection) -> Index:
+def _index(bound: Bound, selection: Selection) -> SortedIndex:
     """The index of a selection; selections with the same conditions, keys and quantity share one order."""
     domain = selection.binder.domain
     text = decided_by(selection)
     table = domain.table if isinstance(domain, ir.RowSet) else domain
     same_order = (table, selection if text is None else text)
 
-    def sorted_rows() -> Order:
+    def sorted_rows() -> RunOrder:
         """The order of prepared files, or else one that is made here."""
         return indices.prepared(bound, domain, text) or order_of(bound, selection)
 
     order = remember(bound, ("order", *same_order), sorted_rows)
-    arrays = {field.name: getattr(order, field.name) for field in fields(Order)}
+    arrays = {field.name: getattr(order, field.name) for field in fields(RunOrder)}
     if selection.excludes and not len(order.place):
         key = ("place", *same_order)
         arrays["place"] = remember(bound, key, lambda: places(bound, selection, order.rows))
-    return Index(owner=weakref.ref(bound), selection=selection, **arrays)
+    return SortedIndex(owner=weakref.ref(bound), selection=selection, **arrays)
 
 
 def decided_by(selection: Selection) -> str | None:
@@ -307,7 +307,7 @@ def decided_by(selection: Selection) -> str | None:
     return indices.decided(selection.binder.domain, selection.static, keys, quantity)
 
 
-def order_of(bound: Bound, selection: Selection) -> Order:
+def order_of(bound: Bound, selection: Selection) -> RunOrder:
     """The rows of a selection, sorted."""
     binder = selection.binder
     rows = ids(bound, binder.domain)
@@ -316,7 +316,7 @@ def order_of(bound: Bound, selection: Selection) -> Order:
     groups = np.zeros(1, dtype=np.int64)  # without keys there is one group
     bounds = np.array([0, len(rows)], dtype=np.int64)
     if not selection.keys and not selection.orders:
-        return Order(rows=rows, groups=groups, bounds=bounds)
+        return RunOrder(rows=rows, groups=groups, bounds=bounds)
     env = {binder: _named(np.ascontiguousarray(rows), (new_axis(),))}
     evaluate = Conditions(bound)
     code = np.zeros(len(rows), dtype=np.int64)
@@ -337,7 +337,7 @@ def order_of(bound: Bound, selection: Selection) -> Order:
     if selection.orders:
         group = np.repeat(np.arange(len(groups)), np.diff(bounds))
         ranked = group * (len(levels) + 1) + level[order]
-    return Order(
+    return RunOrder(
         rows=rows[order],
         keys=tuple(keys),
         groups=groups,
@@ -364,7 +364,7 @@ def places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
 
 
 # ---------------------------------------------------------------------------------------- realising
-def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Ranges:
+def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> SelectionArrays:
     """A selection as index arrays over all ids that its parents can have.
 
     empty   ``error``: F0705 names a cell of elements of the parents' sets that has no row;
@@ -374,14 +374,14 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
         rows = index(bound, selection).rows
         if not len(rows) and empty == "error":
             no_elements(bound, selection.binder)
-        return Ranges(rows=rows)
+        return SelectionArrays(rows=rows)
     ranges = remember(bound, ("ranges", selection), lambda: _ranges_of(bound, selection))
     if empty == "error":
         _check(bound, selection, ranges)
     return ranges
 
 
-def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
+def _ranges_of(bound: Bound, selection: Selection) -> SelectionArrays:
     """``realise`` of a selection with parents, empty cells kept."""
     lookup = index(bound, selection)
     shape = tuple(extent(bound, parent.domain) for parent in selection.parents)
@@ -396,7 +396,7 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
         return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), shape))
 
     start, length, skip = lookup.locate(env)
-    ranges = Ranges(rows=lookup.rows, start=full(start), size=full(length))
+    ranges = SelectionArrays(rows=lookup.rows, start=full(start), size=full(length))
     if skip is not None:
         ranges = replace(ranges, skip=full(skip))
     if selection.masks:
@@ -416,7 +416,7 @@ def _check_memory(bound: Bound, binder: ir.Binder, cells: int) -> None:
         refuse(errors.too_many_cells(binder, cells, needed, left), source=bound.problem.source)
 
 
-def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
+def _check(bound: Bound, selection: Selection, ranges: SelectionArrays) -> None:
     """Raise F0705 if a cell of elements of the parents' sets has no row."""
     assert ranges.size is not None
     lists = [ids(bound, parent.domain) for parent in selection.parents]
@@ -483,7 +483,7 @@ class _Runs:
         return env
 
 
-def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
+def _accepted(bound: Bound, selection: Selection, ranges: SelectionArrays) -> np.ndarray:
     """The fraction of each cell's run that passes the masks; 0 for ids outside of the parents' sets."""
     assert ranges.start is not None and ranges.size is not None
     lists = [ids(bound, parent.domain) for parent in selection.parents]

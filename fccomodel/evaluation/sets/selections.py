@@ -18,7 +18,7 @@ MOST_SPLITS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class ThresholdCondition:
     """A condition that holds for all elements on one side of a threshold of an ordered quantity.
 
     op      ``le lt``: it holds up to the threshold; ``ge gt``: from there on
@@ -61,7 +61,7 @@ class Selection:
     binder: ir.Binder
     static: tuple[ir.Expr, ...] = ()
     keys: tuple[tuple[ir.Expr, ir.Expr], ...] = ()
-    orders: tuple[Comparison, ...] = ()
+    orders: tuple[ThresholdCondition, ...] = ()
     excludes: tuple[ir.Binder, ...] = ()
     masks: tuple[ir.Expr, ...] = ()
     parents: tuple[ir.Binder, ...] = ()
@@ -256,14 +256,14 @@ def _with_relation(part: Selection, conjunct: ir.Apply) -> Selection | None:
 
 def _comparisons(
     binder: ir.Binder, conjunct: ir.Expr, op: str, left: ir.Expr, right: ir.Expr
-) -> tuple[Comparison, ...]:
+) -> tuple[ThresholdCondition, ...]:
     """The comparisons with thresholds that ``left op right`` is equivalent to; none if it is not.
 
     The binder is in ``left`` alone. ``abs(u) <= c`` is ``u <= c`` and ``u >= -c``.
     """
     condition = ir.Apply(op=op, args=(left, right))
     if ir.free_binders(left) == (binder,):
-        return (Comparison(op=op, inner=left, outer=right, test=condition),)
+        return (ThresholdCondition(op=op, inner=left, outer=right, test=condition),)
     if isinstance(left, ir.Apply) and left.op == "abs" and op in ("le", "lt"):
         (inside,) = left.args
         minus_right = ir.Apply(op="neg", args=(right,), shape=right.shape, span=right.span)
@@ -275,7 +275,9 @@ def _comparisons(
     return tuple(comparison for comparison in comparisons if comparison is not None)
 
 
-def _comparison(binder: ir.Binder, condition: ir.Apply, test: ir.Expr | None = None) -> Comparison | None:
+def _comparison(
+    binder: ir.Binder, condition: ir.Apply, test: ir.Expr | None = None
+) -> ThresholdCondition | None:
     """A comparison whose left side is monotone in a quantity of the binder's element, or None.
 
     ``test``: the condition as written, if this is not it.
@@ -288,7 +290,7 @@ def _comparison(binder: ir.Binder, condition: ir.Apply, test: ir.Expr | None = N
     op = condition.op
     if not rises:
         op = FLIPPED[op]
-    return Comparison(op=op, inner=quantity, test=test or condition)
+    return ThresholdCondition(op=op, inner=quantity, test=test or condition)
 
 
 def _monotone(expr: ir.Expr, binder: ir.Binder) -> tuple[ir.Expr, bool] | None:

@@ -25,7 +25,7 @@ def missing(device: str) -> str:
     return "there is no GPU here"
 
 
-class Graph:
+class CapturedGraph:
     """The kernels that ``work`` starts on the GPU, captured once to be replayed."""
 
     def __init__(self, work: Callable[[], None]):
@@ -70,7 +70,7 @@ class Captured:
     by one or together. Other data need a new graph.
     """
 
-    def __init__(self, several: Several, graph: Callable[[Callable[[], None]], Any] = Graph):
+    def __init__(self, several: Several, graph: Callable[[Callable[[], None]], Any] = CapturedGraph):
         self.several, self.graph = several, graph
         self.phases = several.phases()[0]
         self.made: dict[tuple[int, bool], Capture] = {}

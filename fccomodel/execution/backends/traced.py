@@ -14,7 +14,7 @@ import torch
 
 from fccomodel.execution.backends._base import Backend, attempting
 from fccomodel.execution.backends.steps.leap import Arguments, Leap, Results
-from fccomodel.execution.backends.steps.recorded import Recorded, recorded
+from fccomodel.execution.backends.steps.recorded import RecordedCalls, recorded
 from fccomodel.execution.backends.steps.several import Several, apart
 
 #: Steps of one call.
@@ -41,11 +41,11 @@ class Graphs:
     def __init__(self, several: Several):
         self.several, self.fixed = several, len(several.fixed(several.data))
         self.phases, self.following = several.phases()
-        self.steps: dict[tuple[int, bool], Recorded] = {}
+        self.steps: dict[tuple[int, bool], RecordedCalls] = {}
         self.made: dict[tuple[int, bool], tuple[Callable[..., Any], int]] = {}
         self.graph(0, False)
 
-    def step(self, phase: int, pooled: bool) -> Recorded:
+    def step(self, phase: int, pooled: bool) -> RecordedCalls:
         """The recording of one step of a phase."""
         if (phase, pooled) not in self.steps:
             of_one_batch = replace(self.several, batches=self.several.batches[:1])
@@ -67,7 +67,7 @@ class Graphs:
             self.made[phase, pooled] = self.traced(each), now
         return self.made[phase, pooled]
 
-    def traced(self, each: list[Recorded]) -> Callable[..., Any]:
+    def traced(self, each: list[RecordedCalls]) -> Callable[..., Any]:
         """One graph with the operations of several steps."""
         fixed = self.fixed
         drawn = len(self.several.batches[0])

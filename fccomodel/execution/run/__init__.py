@@ -23,7 +23,7 @@ from fccomodel.execution.run.answers import exact_values, multipliers
 from fccomodel.execution.run.loading import loaded
 from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved, unjudged
 from fccomodel.execution.run.microscope import Microscope, Trace
-from fccomodel.plan.starts import Kept, Start
+from fccomodel.plan.starts import EndOfRun, Start
 from fccomodel.program import starts
 from fccomodel.program.emit import Program
 
@@ -101,7 +101,7 @@ class Solution:
     worked: float = 0.0
     patience: float | None = None
     planned: int | None = None
-    kept: Kept = field(default_factory=Kept)
+    kept: EndOfRun = field(default_factory=EndOfRun)
     backend: str = "eager"
     trace: Trace | None = None
 

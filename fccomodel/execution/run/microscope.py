@@ -26,7 +26,7 @@ from fccomodel.execution import errors
 from fccomodel.execution.run import answers
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program.emit import Program
-from fccomodel.program.lower.records import Buffer
+from fccomodel.program.lower.records import EstimatorState
 
 #: What can be traced: estimates, true values, the gradient of a step, multipliers.
 QUANTITIES = ("u", "g", "gradient", "y")
@@ -43,7 +43,7 @@ SMALL_ERROR = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gradient:
+class PointGradients:
     """The gradients at one point, each of the length of w.
 
     mean     of the stochastic gradients, given the estimates
@@ -87,7 +87,7 @@ class Look:
     u: Mapping[str, np.ndarray] = field(default_factory=dict)
     g: Mapping[str, np.ndarray] = field(default_factory=dict)
     y: Mapping[str, np.ndarray] = field(default_factory=dict)
-    gradient: Gradient | None = None
+    gradient: PointGradients | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -217,7 +217,7 @@ class Microscope:
                 parts["multipliers"] = answers.multipliers(program, bound, final, values)
         return Look(**parts)
 
-    def gradient(self, module: Any, at: Any, exact: Any, seed: int) -> Gradient:
+    def gradient(self, module: Any, at: Any, exact: Any, seed: int) -> PointGradients:
         """The mean over minibatches, each from the same estimates and centres, and the true gradient."""
         solver = module.SOLVER
         data = SimpleNamespace(**{**vars(at.data), "waiting": {}})
@@ -241,7 +241,7 @@ class Microscope:
             noise = math.sqrt(max(squared_deviations, 0.0) / (count - 1))
             error = noise / math.sqrt(count)
         mean = total / count
-        return Gradient(mean=mean.cpu().numpy(), true=true.cpu().numpy(), noise=noise, samples=count)
+        return PointGradients(mean=mean.cpu().numpy(), true=true.cpu().numpy(), noise=noise, samples=count)
 
 
 def spreading() -> Iterator[int]:
@@ -275,7 +275,7 @@ def estimate(u: torch.Tensor, family: Members) -> np.ndarray:
     return u.double().cpu().numpy()[family.ids]
 
 
-def truth(evaluator: Evaluator, buffer: Buffer, family: Members) -> np.ndarray:
+def truth(evaluator: Evaluator, buffer: EstimatorState, family: Members) -> np.ndarray:
     """The expectation at the blocks, over all rows, of functions as stated and not of their envelopes."""
     original = Rewriter(lambda node: node.stated if isinstance(node, Smoothed) else None)(buffer.node)
     with torch.no_grad():

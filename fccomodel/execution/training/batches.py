@@ -30,7 +30,7 @@ class _Batch:
     outputs: dict[tuple[str, str, tuple[str, ...]], torch.Tensor] = field(default_factory=dict)
 
 
-class Batches:
+class RowBatches:
     """The rows of every step by table, in an order that the seed fixes."""
 
     def __init__(self, criterion: Criterion, seed: int):
@@ -51,7 +51,7 @@ class Batches:
                 stream.load_state_dict(states[name])
 
 
-class Scores:
+class BatchScores:
     """The outputs of the nets for a batch, in the form in which the criterion takes them.
 
     seed           of the draws of drawn rows

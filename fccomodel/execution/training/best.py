@@ -10,7 +10,7 @@ import numpy as np
 
 from fccomodel.evaluation.values import Level
 from fccomodel.execution.training.criterion import Criterion
-from fccomodel.execution.training.looks import BothLooks, Point
+from fccomodel.execution.training.looks import BothLooks, LookPoint
 from fccomodel.execution.training.recipe import Recipe
 
 #: the weight of violations among looks is at least this part of the penalty's ...
@@ -38,7 +38,7 @@ class BestPoint:
 
     def __init__(self, looks: BothLooks, recipe: Recipe, criterion: Criterion):
         self.looks, self.recipe, self.criterion, self.validation = looks, recipe, criterion, recipe.validation
-        self.best: Point | None = None
+        self.best: LookPoint | None = None
         self.history: list[dict[str, Any]] = []
         self.since_gain = 0
         self.merit = math.inf
@@ -57,7 +57,7 @@ class BestPoint:
         """Sets the looks to what ``state`` gave."""
         best = state["best"]
         if best is not None:
-            self.best = Point(state=best["state"], level=Level(**best["level"]), watched=best["watched"])
+            self.best = LookPoint(state=best["state"], level=Level(**best["level"]), watched=best["watched"])
         for name in CARRIED:
             setattr(self, name, state[name])
         for name in CARRIED_OF_LOOKS:
@@ -68,7 +68,7 @@ class BestPoint:
         """Whether some point has finite values."""
         return self.best is not None and math.isfinite(self.looks.solved_on.merit(self.best.level, 1.0))
 
-    def compare(self, new: Point, steps: int) -> None:
+    def compare(self, new: LookPoint, steps: int) -> None:
         """Keep the new point if it is better than the best one, and count looks without a gain."""
         weight = self._weight()
         self.merit = self.looks.solved_on.merit(new.level, weight)
@@ -109,7 +109,7 @@ class BestPoint:
             return -watched
         return watched
 
-    def _better(self, new: Point, weight: float) -> bool:
+    def _better(self, new: LookPoint, weight: float) -> bool:
         """Whether a point is better than the best: by the watched quantity, else by its merit."""
         old = self.best
         if old is None:

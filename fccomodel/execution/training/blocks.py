@@ -23,7 +23,7 @@ WATCHING_ROWS = SimpleNamespace(gamma=WATCHED_OF_A_ROW)
 Index = tuple[torch.Tensor, ...]
 
 
-class Here:
+class BatchBlocks:
     """The blocks that a batch has, for all estimates of the same blocks.
 
     shape      of the blocks that a step asks for, and ``count`` their number
@@ -54,7 +54,7 @@ def tracked(
     u: torch.Tensor,
     index: Index,
     g: torch.Tensor,
-    here: Here,
+    here: BatchBlocks,
     h: Any,
     *extra: torch.Tensor,
 ) -> torch.Tensor:
@@ -90,7 +90,7 @@ def tracked(
     return kept.reshape(g.shape)
 
 
-def keep(kept: torch.Tensor, index: Index, value: torch.Tensor, here: Here) -> None:
+def keep(kept: torch.Tensor, index: Index, value: torch.Tensor, here: BatchBlocks) -> None:
     """Keeps a value for the blocks that a batch has."""
     value = torch.as_tensor(value, dtype=kept.dtype, device=kept.device)
     if not index:

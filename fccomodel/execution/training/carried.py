@@ -11,9 +11,9 @@ import torch
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.execution.training import errors
-from fccomodel.execution.training.batches import Batches
+from fccomodel.execution.training.batches import RowBatches
 from fccomodel.execution.training.criterion import Criterion
-from fccomodel.execution.training.looks import Point
+from fccomodel.execution.training.looks import LookPoint
 from fccomodel.execution.training.moved import Moved
 
 
@@ -30,7 +30,7 @@ class Carried:
 
     optimizer: str
     states: Mapping[str, Any]
-    best: Point | None
+    best: LookPoint | None
     randomness: torch.Tensor
     steps: int
 
@@ -41,7 +41,7 @@ class Running:
 
     moved: Moved
     criterion: Criterion
-    batches: Batches
+    batches: RowBatches
 
     def states(self) -> dict[str, Any]:
         """The states of all parts, as they are."""
@@ -58,7 +58,7 @@ class Running:
             states["average"] = moved.average.state_dict()
         return states
 
-    def carried(self, best: Point, randomness: torch.Tensor, steps: int) -> Carried:
+    def carried(self, best: LookPoint, randomness: torch.Tensor, steps: int) -> Carried:
         """The end of the run."""
         return Carried(
             optimizer=type(self.moved.optimizer).__qualname__,

@@ -19,7 +19,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import members
 from fccomodel.execution.training import blocks, joint
 from fccomodel.execution.training.right_rows import Draws
-from fccomodel.execution.training.samplers import Strata, StratifiedSampler
+from fccomodel.execution.training.samplers import StratifiedSampler, TableStrata
 from fccomodel.plan import Plan
 from fccomodel.program import errors
 from fccomodel.program.emit.given import GivenProgram, given_program
@@ -39,7 +39,7 @@ FALLS = 0.5
 SHARPER = 0.5
 LEAST_SMOOTHING = 1e-3
 #: what of ``blocks`` the functions of a criterion call
-CALLED = ("Here", "tracked", "keep", "mean", "mean_log", "WATCHING", "WATCHING_ROWS")
+CALLED = ("BatchBlocks", "tracked", "keep", "mean", "mean_log", "WATCHING", "WATCHING_ROWS")
 #: rows of a batch that a program is made for, at least
 LEAST_ROWS = 8
 
@@ -63,7 +63,7 @@ def suitable(algorithm: Algorithm) -> bool:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Made:
+class BatchFunctions:
     """The functions of a criterion for batches of one capacity."""
 
     lowered: GivenSteps
@@ -72,7 +72,7 @@ class Made:
     capacity: int
 
     @classmethod
-    def of(cls, bound: Bound, plan: Plan, capacity: int) -> Made:
+    def of(cls, bound: Bound, plan: Plan, capacity: int) -> BatchFunctions:
         """The functions of batches of at most ``capacity`` rows: the steps lowered, printed and loaded."""
         lowered = given_steps(bound.problem, bound, plan, capacity)
         program = given_program(lowered)
@@ -106,7 +106,7 @@ class Criterion(torch.nn.Module):
         super().__init__()
         self.bound, self.plan, self.batch, self.dtype = bound, plan, batch, dtype
         self.together = together
-        self.made: dict[int, Made] = {}
+        self.made: dict[int, BatchFunctions] = {}
         self.placed: dict[tuple[int, torch.device], SimpleNamespace] = {}
         first = self._made(batch)
         lowered = first.lowered
@@ -116,7 +116,7 @@ class Criterion(torch.nn.Module):
             self.inputs.setdefault(asked.net, []).append(asked)
         self.table_of = {asked.name: asked.table for asked in lowered.scores}
         self.strata = {
-            name: Strata.of(
+            name: TableStrata.of(
                 bound.tables[name].n,
                 [*lowered.state.partitions.get(name, []), *lowered.watching.partitions.get(name, [])],
                 lowered.state.related.get(name, []),
@@ -131,7 +131,7 @@ class Criterion(torch.nn.Module):
         self._register(lowered)
         self._start(first)
 
-    def _start(self, made: Made) -> None:
+    def _start(self, made: BatchFunctions) -> None:
         """The variables beside the nets where a solve starts them: inside their sets."""
         w = made.functions["start"](torch.Generator().manual_seed(0), "cpu", self.dtype)
         self._assign(w)
@@ -265,7 +265,7 @@ class Criterion(torch.nn.Module):
         return own
 
     def _stepped(
-        self, made: Made, given: SimpleNamespace, device: torch.device
+        self, made: BatchFunctions, given: SimpleNamespace, device: torch.device
     ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """Take the emitted step on a batch: value, adjoints of scores, gradients. Watched values move
         with it."""
@@ -293,7 +293,7 @@ class Criterion(torch.nn.Module):
         self.steps += self.training
         return value, adjoints, gradients
 
-    def _drawn(self, made: Made, data: SimpleNamespace) -> Any:
+    def _drawn(self, made: BatchFunctions, data: SimpleNamespace) -> Any:
         """The noise of one step."""
         if not made.program.noise:
             return ()
@@ -420,7 +420,7 @@ class Criterion(torch.nn.Module):
         score = score.detach().to(self.dtype)
         return _padded(score, capacity, score[:1])
 
-    def _data(self, made: Made, device: torch.device) -> SimpleNamespace:
+    def _data(self, made: BatchFunctions, device: torch.device) -> SimpleNamespace:
         """The arrays of a program on a device."""
         key = made.capacity, device
         if key not in self.placed:
@@ -433,13 +433,13 @@ class Criterion(torch.nn.Module):
             self.placed[key] = made.functions["prepare"](data)
         return self.placed[key]
 
-    def _made(self, rows: int) -> Made:
+    def _made(self, rows: int) -> BatchFunctions:
         """The functions for batches with this many rows: those of ``batch``, or of a power of two."""
         capacity = self.batch
         while capacity < rows:
             capacity = max(2 * capacity, LEAST_ROWS)
         if capacity not in self.made:
-            self.made[capacity] = Made.of(self.bound, self.plan, capacity)
+            self.made[capacity] = BatchFunctions.of(self.bound, self.plan, capacity)
         return self.made[capacity]
 
     def _refuse(self, error: Diagnostic) -> Any:

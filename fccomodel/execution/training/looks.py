@@ -20,7 +20,7 @@ from fccomodel.data.nets import IN_TRAIN_MODE
 from fccomodel.evaluation import memory, values
 from fccomodel.evaluation.net_outputs import Outputs
 from fccomodel.evaluation.values import Level
-from fccomodel.execution.training.recipe import VIOLATION, Validation, Watch
+from fccomodel.execution.training.recipe import VIOLATION, StoppingQuantity, Validation
 
 #: rows of a table that a look has at least, where it takes a sample
 LEAST_ROWS = 512
@@ -36,7 +36,7 @@ Modules = Mapping[str, torch.nn.Module]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Point:
+class LookPoint:
     """Weights of all nets and variables at a look, and the values there; ``watched`` on validation rows."""
 
     state: Mapping[str, torch.Tensor]
@@ -78,7 +78,7 @@ class Looks:
     share  of all rows in a look
     """
 
-    def __init__(self, bound: Bound, seed: int, *, watch: Watch | None = None):
+    def __init__(self, bound: Bound, seed: int, *, watch: StoppingQuantity | None = None):
         self.bound, self.seed, self.watch = bound, seed, watch
         self.cost, self.share = 0.0, 1.0
         self.outputs = Outputs()
@@ -176,7 +176,7 @@ class BothLooks:
         """Both kinds of looks, or the only one."""
         return [looks for looks in (self.solved_on, self.validation) if looks is not None]
 
-    def point(self, modules: Modules, variables: Any) -> Point:
+    def point(self, modules: Modules, variables: Any) -> LookPoint:
         """A look at nets and variables; a value that cannot be computed is not a number."""
         try:
             level = self.solved_on.at(modules, variables)
@@ -189,7 +189,7 @@ class BothLooks:
             state |= {f"net_{name}.{key}": value for key, value in net.state_dict().items()}
         state |= {f"variable_{name}": value for name, value in variables.items()}
         state = {name: value.detach().cpu().clone() for name, value in state.items()}
-        return Point(state=state, level=level, watched=self.watched)
+        return LookPoint(state=state, level=level, watched=self.watched)
 
 
 def _flat(value: object) -> np.ndarray:

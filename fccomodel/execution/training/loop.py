@@ -22,12 +22,12 @@ from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.execution.run import Progress
 from fccomodel.execution.training import errors
-from fccomodel.execution.training.batches import Batches, Scores
+from fccomodel.execution.training.batches import BatchScores, RowBatches
 from fccomodel.execution.training.best import BestPoint
 from fccomodel.execution.training.carried import Carried, Running
 from fccomodel.execution.training.criterion import Criterion, NotFinite
 from fccomodel.execution.training.keeping import TrainingKeeper
-from fccomodel.execution.training.looks import BothLooks, Point
+from fccomodel.execution.training.looks import BothLooks, LookPoint
 from fccomodel.execution.training.moved import Moved
 from fccomodel.execution.training.recipe import Recipe, State
 from fccomodel.plan import Plan
@@ -72,7 +72,7 @@ class Trained:
 
     modules: Mapping[str, torch.nn.Module]
     variables: Mapping[str, torch.Tensor]
-    best: Point
+    best: LookPoint
     history: list[dict[str, Any]]
     steps: int
     seconds: float
@@ -142,13 +142,13 @@ class Loop:
         self.criterion = Criterion(bound, plan, batch=recipe.batch).to(place)
         self.moved = Moved(bound, plan, recipe, self.criterion, place, dtype)
         half = precision == options.HALF
-        self.batches = Batches(self.criterion, seed)
-        self.scores = Scores(bound, self.criterion, seed, device=place, dtype=dtype, half=half)
+        self.batches = RowBatches(self.criterion, seed)
+        self.scores = BatchScores(bound, self.criterion, seed, device=place, dtype=dtype, half=half)
         self.looks = BothLooks(bound, recipe.validation, seed)
         self.best = BestPoint(self.looks, recipe, self.criterion)
         self.running = Running(moved=self.moved, criterion=self.criterion, batches=self.batches)
         self.course, self.step_cost = _Course(), 0.0
-        self.earlier: Point | None = None
+        self.earlier: LookPoint | None = None
         self.notes: list[str] = []
 
     def run(

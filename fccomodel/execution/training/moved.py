@@ -18,7 +18,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.data.nets import IN_TRAIN_MODE
 from fccomodel.execution.training import errors
 from fccomodel.execution.training.criterion import Criterion
-from fccomodel.execution.training.looks import Modules, Point
+from fccomodel.execution.training.looks import LookPoint, Modules
 from fccomodel.execution.training.recipe import Parameters, Recipe
 from fccomodel.plan import Plan
 
@@ -107,7 +107,7 @@ class Moved:
         assert isinstance(live, Live)
         return live.modules_by_name, live.variables
 
-    def at(self, point: Point) -> tuple[dict[str, torch.nn.Module], dict[str, torch.Tensor]]:
+    def at(self, point: LookPoint) -> tuple[dict[str, torch.nn.Module], dict[str, torch.Tensor]]:
         """Nets and variables with the weights of a point."""
         modules = {}
         for name, net in self.modules.items():

@@ -38,7 +38,7 @@ def adam(parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
+class StoppingQuantity:
     """The quantity of the validation rows that early stopping looks at, and whether more of it is
     better.
 
@@ -49,7 +49,7 @@ class Watch:
     maximize: bool = False
 
     @classmethod
-    def of(cls, text: str | None, problem: ir.Problem) -> Watch:
+    def of(cls, text: str | None, problem: ir.Problem) -> StoppingQuantity:
         """``objective``, ``maximize auc`` or ``minimize loss``: a quantity, with its sense where it is a
         ``let``. Raises F0826 for other texts."""
         sense, _, name = (text or "objective").strip().rpartition(" ")
@@ -71,7 +71,7 @@ class Validation:
     the run ends (None: never)."""
 
     bound: Bound
-    watch: Watch
+    watch: StoppingQuantity
     patience: int | None = None
 
 

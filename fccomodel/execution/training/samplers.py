@@ -23,7 +23,7 @@ ROWS_OF_A_GROUP = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Strata:
+class TableStrata:
     """Strata of the rows of a table: the combinations of the sets and groups that they belong to.
 
     of_rows  number of the stratum of each row
@@ -37,7 +37,7 @@ class Strata:
     groups: np.ndarray | None = None
 
     @classmethod
-    def of(cls, n: int, partitions: Sequence[np.ndarray], related: Sequence[np.ndarray] = ()) -> Strata:
+    def of(cls, n: int, partitions: Sequence[np.ndarray], related: Sequence[np.ndarray] = ()) -> TableStrata:
         """The strata by some partitions, or one stratum if more than ``MOST_STRATA`` combinations occur."""
         codes = _combined(n, partitions)
         sizes = np.bincount(codes, minlength=1)
@@ -110,7 +110,9 @@ class StratifiedSampler(Sampler[list[int]]):
     such a batch, and each rank has ``batch`` rows of it.
     """
 
-    def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int, *, together: bool = False):
+    def __init__(
+        self, strata: TableStrata, numbers: np.ndarray, batch: int, seed: int, *, together: bool = False
+    ):
         self.strata, self.numbers, self.batch, self.seed = strata, numbers, batch, seed
         self.together = together
         self.epoch = 0

@@ -14,7 +14,7 @@ from fccomodel.language.statements.include import Include
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joined(Source):
+class JoinedFiles(Source):
     """Several files as one text, one after the other; ``parts`` holds their offsets and the files."""
 
     parts: tuple[tuple[int, Source], ...] = ()
@@ -67,10 +67,10 @@ class _Joiner:
         self.included: dict[Path, Include] = {}
         self.diagnostics: list[Diagnostic] = []
 
-    def joined(self) -> Joined:
+    def joined(self) -> JoinedFiles:
         """The files as one text."""
         text = "\n".join(part.text for _, part in self.parts)
-        return Joined(text=text, name=self.parts[0][1].name, parts=tuple(self.parts))
+        return JoinedFiles(text=text, name=self.parts[0][1].name, parts=tuple(self.parts))
 
     def expand(
         self, parsed: tuple[syntax.Statement, ...], source: Source, chain: tuple[Path, ...]

@@ -121,6 +121,36 @@ def unknown_type(name: str, sets: Collection[str], elsewhere: str, span: Span) -
     )
 
 
+def bound_of_members(name: str, span: Span) -> Diagnostic:
+    """Only numbers have bounds; the members of a set are listed."""
+    return TYPE.error(
+        f"the values of `{name}` are those of a set, and have a bound beside it",
+        span=span,
+        reason="Only numbers have bounds; the members of a set are the values that are allowed.",
+        fix="Leave the bound out, or write `real` or `int` for the type.",
+    )
+
+
+def not_a_range_of_data(written: Quote) -> Diagnostic:
+    """Data lie in an interval; a square matrix may be positive semidefinite."""
+    return TYPE.error(
+        f"{written} is no range of data",
+        span=written.span,
+        reason="Numbers lie in an interval, `in [0, 1]`; a square matrix may be `in psd`.",
+        fix="Write `real in [0, 1]`, `real >= 0`, or `real[n, n] in psd`.",
+    )
+
+
+def definite_column(name: str, span: Span) -> Diagnostic:
+    """Arrays are declared positive semidefinite, columns of matrices are not."""
+    return TYPE.error(
+        f"the column `{name}` is declared `in psd`",
+        span=span,
+        reason="Only an array is: `data S : real[n, n] in psd;`.",
+        fix="Leave `in psd` out here.",
+    )
+
+
 # --------------------------------------------------------------------------------------------- nets
 def not_taken_by_nets(written: Quote) -> Diagnostic:
     """A net takes real or whole numbers, or arrays of them."""

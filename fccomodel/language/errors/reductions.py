@@ -119,6 +119,16 @@ def value_of_empty(reduction: str, value: Quote, choices: Sequence[str]) -> Diag
     )
 
 
+def option_on_variable(value: Quote, reduction: str, option: str) -> Diagnostic:
+    """How many elements a tail has does not depend on the decision."""
+    return OPTION.error(
+        f"`{option}` of `{reduction}` depends on a variable: {value}",
+        span=value.span,
+        reason="It is made of constants, params, data and indices.",
+        fix="Use a param, and solve for several of its values.",
+    )
+
+
 def option_not_fixed(value: Quote, reduction: str, option: str) -> Diagnostic:
     """An option is the same number for every member of a family."""
     return OPTION.error(

@@ -143,6 +143,16 @@ def interval(name: str, ends: Sequence[str], span: Span) -> Diagnostic:
     )
 
 
+def bound_of_data(span: Span, *, matrix: bool) -> Diagnostic:
+    """Data have one bound, behind their type; ``matrix`` where the word is ``psd``."""
+    return UNEXPECTED.error(
+        "a set without `in`" if matrix else "a second bound of data",
+        span=span,
+        reason="Behind a type stands one bound: a comparison, or `in` with an interval or `psd`.",
+        fix="write `real[n, n] in psd`" if matrix else "write `real in [0, 1]`",
+    )
+
+
 def function_by_let(name: str, span: Span) -> Diagnostic:
     """Functions are declared by ``def``."""
     return UNEXPECTED.error(

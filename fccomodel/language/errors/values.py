@@ -21,9 +21,11 @@ NOT_CONSTANT = Code("F0424", "not constant")
 
 
 # ------------------------------------------------------------------------------------------- bounds
-def bound_of_param(op: str, param: str, value: float, span: Span) -> Diagnostic:
-    """A param is bounded by inequalities."""
-    fixed = f"For a fixed value write `const {param} = {value:g};`."
+def bound_of_number(op: str, name: str, value: float, span: Span, what: str) -> Diagnostic:
+    """A param, or data (``what``), are bounded by inequalities."""
+    fixed = "Use one of these."
+    if what == "a param":
+        fixed = f"For a fixed value write `const {name} = {value:g};`."
     return COMPARISON.error(
         f"`{op}` does not bound",
         span=span,
@@ -234,9 +236,10 @@ def const_not_constant(value: Quote) -> Diagnostic:
     )
 
 
-def bound_not_constant(value: Quote) -> Diagnostic:
-    """The bounds of a param are part of its type."""
-    return _not_constant(value, "The bounds of a param are part of its type.", "Use a number.")
+def bound_not_constant(value: Quote, what: str) -> Diagnostic:
+    """The bounds of a param, or of data (``what``), are part of the type."""
+    whose = "its" if what == "a param" else "their"
+    return _not_constant(value, f"The bounds of {what} are part of {whose} type.", "Use a number.")
 
 
 def _not_constant(value: Quote, reason: str, fix: str) -> Diagnostic:

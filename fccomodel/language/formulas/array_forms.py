@@ -19,7 +19,7 @@ from fccomodel.language.formulas import (
     shapes,
     symmetry,
 )
-from fccomodel.language.formulas.context import Array, Context, Scope
+from fccomodel.language.formulas.context import Context, FormulaArray, Scope
 from fccomodel.library import atoms
 from fccomodel.library.array_functions import FUNCTIONS
 
@@ -179,7 +179,9 @@ def apply(
         return _transposed(ctx, args[0], node.span)
     if atom.name == "outer" and len(args) == 2 and all(len(value.shape) == 1 for value in args):
         return _outer(ctx, args, node.span)
-    written = [expressions.written_out(ctx, value) if isinstance(value, Array) else value for value in args]
+    written = [
+        expressions.written_out(ctx, value) if isinstance(value, FormulaArray) else value for value in args
+    ]
     values = expressions.complete(written)
     if values is None:
         return None
@@ -221,10 +223,10 @@ def _reduced(
     return value
 
 
-def _transposed(ctx: Context, value: ir.Expr, span: Span) -> Array:
+def _transposed(ctx: Context, value: ir.Expr, span: Span) -> FormulaArray:
     """A matrix by formula with rows and columns exchanged."""
     rows, columns = arrays.axes_of(ctx, value)
-    named = value.named[::-1] if isinstance(value, Array) and len(value.named) == 2 else ()
+    named = value.named[::-1] if isinstance(value, FormulaArray) and len(value.named) == 2 else ()
 
     def transposed(parts: list[ir.Expr]) -> ir.Expr:
         """The transposed matrix as one expression."""
@@ -240,7 +242,7 @@ def _transposed(ctx: Context, value: ir.Expr, span: Span) -> Array:
     )
 
 
-def _outer(ctx: Context, args: list[ir.Expr], span: Span) -> Array:
+def _outer(ctx: Context, args: list[ir.Expr], span: Span) -> FormulaArray:
     """The products of the entries of two vectors."""
     first, second = (arrays.axes_of(ctx, value)[0] for value in args)
 
@@ -284,7 +286,7 @@ def made(ctx: Context, scope: Scope, node: syntax.Call) -> tuple[ir.Expr | None]
     return (_MAKERS[node.func](ctx, value, axes, node.span),)
 
 
-def _constant(ctx: Context, scope: Scope, node: syntax.Call) -> Array | None:
+def _constant(ctx: Context, scope: Scope, node: syntax.Call) -> FormulaArray | None:
     """``ones(n, m)``, ``zeros(n, m)``, ``eye(n)``."""
     known = expressions.complete([_size(ctx, scope, item) for item in node.args])
     if known is None:
@@ -332,7 +334,7 @@ def _where_equal(ctx: Context, at: tuple[ir.Expr, ...], value: ir.Expr, span: Sp
     return operators.arithmetic(ctx, "*", indicator, value, span)
 
 
-def _diagonal(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> Array | None:
+def _diagonal(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> FormulaArray | None:
     """The matrix with a vector on its diagonal, or the diagonal of a matrix."""
     if len(axes) == 2:
         if not _is_square(ctx, value, axes):
@@ -396,7 +398,7 @@ def _of_inverse(ctx: Context, value: ir.Expr, span: Span) -> ir.Expr | None:
 
 def _smallest_eigenvalue(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> ir.Expr | None:
     """The smallest eigenvalue, by the largest one of the negative matrix."""
-    matrix = expressions.written_out(ctx, value) if isinstance(value, Array) else value
+    matrix = expressions.written_out(ctx, value) if isinstance(value, FormulaArray) else value
     if matrix is None or not _is_square(ctx, value, axes):
         return None
     negative = ir.Apply(op="neg", args=(matrix,), shape=matrix.shape, span=matrix.span)
@@ -404,7 +406,7 @@ def _smallest_eigenvalue(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], s
     return ir.Apply(op="neg", args=(largest,), span=span)
 
 
-def _cumulative(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> Array | None:
+def _cumulative(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> FormulaArray | None:
     """The sums of the entries up to each one."""
     if not _numbered(ctx, value, axes[0]):
         return None
@@ -421,7 +423,7 @@ def _cumulative(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span
     return arrays.array(ctx, axes, entry, span)
 
 
-def _differences(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> Array | None:
+def _differences(ctx: Context, value: ir.Expr, axes: Sequence[ir.Set], span: Span) -> FormulaArray | None:
     """The differences of neighbours: ``x[2] - x[1]``, ..."""
     domain = axes[0]
     if not _numbered(ctx, value, domain):

@@ -14,7 +14,7 @@ from fccomodel.core import ir
 from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, literals, names, places, shapes
-from fccomodel.language.formulas.context import Array, Context, Entry, LetSymbol, Scope, Whole
+from fccomodel.language.formulas.context import Context, Entry, FormulaArray, LetSymbol, Scope, Whole
 
 
 # ------------------------------------------------------------------------------------------- making
@@ -25,24 +25,28 @@ def array(
     span: Span,
     named: Sequence[str] = (),
     whole: Whole | None = None,
-) -> Array:
+) -> FormulaArray:
     """The array with these axes and entries.
 
     named  names for the indices of the first axes, for what the user reads
     whole  makes the same array as one expression; None if nothing does
     """
     shape = tuple(_dim(ctx, axis) for axis in axes)
-    return Array(axes=tuple(axes), entry=entry, named=tuple(named), shape=shape, span=span, whole=whole)
+    return FormulaArray(
+        axes=tuple(axes), entry=entry, named=tuple(named), shape=shape, span=span, whole=whole
+    )
 
 
 def wholes(values: Sequence[ir.Expr], build: Callable[[list[ir.Expr]], ir.Expr | None]) -> Whole | None:
     """Makes what ``build`` makes of some values as whole arrays; None if one of them has only entries."""
-    if any(isinstance(value, Array) and value.whole is None for value in values):
+    if any(isinstance(value, FormulaArray) and value.whole is None for value in values):
         return None
 
     def whole() -> ir.Expr | None:
         """The array as one expression."""
-        parts = [value.whole() if isinstance(value, Array) and value.whole else value for value in values]
+        parts = [
+            value.whole() if isinstance(value, FormulaArray) and value.whole else value for value in values
+        ]
         known = expressions.complete(parts)
         if known is None:
             return None
@@ -61,7 +65,7 @@ def _dim(ctx: Context, axis: ir.Set) -> ir.Dim:
     return len(numbers)
 
 
-def of_family(ctx: Context, scope: Scope, node: syntax.Expr) -> Array | None:
+def of_family(ctx: Context, scope: Scope, node: syntax.Expr) -> FormulaArray | None:
     """A family of quantities as an array, or None for another formula."""
     if not isinstance(node, syntax.Name) or node.id in scope.locals:
         return None
@@ -72,7 +76,7 @@ def of_family(ctx: Context, scope: Scope, node: syntax.Expr) -> Array | None:
     return family(ctx, symbol.let, node.span)
 
 
-def family(ctx: Context, let: ir.Let, span: Span) -> Array | None:
+def family(ctx: Context, let: ir.Let, span: Span) -> FormulaArray | None:
     """The members of a family, and their entries if they are arrays; None if an axis has no one size."""
     domains = [binder.domain for binder in let.binders]
     if any(ir.free_binders(end) for domain in domains for end in ends(domain)):
@@ -113,7 +117,7 @@ def operand(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
 # ---------------------------------------------------------------------------------------- reading
 def axes_of(ctx: Context, value: ir.Expr) -> list[ir.Set]:
     """The sets that index the axes of a value."""
-    if isinstance(value, Array):
+    if isinstance(value, FormulaArray):
         return list(value.axes)
     axes = [places.members(ctx, places.axis_of(ctx, dim), value.span) for dim in value.shape]
     return [axis for axis in axes if axis is not None]
@@ -121,7 +125,7 @@ def axes_of(ctx: Context, value: ir.Expr) -> list[ir.Set]:
 
 def entry_of(ctx: Context, value: ir.Expr, indices: Sequence[ir.Expr]) -> ir.Expr | None:
     """The entry of an array at indices as they would stand in brackets; a scalar is its own entry."""
-    if isinstance(value, Array):
+    if isinstance(value, FormulaArray):
         return value.entry(tuple(indices))
     if not value.shape:
         return value
@@ -131,7 +135,7 @@ def entry_of(ctx: Context, value: ir.Expr, indices: Sequence[ir.Expr]) -> ir.Exp
 @contextmanager
 def elements(ctx: Context, like: ir.Expr, axes: Sequence[ir.Set], span: Span) -> Iterator[list[ir.Element]]:
     """New elements of some axes, with the names of an array's own indices where these are free."""
-    named = like.named if isinstance(like, Array) else ()
+    named = like.named if isinstance(like, FormulaArray) else ()
     taken = {*ctx.symbols, *ctx.open_axes, *names.written_binders(ctx)}
     own = [name for name in named if name not in ctx.open_axes]
     chosen = own[: len(axes)] if len(own) == len(named) else []
@@ -160,7 +164,7 @@ def entrywise(
     build: Callable[[list[ir.Expr]], ir.Expr | None],
     op: str,
     span: Span,
-) -> Array | None:
+) -> FormulaArray | None:
     """An array whose entries ``build`` makes from those of some values; scalars stand for every entry.
 
     op  what joins them, for the error if their axes differ
@@ -182,7 +186,7 @@ def entrywise(
             return None
         return build(present)
 
-    named = next((value.named for value in values if isinstance(value, Array) and value.named), ())
+    named = next((value.named for value in values if isinstance(value, FormulaArray) and value.named), ())
     return array(ctx, axes, entry, span, named, wholes(values, build))
 
 
@@ -274,7 +278,7 @@ def indexed(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir
 
     def entry(indices: tuple[ir.Expr, ...]) -> ir.Expr | None:
         """The entry at some indices."""
-        left, formulas = iter(indices), places.Formulas()
+        left, formulas = iter(indices), places.IndexFormulas()
         value = entry_of(ctx, base, [*[pick(left, formulas) for pick in picks], *left])
         if value is None:
             return None
@@ -286,7 +290,7 @@ def indexed(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir
     return checked(ctx, array(ctx, axes, entry, node.span))
 
 
-def checked(ctx: Context, value: Array) -> Array | None:
+def checked(ctx: Context, value: FormulaArray) -> FormulaArray | None:
     """An array whose entries have no error, or None after an error."""
     with elements(ctx, value, value.axes, value.span) as at:
         if value.entry(tuple(at)) is None:
@@ -296,11 +300,11 @@ def checked(ctx: Context, value: Array) -> Array | None:
 
 #: From the indices on the axes that are left, and the place for indices that are formulas, to the index
 #: on the whole axis.
-Pick = Callable[[Iterator[ir.Expr], places.Formulas], ir.Expr]
+Pick = Callable[[Iterator[ir.Expr], places.IndexFormulas], ir.Expr]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class IndexedAxis:
     """An axis after an index: the axis that is left, if any, and the index on the whole axis.
 
     axes  the axis that is left, if there is one
@@ -311,15 +315,15 @@ class Part:
     pick: Pick
 
 
-def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> Part | None:
+def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> IndexedAxis | None:
     """An axis after one index, or None after an error."""
     if isinstance(item, syntax.Whole):
-        return Part(axes=(axis,), pick=lambda left, _: next(left))
+        return IndexedAxis(axes=(axis,), pick=lambda left, _: next(left))
     if not isinstance(item, syntax.Range):
         value = expressions.evaluate(ctx, scope, item)
-        if value is None or _on_axis(ctx, value, axis, places.Formulas()) is None:
+        if value is None or _on_axis(ctx, value, axis, places.IndexFormulas()) is None:
             return None
-        return Part(axes=(), pick=lambda _, formulas: _on_axis(ctx, value, axis, formulas) or value)
+        return IndexedAxis(axes=(), pick=lambda _, formulas: _on_axis(ctx, value, axis, formulas) or value)
     if item.step is not None:
         ctx.report(errors.indices.slice_with_step(ctx.quote(item)))
         return None
@@ -331,10 +335,10 @@ def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> Part |
     left = numbers_to(ctx, total(numbers.high, negative, item.span), item.span)
     if left is None:
         return None
-    return Part(axes=(left,), pick=lambda indices, _: total(next(indices), offset, item.span))
+    return IndexedAxis(axes=(left,), pick=lambda indices, _: total(next(indices), offset, item.span))
 
 
-def _on_axis(ctx: Context, value: ir.Expr, axis: ir.Set, formulas: places.Formulas) -> ir.Expr | None:
+def _on_axis(ctx: Context, value: ir.Expr, axis: ir.Set, formulas: places.IndexFormulas) -> ir.Expr | None:
     """An index as it stands in brackets, on an axis that has it; None after an error."""
     place = places.place_of(ctx, value, axis, value.span, labels=True, formulas=formulas)
     if isinstance(place, ir.Const):

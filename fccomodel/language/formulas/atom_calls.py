@@ -22,8 +22,8 @@ from fccomodel.language.formulas import (
     symmetry,
 )
 from fccomodel.language.formulas.context import (
-    Array,
     Context,
+    FormulaArray,
     Scope,
     SetSymbol,
     TableSymbol,
@@ -54,7 +54,7 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
         return _log_of_determinant(ctx, node, args[0])
     if atom.name == "inv" and len(args[0].shape) == MATRIX_AXES:
         return _inverse(ctx, node, args[0])
-    if any(isinstance(value, Array) for value in args) or (atom.extreme and len(args) == 1):
+    if any(isinstance(value, FormulaArray) for value in args) or (atom.extreme and len(args) == 1):
         return array_forms.apply(ctx, node, atom, args, lambda one, values: applied(ctx, node, one, values))
     return applied(ctx, node, atom, args)
 
@@ -79,7 +79,7 @@ def applied(ctx: Context, node: syntax.Call, atom: Atom, values: list[ir.Expr]) 
 
 def _inverse(ctx: Context, node: syntax.Call, value: ir.Expr) -> ir.Expr | None:
     """``inv(A)`` of a matrix, which is its inverse and not that of its entries; None after an error."""
-    matrix = expressions.written_out(ctx, value) if isinstance(value, Array) else value
+    matrix = expressions.written_out(ctx, value) if isinstance(value, FormulaArray) else value
     inverse = registry.get("inverse")
     assert inverse is not None
     if matrix is None:
@@ -89,7 +89,7 @@ def _inverse(ctx: Context, node: syntax.Call, value: ir.Expr) -> ir.Expr | None:
 
 def _log_of_determinant(ctx: Context, node: syntax.Call, value: ir.Expr) -> ir.Expr | None:
     """``logdet(A)``: concave if A is proved to be symmetric, else log |det A|; None after an error."""
-    matrix = expressions.written_out(ctx, value) if isinstance(value, Array) else value
+    matrix = expressions.written_out(ctx, value) if isinstance(value, FormulaArray) else value
     if matrix is None:
         return None
     symmetric = len(matrix.shape) == MATRIX_AXES and symmetry.is_symmetric(ctx, matrix)

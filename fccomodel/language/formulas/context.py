@@ -19,7 +19,7 @@ Whole = Callable[[], ir.Expr | None]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Array(ir.Expr):
+class FormulaArray(ir.Expr):
     """An array by formula. It never leaves the checks.
 
     axes   the set that indexes each axis
@@ -87,7 +87,7 @@ class DimSymbol(Symbol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class SetCondition:
     """The condition of ``{name in D | condition}`` as syntax, with its scope.
 
     It becomes a typed condition for each binder over the set.
@@ -99,18 +99,18 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FamilyRule(Rule):
+class FamilyRule(SetCondition):
     """The condition that a row belongs to the table at one place of a family."""
 
     place: ir.Element | ir.Const
 
 
 @dataclass(frozen=True, kw_only=True)
-class Domain:
+class BinderRange:
     """The range of a binder: a set, and conditions that join the condition of the reduction."""
 
     set: ir.Set
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[SetCondition, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class SetSymbol(Symbol):
     """
 
     set: ir.Set | None
-    base: Domain
+    base: BinderRange
 
 
 @dataclass(frozen=True, kw_only=True)

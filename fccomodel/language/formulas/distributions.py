@@ -8,8 +8,8 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, literals, shapes, signs
 from fccomodel.language.formulas.context import (
+    BinderRange,
     Context,
-    Domain,
     Scope,
 )
 from fccomodel.language.formulas.shapes import described, show
@@ -19,7 +19,7 @@ from fccomodel.library import domains, sets
 
 def distribution(
     ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span
-) -> Domain | None:
+) -> BinderRange | None:
     """``normal(0, 0.1)[d]``; a family that the library does not know is a sampler given in Python."""
     known = registry.get(node.func)
     if known is None and nearest(node.func, registry.all()):
@@ -48,7 +48,7 @@ def distribution(
         name=ctx.text(span), family=node.func, args=tuple(args), shape=shape, sampler=known is None
     )
     if signs.are_defined(ctx, domains.of_set(drawn)):
-        return Domain(set=drawn)
+        return BinderRange(set=drawn)
     return None
 
 

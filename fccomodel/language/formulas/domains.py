@@ -17,13 +17,13 @@ from fccomodel.language.formulas import (
     vector_sets,
 )
 from fccomodel.language.formulas.context import (
+    BinderRange,
     BrokenSymbol,
     ConstSymbol,
     Context,
-    Domain,
     FamilyRule,
-    Rule,
     Scope,
+    SetCondition,
     SetFamilySymbol,
     SetSymbol,
     TableSymbol,
@@ -33,7 +33,7 @@ from fccomodel.library import distributions as registry
 from fccomodel.library import sets
 
 
-def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domain | None:
+def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> BinderRange | None:
     """The set that stands after ``in`` or ``~`` (``kind``), or None after an error."""
     match node:
         case syntax.Name():
@@ -71,7 +71,7 @@ def _no_set(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> None:
 
 def _vectors(
     ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...] | None = None
-) -> Domain | None:
+) -> BinderRange | None:
     """``ball(r)[d]`` or ``simplex(K)``; None after an error. ``items`` is the size, if it is written."""
     if items is None:
         return _bare(vector_sets.vector_set(ctx, scope, node, None))
@@ -90,18 +90,18 @@ def _is_set(ctx: Context, scope: Scope, node: syntax.Expr) -> bool:
     return isinstance(names.find(ctx, node.id), SetSymbol | TableSymbol)
 
 
-def _bare(members: ir.Set | None) -> Domain | None:
+def _bare(members: ir.Set | None) -> BinderRange | None:
     """A set without conditions, or None if there is none."""
     if members is None:
         return None
-    return Domain(set=members)
+    return BinderRange(set=members)
 
 
 def _not_a_set(ctx: Context, span: Span, what: str, kind: str) -> None:
     ctx.report(errors.sets.not_a_set(ctx.quote(span), what, kind))
 
 
-def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain | None:
+def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> BinderRange | None:
     """The set that a name stands for, or None after an error."""
     name, span = node.id, node.span
     if name in scope.locals:
@@ -119,10 +119,10 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
             if ctx.tables[name].family is not None:
                 _needs_index(ctx, name, span)
                 return None
-            return Domain(set=symbol.rows)
+            return BinderRange(set=symbol.rows)
         case SetSymbol():
             if symbol.set is not None:
-                return Domain(set=symbol.set)
+                return BinderRange(set=symbol.set)
             return symbol.base
         case SetFamilySymbol():
             _needs_index(ctx, name, span)
@@ -134,7 +134,7 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
     return None
 
 
-def _undeclared(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain | None:
+def _undeclared(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> BinderRange | None:
     """The set ``N[i]`` of a name ``N_i``, or None after the error of an unknown set."""
     name, span = node.id, node.span
     if name == "nonneg" and kind == "in":
@@ -159,7 +159,9 @@ def _needs_index(ctx: Context, name: str, span: Span) -> None:
     ctx.report(errors.indices.family_of_sets_needs_index(name, ctx.line(ctx.symbols[name].span), span))
 
 
-def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, kind: str) -> Domain | None:
+def _family(
+    ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, kind: str
+) -> BinderRange | None:
     """``N[i]``: a member of a family of sets or of tables."""
     symbol = None
     if base.id not in scope.locals:
@@ -181,7 +183,7 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
 
 def _member_of_sets(
     ctx: Context, scope: Scope, node: syntax.Index, symbol: SetFamilySymbol, kind: str
-) -> Domain | None:
+) -> BinderRange | None:
     """A member of a family of sets, whose value is checked anew with the indices as local names."""
     ctx.used.add(symbol.name)
     wanted = len(symbol.binders)
@@ -198,7 +200,7 @@ def _member_of_sets(
 
 def _member_of_tables(
     ctx: Context, scope: Scope, node: syntax.Index, symbol: TableSymbol, family: ir.Binder
-) -> Domain | None:
+) -> BinderRange | None:
     """A member of a family of tables: the rows of all under the condition that they are of this one."""
     ctx.used.add(symbol.name)
     if len(node.items) != 1:
@@ -210,7 +212,9 @@ def _member_of_tables(
         place = ir.Const(value=shapes.member(family.domain, int(place.value)), span=place.span)
     if place is None:
         return None
-    return Domain(set=symbol.rows, rules=(FamilyRule(place=place, name="", condition=node, scope=scope),))
+    return BinderRange(
+        set=symbol.rows, rules=(FamilyRule(place=place, name="", condition=node, scope=scope),)
+    )
 
 
 def _wrong_number(ctx: Context, node: syntax.Index, family: str, wanted: int) -> None:
@@ -235,7 +239,7 @@ def _family_member(ctx: Context, scope: Scope, item: syntax.Expr, binder: ir.Bin
     return None
 
 
-def condition_of(ctx: Context, domain: Domain, binder: ir.Binder) -> ir.Expr | None:
+def condition_of(ctx: Context, domain: BinderRange, binder: ir.Binder) -> ir.Expr | None:
     """The conditions of a domain on a binder over it as one expression, or None if there are none."""
     parts: list[ir.Expr | None] = []
     for rule in domain.rules:
@@ -249,7 +253,7 @@ def condition_of(ctx: Context, domain: Domain, binder: ir.Binder) -> ir.Expr | N
     return conjunction(parts)
 
 
-def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kind: str) -> Domain | None:
+def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kind: str) -> BinderRange | None:
     """``{z in D | condition}``."""
     binders = node.indexing.binders
     if len(binders) != 1 or binders[0].kind != "in":
@@ -267,11 +271,11 @@ def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kin
         return None
     if condition is None:
         return base
-    rules = (*base.rules, Rule(name=binder.name, condition=condition, scope=scope))
-    return as_rows(ctx, Domain(set=base.set, rules=rules), node.span, binder)
+    rules = (*base.rules, SetCondition(name=binder.name, condition=condition, scope=scope))
+    return as_rows(ctx, BinderRange(set=base.set, rules=rules), node.span, binder)
 
 
-def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> Domain | None:
+def as_rows(ctx: Context, domain: BinderRange, span: Span, binder: syntax.Binder) -> BinderRange | None:
     """The domain as a set of rows of its own if its conditions are about the row alone, else unchanged.
 
     None after an error.
@@ -298,7 +302,7 @@ def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> 
             inherited = substitute(inherited, {row: ir.Element(binder=probe, span=binder.span)})
         condition = conjunction([inherited, condition])
     chosen = ir.RowSet(name=ctx.text(span, SET_NAME_LENGTH), table=rows.table, row=probe, where=condition)
-    return Domain(set=chosen)
+    return BinderRange(set=chosen)
 
 
 def unfiltered(ctx: Context, domain: ir.Set) -> ir.Set:

@@ -13,7 +13,7 @@ from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import shapes
-from fccomodel.language.formulas.context import MAX_NODES, Array, Context, Scope
+from fccomodel.language.formulas.context import MAX_NODES, Context, FormulaArray, Scope
 from fccomodel.language.formulas.shapes import described, sort
 
 #: From the syntax of a formula to its typed expression, or None after an error.
@@ -43,7 +43,7 @@ def evaluates(kind: type[syntax.Expr]) -> Callable[[AnyEvaluator], AnyEvaluator]
 def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     """The typed expression, or None after an error; an array by formula is written out, or an error."""
     value = loose(ctx, scope, node)
-    if isinstance(value, Array):
+    if isinstance(value, FormulaArray):
         return written_out(ctx, value)
     return value
 
@@ -60,7 +60,7 @@ def loose(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     return typed(ctx, scope, node)
 
 
-def written_out(ctx: Context, array: Array) -> ir.Expr | None:
+def written_out(ctx: Context, array: FormulaArray) -> ir.Expr | None:
     """An array by formula as one expression, or None after an error.
 
     That is the expression of arrays that makes it, or else the entries of a short vector or matrix side by
@@ -81,7 +81,7 @@ def written_out(ctx: Context, array: Array) -> ir.Expr | None:
     return _stacked(rows, array.span)
 
 
-def _summed(ctx: Context, array: Array, known: tuple[ir.Expr, ...]) -> ir.Expr | None:
+def _summed(ctx: Context, array: FormulaArray, known: tuple[ir.Expr, ...]) -> ir.Expr | None:
     """An array as a sum over its entries, or rows, times unit vectors; ``known`` are the first indices."""
     span, axis, dim = array.span, array.axes[len(known)], array.shape[len(known)]
     binder = ir.Binder(name=f"at{len(known)}", kind="in", domain=axis, span=span)

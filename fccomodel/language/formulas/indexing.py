@@ -6,9 +6,9 @@ from fccomodel.core import ir
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import arrays, expressions, names, places, shapes
 from fccomodel.language.formulas.context import (
-    Array,
     BrokenSymbol,
     Context,
+    FormulaArray,
     LetSymbol,
     Scope,
     SetFamilySymbol,
@@ -88,7 +88,7 @@ def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.
     axes = len(base.shape)
     if len(node.items) > axes and not _has_indices(ctx, node, axes, f"a {show(base.shape)}"):
         return None
-    if isinstance(base, Array) or any(map(arrays.is_slice, node.items)):
+    if isinstance(base, FormulaArray) or any(map(arrays.is_slice, node.items)):
         return arrays.indexed(ctx, scope, node, base)
     values = _values(ctx, scope, node)
     if values is None:

@@ -28,7 +28,7 @@ from fccomodel.language.formulas import expressions, signs
 from fccomodel.language.formulas.context import Context, Scope
 from fccomodel.library import atoms
 from fccomodel.library.atoms import Interval
-from fccomodel.library.coefficients import Factor, at_zero, coefficients, depends
+from fccomodel.library.coefficients import Coefficient, at_zero, coefficients, depends
 
 #: The sets whose support functions are known in closed form.
 CLOSED = ("ball", "ball1", "box")
@@ -202,7 +202,7 @@ class _Extreme:
             return self._of_function(node, sign)
         raise _NotClosed(node)
 
-    def _of_affine(self, node: ir.Expr, factor: Factor, sign: int) -> ir.Expr:
+    def _of_affine(self, node: ir.Expr, factor: Coefficient, sign: int) -> ir.Expr:
         """L(0) + s(c), or L(0) - s(-c)."""
         if depends(factor.whole, self.binder):
             raise _NotClosed(node)
@@ -253,7 +253,7 @@ class _Extreme:
         """Whether the set has -u for each u."""
         return self.domain.family != "box" or _half_width(self.domain) is not None
 
-    def _support(self, factor: Factor) -> ir.Expr:
+    def _support(self, factor: Coefficient) -> ir.Expr:
         """The largest c.u over the set, which is bounded."""
         for number in self.domain.args:
             if isinstance(number, ir.Const) and math.isinf(number.value):
@@ -266,7 +266,7 @@ class _Extreme:
         reach = _NORMS[self.domain.family](radius, array)
         return self._scaled(factor, reach)
 
-    def _support_of_box(self, factor: Factor, array: ir.Expr) -> ir.Expr:
+    def _support_of_box(self, factor: Coefficient, array: ir.Expr) -> ir.Expr:
         """The middle of the box times c, and half of its width times |c|."""
         low, high = self.domain.args
         middle = make("mul", const(0.5), make("add", low, high))
@@ -276,7 +276,7 @@ class _Extreme:
             centre = make("mul", factor.number, centre)
         return make("add", centre, self._scaled(factor, _NORMS["box"](half, array)))
 
-    def _scaled(self, factor: Factor, reach: ir.Expr) -> ir.Expr:
+    def _scaled(self, factor: Coefficient, reach: ir.Expr) -> ir.Expr:
         """A norm times the size of the factor's number."""
         if factor.number is None:
             return reach

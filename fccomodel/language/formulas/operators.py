@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import arrays, comparisons, domains, signs
-from fccomodel.language.formulas.context import Array, Context, Scope
+from fccomodel.language.formulas.context import Context, FormulaArray, Scope
 from fccomodel.language.formulas.expressions import as_number, complete, evaluates
 from fccomodel.language.formulas.shapes import broadcast, described, same_dim
 from fccomodel.library import atoms
@@ -33,7 +33,7 @@ def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
             return None
         return ir.Apply(op="not", args=(condition,), span=node.span)
     value = arrays.operand(ctx, scope, node.arg)
-    if isinstance(value, Array):
+    if isinstance(value, FormulaArray):
         return arrays.entrywise(ctx, [value], lambda parts: signed(ctx, node, parts[0]), node.op, node.span)
     if value is None:
         return None
@@ -87,7 +87,7 @@ def choice(ctx: Context, scope: Scope, node: syntax.Choice) -> ir.Expr | None:
     yes, no = (arrays.operand(ctx, scope, branch) for branch in (node.yes, node.no))
     if condition is None or yes is None or no is None or not domains.condition_is_fixed(ctx, condition):
         return None
-    if isinstance(yes, Array) or isinstance(no, Array):
+    if isinstance(yes, FormulaArray) or isinstance(no, FormulaArray):
         return arrays.entrywise(
             ctx, [yes, no], lambda parts: chosen(ctx, node, condition, *parts), "else", node.span
         )
@@ -135,7 +135,7 @@ def _defined_everywhere(expr: ir.Expr) -> bool:
 def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """``left op right`` with shapes checked and constants folded, or None after an error."""
     name = atoms.operator(op).name
-    if isinstance(left, Array) or isinstance(right, Array):
+    if isinstance(left, FormulaArray) or isinstance(right, FormulaArray):
         return _of_arrays(ctx, op, left, right, span)
     what = f"what is {VERBS[name]}"
     sides = complete([as_number(ctx, left, what), as_number(ctx, right, what)])

@@ -17,7 +17,7 @@ def entry_at(
     ctx: Context, base: ir.Expr, indices: tuple[ir.Expr, ...], span: Span, text: str = "..."
 ) -> ir.Expr | None:
     """The entry of an array of the problem, or a part of it, at indices as they stand in brackets."""
-    formulas = Formulas()
+    formulas = IndexFormulas()
     places = expressions.complete(
         [
             place_of(ctx, value, axis_of(ctx, dim), value.span, text, labels=True, formulas=formulas)
@@ -50,7 +50,7 @@ def member_at(ctx: Context, let: ir.Let, indices: tuple[ir.Expr, ...], span: Spa
         if not _is_known(ctx, recursion, indices, span):
             return None
         let, indices = _of_step(recursion, let, indices)
-    formulas = Formulas()
+    formulas = IndexFormulas()
     places = expressions.complete(
         [
             place_of(ctx, value, binder.domain, value.span, let.name, labels=True, formulas=formulas)
@@ -105,7 +105,7 @@ def axis_of(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
 
 
 @dataclass
-class Formulas:
+class IndexFormulas:
     """Indices that are formulas, as in ``v[i + 1]``.
 
     Each becomes an element of its own under the condition that it equals the formula.
@@ -145,7 +145,7 @@ def place(
     base: str = "...",
     *,
     labels: bool = False,
-    formulas: Formulas | None = None,
+    formulas: IndexFormulas | None = None,
 ) -> ir.Element | ir.Const | ir.Column | None:
     """An index of ``base``: an element of the axis's set, or a position counted from 0; None after an error.
 
@@ -166,7 +166,7 @@ def place_of(
     base: str = "...",
     *,
     labels: bool = False,
-    formulas: Formulas | None = None,
+    formulas: IndexFormulas | None = None,
 ) -> ir.Element | ir.Const | ir.Column | None:
     """The place on an axis of the value of an index; see ``place``."""
     if isinstance(value, ir.Element) and not isinstance(value.binder.domain, ir.VectorSet):
@@ -193,7 +193,7 @@ def place_of(
 
 
 def _element_place(
-    ctx: Context, value: ir.Element, axis: ir.Set | ir.Dim, span: Span, formulas: Formulas | None
+    ctx: Context, value: ir.Element, axis: ir.Set | ir.Dim, span: Span, formulas: IndexFormulas | None
 ) -> ir.Element | None:
     """An element as an index: of the axis's own set, or of a part of its numbers."""
     if formulas is not None and _is_part(ctx, value.binder.domain, axis):

@@ -23,7 +23,7 @@ from fccomodel.language.formulas import (
     signs,
     weighted,
 )
-from fccomodel.language.formulas.context import Array, BrokenSymbol, Context, IndexSymbol, Scope
+from fccomodel.language.formulas.context import BrokenSymbol, Context, FormulaArray, IndexSymbol, Scope
 from fccomodel.language.formulas.shapes import described
 from fccomodel.library import domains as uses
 from fccomodel.library import reductions
@@ -59,11 +59,11 @@ def _of_kind(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
     else:
         return _over_open_draws(ctx, scope, node, kind, options)
     body = expressions.loose(ctx, head.scope, node.body)
-    if isinstance(body, Array) and kind.arrays and not kind.condition:
+    if isinstance(body, FormulaArray) and kind.arrays and not kind.condition:
         if head.broken or options is None:
             return None
         return _of_array(ctx, node, kind, head, body, options)
-    if isinstance(body, Array):
+    if isinstance(body, FormulaArray):
         body = expressions.written_out(ctx, body)
     if body is not None and not kind.condition:
         body = expressions.as_number(ctx, body, f"the body of `{node.kind}`")
@@ -117,9 +117,9 @@ def _of_array(
     node: syntax.Reduce,
     kind: Reduction,
     head: Head,
-    body: Array,
+    body: FormulaArray,
     options: dict[str, ir.Expr],
-) -> Array | None:
+) -> FormulaArray | None:
     """A reduction of an array by formula, entry by entry."""
     return arrays.entrywise(
         ctx,
@@ -392,10 +392,12 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
 
 def _option_may_vary(ctx: Context, node: syntax.Reduce, kind: Reduction, value: ir.Expr) -> bool:
     """Whether an option is fixed, or one that moves out of the reduction. Reports an error if not."""
-    if kind.name == LOGMEANEXP.name or not risks.varies(value):
+    by_index = kind.tail and not ir.variables_of(value)
+    if kind.name == LOGMEANEXP.name or by_index or not risks.varies(value):
         return True
     example = "theta" if kind.option is None else kind.option.name
-    ctx.report(errors.reductions.option_not_fixed(ctx.quote(value), node.kind, example))
+    refusal = errors.reductions.option_on_variable if kind.tail else errors.reductions.option_not_fixed
+    ctx.report(refusal(ctx.quote(value), node.kind, example))
     return False
 
 

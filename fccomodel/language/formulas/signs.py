@@ -49,7 +49,7 @@ def _leaf(ctx: Context, node: ir.Expr) -> Interval:
             kind = shapes.column_type(ctx, node)
             if kind is None:
                 return REALS
-            return _values(kind.domain)
+            return _numbers(kind)
         case ir.Element(binder=binder) if isinstance(binder.domain, ir.VectorSet):
             return _vector_set(ctx, binder.domain)
         case ir.Element(binder=binder):
@@ -59,7 +59,7 @@ def _leaf(ctx: Context, node: ir.Expr) -> Interval:
 
 def _param(ctx: Context, node: ir.Param) -> Interval:
     if node.name in ctx.arrays:
-        return _values(ctx.arrays[node.name].type.domain)
+        return _numbers(ctx.arrays[node.name].type)
     parameter = ctx.params.get(node.name)
     if parameter is None:
         return REALS
@@ -79,6 +79,13 @@ def _variable(ctx: Context, node: ir.Var) -> Interval:
 def _vector_set(ctx: Context, vectors: ir.VectorSet) -> Interval:
     """An interval that contains each entry of the vectors of a simple set."""
     return sets.all()[vectors.family].entries(*(interval(ctx, a) for a in vectors.args))
+
+
+def _numbers(kind: ir.ColumnType) -> Interval:
+    """An interval that contains the numbers of a column or of an array."""
+    if kind.domain is None:
+        return declared(kind)
+    return _values(kind.domain)
 
 
 def _values(domain: ir.Set | None) -> Interval:

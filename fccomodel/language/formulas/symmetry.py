@@ -17,6 +17,8 @@ def is_symmetric(ctx: Context, value: ir.Expr) -> bool:
             return True
         case ir.Var():
             return _declared_symmetric(ctx, value)
+        case ir.Param():
+            return value.name in ctx.arrays and ctx.arrays[value.name].type.definite
         case ir.Apply(op="diagonal"):
             return True
         case ir.Apply(op="outer", args=(left, right)):

@@ -14,7 +14,7 @@ from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import syntax, vocabulary
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
-from fccomodel.language.notation.terms import TOKEN, Part, Term, fail, token
+from fccomodel.language.notation.terms import TOKEN, CompoundFormula, PythonSyntax, fail, token
 
 if TYPE_CHECKING:
     from fccomodel.language.notation.sets import Set
@@ -31,14 +31,14 @@ class Family:
     """
 
     frame: FrameType
-    elements: list[tuple[Term, str, Set, Span]] = field(default_factory=list)
+    elements: list[tuple[CompoundFormula, str, Set, Span]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
     values: list[Any] = field(default_factory=list)
 
-    def element(self, over: Set, at: Span) -> Term:
+    def element(self, over: Set, at: Span) -> CompoundFormula:
         """A new element of a set."""
         name = token()
-        term = Term(syntax.Name(id=name, span=NOWHERE), over._owner)
+        term = CompoundFormula(syntax.Name(id=name, span=NOWHERE), over._owner)
         self.elements.append((term, name, over, at))
         return term
 
@@ -48,7 +48,7 @@ class Family:
         return self.values[0]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[PythonSyntax]:
         """The sets and the conditions of the head, for their model and size."""
         sets = [over for _, _, over, _ in self.elements]
         weights = [over._weight.part for over in sets if over._weight is not None]

@@ -9,12 +9,12 @@ from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
-from fccomodel.language.notation.sets import Once, Set
+from fccomodel.language.notation.sets import Set, SymbolicIterator
 from fccomodel.language.notation.terms import (
+    CompoundFormula,
     Declaration,
     Formula,
-    Part,
-    Term,
+    PythonSyntax,
     bound_of,
     fail,
     made,
@@ -54,7 +54,7 @@ class Number(Formula):
         if self._kind != "const":
             return super().__iter__()
         at = places.here()
-        return Once(Set(node_of(self, at), self._owner), at)
+        return SymbolicIterator(Set(node_of(self, at), self._owner), at)
 
 
 class Dim(Formula):
@@ -70,13 +70,13 @@ class Dim(Formula):
 
     def __iter__(self) -> Any:
         at = places.here()
-        return Once(Set(node_of(self, at), self._owner), at)
+        return SymbolicIterator(Set(node_of(self, at), self._owner), at)
 
-    def where(self, condition: Callable[[Term], Any]) -> Set:
+    def where(self, condition: Callable[[CompoundFormula], Any]) -> Set:
         """The places under a condition: ``(c[i] <= c[i + 1] for i in m.d.where(lambda i: i < m.d))``."""
         return self._set().where(condition)
 
-    def by(self, weight: Callable[[Term], Any]) -> Set:
+    def by(self, weight: Callable[[CompoundFormula], Any]) -> Set:
         """The places, to be drawn by weight: ``E(c[k] for k in m.d.by(lambda k: p[k]))``."""
         return self._set().by(weight)
 
@@ -95,7 +95,7 @@ class NamedSet(Set):
         self._declaration = Declaration(kind=kind, make=make, doc=doc, uses=tuple(uses))
 
 
-class Net(Part):
+class Net(PythonSyntax):
     """A torch module: ``s(w, z.x)`` is its value for the parameters w. A frozen net is called as
     ``t(z.x)``.
     """
@@ -108,7 +108,7 @@ class Net(Part):
         super().__init__(None, declaration=Declaration(kind="net", make=make, doc=doc, uses=tuple(uses)))
         self._frozen = frozen
 
-    def __call__(self, *args: Any, **keywords: Any) -> Term:
+    def __call__(self, *args: Any, **keywords: Any) -> CompoundFormula:
         at = places.here()
         node = node_of(self, at)
         assert isinstance(node, syntax.Name)
@@ -129,7 +129,7 @@ class Function(Formula):
     def _has_columns(self) -> bool:
         return False
 
-    def __call__(self, *args: Any, **keywords: Any) -> Term:
+    def __call__(self, *args: Any, **keywords: Any) -> CompoundFormula:
         at = places.here()
         node = node_of(self, at)
         assert isinstance(node, syntax.Name)
@@ -154,18 +154,41 @@ class Function(Formula):
 
 
 # -------------------------------------------------------------------------------------------- types
-class Type(Part):
+class Type(PythonSyntax):
     """``real`` or ``integer`` (the language's ``int``), with a shape by square brackets: ``real[m.d]``."""
 
-    __slots__ = ("_name", "_shape", "_span")
+    __slots__ = ("_limits", "_name", "_shape", "_span")
     _sort = "type"
 
-    def __init__(self, name: str, shape: tuple[Any, ...] = (), span: Span = NOWHERE):
+    def __init__(
+        self,
+        name: str,
+        shape: tuple[Any, ...] = (),
+        span: Span = NOWHERE,
+        limits: tuple[syntax.Bound, ...] = (),
+    ):
         super().__init__(None)
-        self._name, self._shape, self._span = name, shape, span
+        self._name, self._shape, self._span, self._limits = name, shape, span, limits
 
     def __getitem__(self, shape: Any) -> Type:
         return Type(self._name, shape if isinstance(shape, tuple) else (shape,), places.here())
+
+    def __call__(self, **bounds: Any) -> Type:
+        """The type with bounds: ``real(ge=0)``, ``real[m.d](ge=0, le=1)``, ``real[m.n, m.n](domain=psd)``."""
+        at = places.here()
+        return Type(self._name, self._shape, at, _bounds("real", bounds, at))
+
+    def _limit(self, at: Span) -> syntax.Bound | None:
+        """The bounds as one, as ``in [low, high]`` where they are two."""
+        if not self._limits:
+            return None
+        if [limit.op for limit in self._limits] == [">=", "<="]:
+            ends = syntax.Vector(items=tuple(limit.value for limit in self._limits), span=at)
+            return syntax.Bound(op="in", value=ends, span=at)
+        if len(self._limits) > 1:
+            reason = "Numbers have one bound, or the ends `ge` and `le` of an interval."
+            fail(errors.argument("real(...)", reason, "write `real(ge=0, le=1)`"), at)
+        return self._limits[0]
 
     def __repr__(self) -> str:
         return self._name
@@ -182,12 +205,12 @@ def type_of(value: Any, at: Span) -> syntax.TypeExpr:
     if isinstance(value, Type):
         span = at if value._span is NOWHERE else value._span
         sizes = tuple(node_of(part, at) for part in value._shape)
-        return syntax.TypeExpr(name=value._name, shape=sizes, span=span)
+        return syntax.TypeExpr(name=value._name, shape=sizes, limit=value._limit(span), span=span)
     if value is int:
         return syntax.TypeExpr(name="int", span=at)
     if value is float:
         return syntax.TypeExpr(name="real", span=at)
-    if isinstance(value, Part | set | frozenset):
+    if isinstance(value, PythonSyntax | set | frozenset):
         node = node_of(value, at)
         shape: tuple[syntax.Expr, ...] = ()
         if isinstance(node, syntax.Index):
@@ -262,7 +285,7 @@ def _mentioned(parts: Iterable[Any]) -> list[Any]:
         inner
         for part in parts
         for inner in (part._shape if isinstance(part, Type) else (part,))
-        if isinstance(inner, Part)
+        if isinstance(inner, PythonSyntax)
     ]
 
 
@@ -305,7 +328,7 @@ def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Num
 
 def _entries(value: Any, at: Span) -> syntax.Expr:
     """A formula, or a list or array of them as an array written out."""
-    if not isinstance(value, Part) and hasattr(value, "tolist"):
+    if not isinstance(value, PythonSyntax) and hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
         return syntax.Vector(items=tuple(_entries(entry, at) for entry in value), span=at)

@@ -16,7 +16,7 @@ from fccomodel.language.statements.options import Options
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class StatementEntry:
     """A statement, the place where it was said, and the comment above it."""
 
     statement: syntax.Statement
@@ -28,7 +28,7 @@ class Entry:
         """How the statement is found in its model."""
         return statements.of(self.statement).keys(self.statement)
 
-    def without(self, keys: frozenset[Key]) -> Entry | None:
+    def without(self, keys: frozenset[Key]) -> StatementEntry | None:
         """The statement without some of its names, or None if no name is left."""
         left = [name for kind, name in self.keys - keys if kind == "name"]
         rest = statements.of(self.statement).without(self.statement, left)
@@ -37,7 +37,7 @@ class Entry:
         return replace(self, statement=rest)
 
 
-def put(entries: list[Entry], new: Entry) -> None:
+def put(entries: list[StatementEntry], new: StatementEntry) -> None:
     """Add a statement in the place of the one that it replaces, or at the end.
 
     It replaces the statement of its name or of its label, or the same constraint without a label.
@@ -55,11 +55,11 @@ def put(entries: list[Entry], new: Entry) -> None:
             place = k + 1
     has_heading = any(isinstance(entry.statement, SubjectTo) for entry in entries)
     if isinstance(new.statement, Constraint) and not has_heading:
-        entries.append(Entry(statement=SubjectTo(span=NOWHERE)))
+        entries.append(StatementEntry(statement=SubjectTo(span=NOWHERE)))
     entries.insert(len(entries) if place is None else place, new)
 
 
-def _same(entry: Entry, new: Entry) -> bool:
+def _same(entry: StatementEntry, new: StatementEntry) -> bool:
     """Whether two constraints without labels say the same, as when a notebook cell runs again."""
     pair = entry.statement, new.statement
     if not all(isinstance(statement, Constraint) and statement.label is None for statement in pair):
@@ -68,7 +68,7 @@ def _same(entry: Entry, new: Entry) -> bool:
     return first == second
 
 
-def remove(entries: list[Entry], key: Key) -> Entry | None:
+def remove(entries: list[StatementEntry], key: Key) -> StatementEntry | None:
     """Remove a statement, or a name of it: the statement before, or None if there is none."""
     for k, entry in enumerate(entries):
         if key in entry.keys:
@@ -81,7 +81,7 @@ def remove(entries: list[Entry], key: Key) -> Entry | None:
     return None
 
 
-def ordered(entries: Sequence[Entry]) -> list[Entry]:
+def ordered(entries: Sequence[StatementEntry]) -> list[StatementEntry]:
     """The statements in order, each after the declarations that it uses; options last."""
     declares = {name: k for k, entry in enumerate(entries) for kind, name in entry.keys if kind == "name"}
     needs = []
@@ -106,7 +106,7 @@ def _after(k: int, needs: Sequence[Iterable[int]], begun: set[int], order: list[
         order.append(k)
 
 
-def named(entries: Sequence[Entry], elements: dict[str, tuple[str, Span]]) -> list[Entry]:
+def named(entries: Sequence[StatementEntry], elements: dict[str, tuple[str, Span]]) -> list[StatementEntry]:
     """The statements with names for their elements that no statement before declares."""
     taken: set[str] = set()
     indices: dict[str, syntax.Binder] = {}
@@ -120,7 +120,7 @@ def named(entries: Sequence[Entry], elements: dict[str, tuple[str, Span]]) -> li
     return result
 
 
-def place_of(entry: Entry, name: str) -> Span:
+def place_of(entry: StatementEntry, name: str) -> Span:
     """The place where a statement uses a name: that of the innermost formula around it that has one."""
     waiting: list[tuple[syntax.Node, Span]] = [(entry.statement, entry.at)]
     while waiting:

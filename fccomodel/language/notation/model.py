@@ -23,14 +23,14 @@ from fccomodel.language.notation import (
 )
 from fccomodel.language.notation.comprehensions import is_comprehension
 from fccomodel.language.notation.declarations import Dim, Function, NamedSet, Net, Number
-from fccomodel.language.notation.entries import Entry
+from fccomodel.language.notation.entries import StatementEntry
 from fccomodel.language.notation.sets import Set
-from fccomodel.language.notation.source import Composed, Said, composed
+from fccomodel.language.notation.source import ComposedText, Said, composed
 from fccomodel.language.notation.terms import (
+    CompoundFormula,
     Declaration,
     Formula,
-    Part,
-    Term,
+    PythonSyntax,
     absent,
     described,
     fail,
@@ -69,11 +69,11 @@ class Notation:
         self._name = name
         self._doc = doc
         self._at: Span = places.here()
-        self._entries: list[Entry] = []
-        self._symbols: dict[str, Part] = {}
+        self._entries: list[StatementEntry] = []
+        self._symbols: dict[str, PythonSyntax] = {}
         self._removed: dict[str, Span] = {}
         self._included: list[Notation] = []
-        self._composed: Composed | None = None
+        self._composed: ComposedText | None = None
 
     # ---------------------------------------------------------------------------------------- texts
     @classmethod
@@ -93,7 +93,7 @@ class Notation:
             self._composed = self._compose()
         return self._composed
 
-    def _compose(self) -> Composed:
+    def _compose(self) -> ComposedText:
         """The text of the statements with their places."""
         statements = [Said(statement=entry.statement, doc=entry.doc) for entry in self._in_order()]
         if self._name is not None:
@@ -106,7 +106,7 @@ class Notation:
             name = "<model>"
         return composed(statements, doc=self._doc, name=name, whole=self._at)
 
-    def _in_order(self) -> list[Entry]:
+    def _in_order(self) -> list[StatementEntry]:
         """The statements in the order of the file, with names for their elements."""
         self._refuse_removed({*self._names("name")})
         ordered = entries.ordered(self._entries)
@@ -203,8 +203,10 @@ class Notation:
         model = owner(parts, at)
         if model is not None and not self._has_names_of(model):
             fail(errors.another_model(self._title, model._title), at)
-        naming.named(statement, (), naming.elements(*(part for part in parts if isinstance(part, Part))))
-        entry = Entry(statement=statement, at=at, doc=inspect.cleandoc(doc))
+        naming.named(
+            statement, (), naming.elements(*(part for part in parts if isinstance(part, PythonSyntax)))
+        )
+        entry = StatementEntry(statement=statement, at=at, doc=inspect.cleandoc(doc))
         entries.put(self._entries, entry)
         self._changed()
 
@@ -237,7 +239,7 @@ class Notation:
 
     def _waiting(self, name: str, value: Any) -> Declaration | None:
         """The declaration of a value that waits for its name, or that has this name already, else None."""
-        declaration = value._declaration if isinstance(value, Part) else None
+        declaration = value._declaration if isinstance(value, PythonSyntax) else None
         if declaration is None or declaration.make is None:
             return None
         if value._node is not None and value is not self._symbols.get(name):
@@ -285,7 +287,7 @@ class Notation:
             reason = "The language uses this word itself."
             fail(errors.not_a_name(name, reason, f"choose another name, as `{name}_1`"), at)
 
-    def _take_names(self, entry: Entry) -> None:
+    def _take_names(self, entry: StatementEntry) -> None:
         """Make symbols for the names of a statement that was read from a text."""
         for kind, name in entry.keys:
             if kind == "name":
@@ -325,7 +327,7 @@ class Notation:
             fix = "write `def score(x): ...`; a plain Python function is simply inlined"
             fail(errors.argument("@m.define", reason, fix), at)
         params = code.co_varnames[: code.co_argcount]
-        body = function(*(Term(syntax.Name(id=param, span=NOWHERE)) for param in params))
+        body = function(*(CompoundFormula(syntax.Name(id=param, span=NOWHERE)) for param in params))
         if is_comprehension(body) or body is None:
             fail(errors.not_a_formula(_shown(body), f"in `return` of `{name}`"), at)
         defined = DefDecl(name=name, params=params, body=node_of(body, at), span=at)
@@ -386,7 +388,9 @@ class Notation:
         """
         at = places.here()
         if relation is None and not named:
-            entries.put(self._entries, Entry(statement=SubjectTo(span=at), at=at, doc=inspect.cleandoc(doc)))
+            entries.put(
+                self._entries, StatementEntry(statement=SubjectTo(span=at), at=at, doc=inspect.cleandoc(doc))
+            )
             self._changed()
         if relation is not None:
             self._constraint(None, relation, doc, using or {}, at)
@@ -477,7 +481,7 @@ class Constraints(Mapping[str, str]):
 
 
 #: What stands in Python for the names of a statement.
-_SYMBOLS: Mapping[str, Callable[[], Part]] = {
+_SYMBOLS: Mapping[str, Callable[[], PythonSyntax]] = {
     "dim": Dim,
     "set": lambda: NamedSet("set"),
     "table": lambda: NamedSet("table"),
@@ -489,7 +493,7 @@ _SYMBOLS: Mapping[str, Callable[[], Part]] = {
 }
 
 
-def _symbol(statement: syntax.Statement) -> Part:
+def _symbol(statement: syntax.Statement) -> PythonSyntax:
     """The object in Python for a name of a statement."""
     return _SYMBOLS[statements.of(statement).stands_for(statement)]()
 
@@ -527,7 +531,7 @@ def _of_itself(function: Callable[[Any], Any], name: str, at: Span) -> Any:
         reason = "A recursion is a function of the members that it makes."
         fix = f"write `m.let({name}=lambda {name}: (... for t in m.T))`"
         fail(errors.argument(f"m.let({name}=...)", reason, fix), at)
-    return function(Term(syntax.Name(id=name, span=NOWHERE)))
+    return function(CompoundFormula(syntax.Name(id=name, span=NOWHERE)))
 
 
 def _one_or_all(symbols: Iterable[Any]) -> Any:
@@ -538,7 +542,7 @@ def _one_or_all(symbols: Iterable[Any]) -> Any:
     return every
 
 
-def _is_own_heading(entry: Entry) -> bool:
+def _is_own_heading(entry: StatementEntry) -> bool:
     """Whether a statement is a ``subject to`` that the first constraint brought."""
     return isinstance(entry.statement, SubjectTo) and entry.at is NOWHERE
 
@@ -547,7 +551,7 @@ def _shown(value: Any) -> str:
     """A value in a message."""
     if isinstance(value, Word):
         return f"the word `{value.__name__}`"
-    if isinstance(value, Part) and value._node is not None:
+    if isinstance(value, PythonSyntax) and value._node is not None:
         return f"`{value!r}`"
     return described(value)
 

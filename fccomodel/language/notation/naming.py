@@ -11,7 +11,7 @@ from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import lexer, rewriting, syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
-from fccomodel.language.notation.terms import TOKEN, Part, fail
+from fccomodel.language.notation.terms import TOKEN, PythonSyntax, fail
 from fccomodel.language.statements.indices import IndexDecl
 
 #: The names of the elements visible in a place, by token.
@@ -107,11 +107,11 @@ class _Naming:
         return next(f"{stem}{number}" for number in itertools.count(2) if f"{stem}{number}" not in held)
 
 
-def elements(*parts: Part | syntax.Node) -> dict[str, tuple[str, Span]]:
+def elements(*parts: PythonSyntax | syntax.Node) -> dict[str, tuple[str, Span]]:
     """The names and places of the elements that comprehensions in formulas bind, by token."""
     bound: dict[str, tuple[str, Span]] = {}
     for part in parts:
-        node = part._node if isinstance(part, Part) else part
+        node = part._node if isinstance(part, PythonSyntax) else part
         if node is None:
             continue
         for inner in rewriting.walk(node):

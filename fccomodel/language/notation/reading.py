@@ -8,12 +8,12 @@ from fccomodel.core.source import Source
 from fccomodel.language import lexer, rewriting, syntax
 from fccomodel.language.check.include import expand
 from fccomodel.language.notation import places
-from fccomodel.language.notation.entries import Entry
+from fccomodel.language.notation.entries import StatementEntry
 from fccomodel.language.parse import parse
 from fccomodel.language.statements.model import ModelDecl
 
 
-def read(source: Source) -> tuple[str | None, str, list[Entry]]:
+def read(source: Source) -> tuple[str | None, str, list[StatementEntry]]:
     """The model's name, the comment at its top, and its statements, with those of included files."""
     parsed, whole = expand(parse(source).statements, source)
     entries = [
@@ -29,10 +29,10 @@ def read(source: Source) -> tuple[str | None, str, list[Entry]]:
     return None, "", entries
 
 
-def _entry(statement: syntax.Statement, source: Source, comments: list[str]) -> Entry:
+def _entry(statement: syntax.Statement, source: Source, comments: list[str]) -> StatementEntry:
     placed = _placed(statement, source)
     assert isinstance(placed, syntax.Statement)
-    return Entry(statement=placed, at=placed.span, doc="\n".join(comments))
+    return StatementEntry(statement=placed, at=placed.span, doc="\n".join(comments))
 
 
 def _placed(node: syntax.Node, source: Source) -> syntax.Node:

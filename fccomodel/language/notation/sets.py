@@ -13,9 +13,9 @@ from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.terms import (
     TOKEN,
+    CompoundFormula,
     Formula,
-    Part,
-    Term,
+    PythonSyntax,
     fail,
     made,
     node_of,
@@ -37,7 +37,7 @@ class Where:
     part       the condition, for its model and size
     """
 
-    def __init__(self, condition: syntax.Expr, element: str, name: str, part: Part):
+    def __init__(self, condition: syntax.Expr, element: str, name: str, part: PythonSyntax):
         self.condition = condition
         self.element = element
         self.name = name
@@ -55,7 +55,7 @@ class Where:
         return rewriting.replaced(self.condition, change)
 
 
-class Set(Part):
+class Set(PythonSyntax):
     """A set of the model: the rows of a table, labels, numbers, a distribution.
 
     Its attributes are the columns of its rows, for conditions.
@@ -113,7 +113,7 @@ class Set(Part):
                 joined = syntax.Binary(op="and", left=joined, right=condition, span=condition.span)
         return joined
 
-    def where(self, condition: Formula | Callable[[Term], Any]) -> Set:
+    def where(self, condition: Formula | Callable[[CompoundFormula], Any]) -> Set:
         """The elements under a condition: ``D.where(D.y == 1)`` or ``D.where(lambda z: z.y == 1)``.
 
         condition  a formula of the set's columns, or a function of the element; ``&``, ``|`` and ``~``
@@ -137,7 +137,7 @@ class Set(Part):
             size=sum(part._size for part in parts),
         )
 
-    def by(self, weight: Formula | Callable[[Term], Any]) -> Set:
+    def by(self, weight: Formula | Callable[[CompoundFormula], Any]) -> Set:
         """The rows, to be drawn by weight: ``E(f(z) for z in D.by(D.p))``, or ``D.by(lambda z: z.p)``.
 
         weight  a formula of the set's columns, or a function of the element; at least 0. It multiplies
@@ -162,13 +162,15 @@ class Set(Part):
             size=sum(part._size for part in parts),
         )
 
-    def _of_element(self, formula: Formula | Callable[[Term], Any], refusal: Diagnostic, at: Span) -> Where:
+    def _of_element(
+        self, formula: Formula | Callable[[CompoundFormula], Any], refusal: Diagnostic, at: Span
+    ) -> Where:
         """A formula of the set's columns, or a function of the element, as a formula of an element."""
         element, name = token(), ELEMENT
-        if callable(formula) and not isinstance(formula, Part):
+        if callable(formula) and not isinstance(formula, PythonSyntax):
             if formula.__code__.co_argcount == 1:
                 name = formula.__code__.co_varnames[0]
-            formula = formula(Term(syntax.Name(id=element, span=NOWHERE), self._owner))
+            formula = formula(CompoundFormula(syntax.Name(id=element, span=NOWHERE), self._owner))
         if isinstance(formula, bool) or not isinstance(formula, Formula):
             fail(refusal, at)
         rows = (*self._rows, self._node)
@@ -181,7 +183,7 @@ class Set(Part):
 
         return Where(rewriting.replaced(node_of(formula, at), change), element, name, formula)
 
-    def subset(self, condition: Formula | Callable[[Term], Any]) -> Set:
+    def subset(self, condition: Formula | Callable[[CompoundFormula], Any]) -> Set:
         """``{z in D | condition}`` as a set of its own.
 
         ``where`` adds the condition to those of the comprehension instead.
@@ -191,7 +193,7 @@ class Set(Part):
         rows = (*self._rows, chosen._node)
         return Set(chosen._syntax(), chosen._owner, rows=rows, weight=chosen._weight, size=chosen._size)
 
-    def __getattr__(self, name: str) -> Term:
+    def __getattr__(self, name: str) -> CompoundFormula:
         if name.startswith("_"):
             raise AttributeError(name)
         node_of(self, places.here())
@@ -213,7 +215,7 @@ class Set(Part):
     def __iter__(self) -> Iterator[Any]:
         at = places.here()
         node_of(self, at)
-        return Once(self, at)
+        return SymbolicIterator(self, at)
 
     def __bool__(self) -> bool:
         fail(errors.truth_value("", shown(self._syntax())))
@@ -228,7 +230,7 @@ class Set(Part):
         fail(errors.no_number("length", shown(self._syntax()), fix))
 
 
-class Once:
+class SymbolicIterator:
     """The iterator of a set: gives one element, which stands for all, to the comprehension that asks."""
 
     def __init__(self, over: Set, at: Span):
@@ -236,10 +238,10 @@ class Once:
         self.at = at
         self.given = False
 
-    def __iter__(self) -> Once:
+    def __iter__(self) -> SymbolicIterator:
         return self
 
-    def __next__(self) -> Term:
+    def __next__(self) -> CompoundFormula:
         asking = sys._getframe(1)
         family = comprehensions.of(asking)
         if family is None:

@@ -19,7 +19,7 @@ from fccomodel.language.statements.model import ModelDecl
 
 
 @dataclass(frozen=True, kw_only=True)
-class Composed(Source):
+class ComposedText(Source):
     """The text of a model whose statements are written in Python code or in other files.
 
     marks  the pieces of syntax in the text, each with its place in the code or the file
@@ -50,7 +50,7 @@ class Composed(Source):
         source, local = self.at(span)
         return source.place(local)
 
-    def __reduce__(self) -> tuple[Callable[..., Composed], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., ComposedText], tuple[object, ...]]:
         """Pickle with places in texts, since places in code cannot be pickled."""
         marks = []
         for mark in self.marks:
@@ -59,8 +59,8 @@ class Composed(Source):
         return _composed, (self.text, self.name, tuple(marks), _looked_up(self.whole, ""))
 
 
-def _composed(text: str, name: str, marks: tuple[Mark, ...], whole: Span) -> Composed:
-    return Composed(text=text, name=name, marks=marks, whole=whole)
+def _composed(text: str, name: str, marks: tuple[Mark, ...], whole: Span) -> ComposedText:
+    return ComposedText(text=text, name=name, marks=marks, whole=whole)
 
 
 def _looked_up(span: Span, shown: str) -> Span:
@@ -97,9 +97,9 @@ class Said:
     doc: str = ""
 
 
-def composed(parts: Sequence[Said], *, doc: str, name: str, whole: Span) -> Composed:
+def composed(parts: Sequence[Said], *, doc: str, name: str, whole: Span) -> ComposedText:
     """The text in canonical layout; raises FccoError with places in Python if it does not parse."""
-    writer = printing.Writer()
+    writer = printing.TextWriter()
     _comment(writer, doc)
     if doc and not (parts and isinstance(parts[0].statement, ModelDecl)):
         writer("\n")
@@ -107,12 +107,12 @@ def composed(parts: Sequence[Said], *, doc: str, name: str, whole: Span) -> Comp
         for before, said in pairwise([None, *parts]):
             assert said is not None
             _write(writer, before, said)
-    raw = Composed(text=writer.text, name=name, marks=tuple(writer.marks), whole=whole)
+    raw = ComposedText(text=writer.text, name=name, marks=tuple(writer.marks), whole=whole)
     text = layout.format(raw)
-    return Composed(text=text, name=name, marks=_moved(raw, text), whole=whole)
+    return ComposedText(text=text, name=name, marks=_moved(raw, text), whole=whole)
 
 
-def _write(writer: printing.Writer, before: Said | None, said: Said) -> None:
+def _write(writer: printing.TextWriter, before: Said | None, said: Said) -> None:
     """Write a statement with its comment: beside a declaration if it fits, else above."""
     if before is not None and statements.of(before.statement).group != statements.of(said.statement).group:
         writer("\n")
@@ -128,13 +128,13 @@ def _write(writer: printing.Writer, before: Said | None, said: Said) -> None:
     writer("\n")
 
 
-def _comment(writer: printing.Writer, doc: str) -> None:
+def _comment(writer: printing.TextWriter, doc: str) -> None:
     """Write a comment on lines of its own."""
     for line in doc.splitlines():
         writer(f"# {line}".rstrip(), "\n")
 
 
-def _moved(raw: Composed, text: str) -> tuple[Mark, ...]:
+def _moved(raw: ComposedText, text: str) -> tuple[Mark, ...]:
     """The marks of a text, at the places of the same words in another layout."""
     pairs = list(zip(_words(raw.text), _words(text), strict=True))
     starts = {old.start_pos: new.start_pos or 0 for old, new in pairs}

@@ -104,7 +104,7 @@ def number(value: Any, at: Span) -> syntax.Expr:
 
 def bound_of(value: Any, at: Span) -> syntax.Expr:
     """The syntax of a bound, which may be infinite."""
-    if isinstance(value, Part) or not is_number(value) or not math.isinf(value):
+    if isinstance(value, PythonSyntax) or not is_number(value) or not math.isinf(value):
         return node_of(value, at)
     endless = syntax.Name(id="inf", span=at)
     if value > 0:
@@ -122,9 +122,9 @@ def is_number(value: Any) -> bool:
 def node_of(value: Any, at: Span) -> syntax.Expr:
     """The syntax of a formula, a set, a number, a text, or a Python set of numbers or texts."""
     node = getattr(value, "_node", None)
-    if isinstance(node, syntax.Expr) and isinstance(value, Part):
+    if isinstance(node, syntax.Expr) and isinstance(value, PythonSyntax):
         return value._syntax()
-    if isinstance(value, Part):
+    if isinstance(value, PythonSyntax):
         fail(errors.without_name(value._kind), at)
     if is_number(value):
         return number(value, at)
@@ -177,7 +177,7 @@ class Declaration:
     uses: tuple[Any, ...] = ()
 
 
-class Part:
+class PythonSyntax:
     """Syntax in Python. It has no public attributes of its own, since attributes are columns.
 
     _node         the syntax, or None before it has a name
@@ -216,10 +216,12 @@ class Part:
         assert self._node is not None
         return self._node
 
-    def _column(self, name: str, row: syntax.Expr) -> Term:
+    def _column(self, name: str, row: syntax.Expr) -> CompoundFormula:
         if name.startswith("_"):
             raise AttributeError(name)
-        return Term(syntax.Field(obj=row, name=name, span=places.here()), self._owner, self._size + 1)
+        return CompoundFormula(
+            syntax.Field(obj=row, name=name, span=places.here()), self._owner, self._size + 1
+        )
 
     def __repr__(self) -> str:
         if self._node is None:
@@ -229,23 +231,23 @@ class Part:
     def __call__(self, *_: Any, **__: Any) -> Any:
         fail(errors.no_function(repr(self), vocabulary.SET_METHODS))
 
-    def __copy__(self) -> Part:
+    def __copy__(self) -> PythonSyntax:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Part:
+    def __deepcopy__(self, memo: Any) -> PythonSyntax:
         return self
 
 
-def made(build: Any, *parts: Any, at: Span | None = None) -> Term:
+def made(build: Any, *parts: Any, at: Span | None = None) -> CompoundFormula:
     """A formula made of parts; ``build`` makes its node from their nodes and the place."""
     at = at or places.here()
     nodes = [node_of(part, at) for part in parts]
-    return Term(build(*nodes, at), owner(parts, at), size_of(parts, at))
+    return CompoundFormula(build(*nodes, at), owner(parts, at), size_of(parts, at))
 
 
 def size_of(parts: Iterable[Any], at: Span) -> int:
     """The number of parts of a formula made of these; raises FccoError if there are too many."""
-    size = 1 + sum(part._size if isinstance(part, Part) else 1 for part in parts)
+    size = 1 + sum(part._size if isinstance(part, PythonSyntax) else 1 for part in parts)
     if size > MAX_PARTS:
         fail(errors.too_large(MAX_PARTS), at)
     return size
@@ -255,7 +257,7 @@ def owner(parts: Iterable[Any], at: Span) -> Any:
     """The model that has the names in all parts, or None without names; raises FccoError if none has."""
     models: list[Any] = []
     for part in parts:
-        model = part._owner if isinstance(part, Part) else None
+        model = part._owner if isinstance(part, PythonSyntax) else None
         if model is not None and all(model is not known for known in models):
             models.append(model)
     for model in models:
@@ -266,17 +268,17 @@ def owner(parts: Iterable[Any], at: Span) -> Any:
     return None
 
 
-def _binary(op: str, left: Any, right: Any) -> Term:
+def _binary(op: str, left: Any, right: Any) -> CompoundFormula:
     return made(lambda a, b, at: syntax.Binary(op=op, left=a, right=b, span=at), left, right)
 
 
-def compared(*parts: Any) -> Term:
+def compared(*parts: Any) -> CompoundFormula:
     """``a < b <= c`` of operands and operators in turn."""
     ops = tuple(parts[1::2])
     return made(lambda *nodes: syntax.Compare(operands=nodes[:-1], ops=ops, span=nodes[-1]), *parts[::2])
 
 
-class Formula(Part):
+class Formula(PythonSyntax):
     """A formula of the model: a number, a condition, or an element, whose attributes are its columns.
 
     No class of operands derives from another class of operands: Python would ask the derived one
@@ -286,7 +288,7 @@ class Formula(Part):
     __slots__ = ()
     _sort = "formula"
 
-    def __getattr__(self, name: str) -> Term:
+    def __getattr__(self, name: str) -> CompoundFormula:
         if name.startswith("_"):
             raise AttributeError(name)
         node = node_of(self, places.here())
@@ -298,7 +300,7 @@ class Formula(Part):
         """Whether the formula may be an element of a set: it is a name alone."""
         return isinstance(self._node, syntax.Name)
 
-    def __getitem__(self, items: Any) -> Term:
+    def __getitem__(self, items: Any) -> CompoundFormula:
         if isinstance(items, tuple):
             parts = items
         else:
@@ -310,7 +312,7 @@ class Formula(Part):
         return made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
 
     # ----------------------------------------------------------------------------------- arithmetic
-    def __add__(self, other: Any) -> Term:
+    def __add__(self, other: Any) -> CompoundFormula:
         return _binary("+", self, other)
 
     def __radd__(self, other: Any) -> Formula:
@@ -318,91 +320,91 @@ class Formula(Part):
             return self
         return _binary("+", other, self)
 
-    def __sub__(self, other: Any) -> Term:
+    def __sub__(self, other: Any) -> CompoundFormula:
         return _binary("-", self, other)
 
-    def __rsub__(self, other: Any) -> Term:
+    def __rsub__(self, other: Any) -> CompoundFormula:
         return _binary("-", other, self)
 
-    def __mul__(self, other: Any) -> Term:
+    def __mul__(self, other: Any) -> CompoundFormula:
         return _binary("*", self, other)
 
-    def __rmul__(self, other: Any) -> Term:
+    def __rmul__(self, other: Any) -> CompoundFormula:
         return _binary("*", other, self)
 
-    def __truediv__(self, other: Any) -> Term:
+    def __truediv__(self, other: Any) -> CompoundFormula:
         return _binary("/", self, other)
 
-    def __rtruediv__(self, other: Any) -> Term:
+    def __rtruediv__(self, other: Any) -> CompoundFormula:
         return _binary("/", other, self)
 
-    def __matmul__(self, other: Any) -> Term:
+    def __matmul__(self, other: Any) -> CompoundFormula:
         return _binary("@", self, other)
 
-    def __rmatmul__(self, other: Any) -> Term:
+    def __rmatmul__(self, other: Any) -> CompoundFormula:
         return _binary("@", other, self)
 
-    def __pow__(self, other: Any) -> Term:
+    def __pow__(self, other: Any) -> CompoundFormula:
         return _binary("^", self, other)
 
-    def __rpow__(self, other: Any) -> Term:
+    def __rpow__(self, other: Any) -> CompoundFormula:
         return _binary("^", other, self)
 
-    def __neg__(self) -> Term:
+    def __neg__(self) -> CompoundFormula:
         return made(lambda a, at: syntax.Unary(op="-", arg=a, span=at), self)
 
-    def __pos__(self) -> Term:
+    def __pos__(self) -> CompoundFormula:
         return made(lambda a, at: syntax.Unary(op="+", arg=a, span=at), self)
 
-    def __abs__(self) -> Term:
+    def __abs__(self) -> CompoundFormula:
         return made(lambda a, at: syntax.Call(func="abs", args=(a,), span=at), self)
 
     # ----------------------------------------------------------------------------------- conditions
-    def __le__(self, other: Any) -> Term:
+    def __le__(self, other: Any) -> CompoundFormula:
         return compared(self, "<=", other)
 
-    def __lt__(self, other: Any) -> Term:
+    def __lt__(self, other: Any) -> CompoundFormula:
         return compared(self, "<", other)
 
-    def __ge__(self, other: Any) -> Term:
+    def __ge__(self, other: Any) -> CompoundFormula:
         return compared(self, ">=", other)
 
-    def __lshift__(self, other: Any) -> Term:
+    def __lshift__(self, other: Any) -> CompoundFormula:
         return compared(self, "<<", other)
 
-    def __rlshift__(self, other: Any) -> Term:
+    def __rlshift__(self, other: Any) -> CompoundFormula:
         return compared(other, "<<", self)
 
-    def __rshift__(self, other: Any) -> Term:
+    def __rshift__(self, other: Any) -> CompoundFormula:
         return compared(self, ">>", other)
 
-    def __rrshift__(self, other: Any) -> Term:
+    def __rrshift__(self, other: Any) -> CompoundFormula:
         return compared(other, ">>", self)
 
-    def __gt__(self, other: Any) -> Term:
+    def __gt__(self, other: Any) -> CompoundFormula:
         return compared(self, ">", other)
 
-    def __eq__(self, other: Any) -> Term:  # type: ignore[override]
+    def __eq__(self, other: Any) -> CompoundFormula:  # type: ignore[override]
         return compared(self, "==", other)
 
-    def __ne__(self, other: Any) -> Term:  # type: ignore[override]
+    def __ne__(self, other: Any) -> CompoundFormula:  # type: ignore[override]
         return compared(self, "!=", other)
 
     __hash__ = object.__hash__
 
-    def __and__(self, other: Any) -> Term:
+    def __and__(self, other: Any) -> CompoundFormula:
         return _binary("and", self, other)
 
-    def __rand__(self, other: Any) -> Term:
+    def __rand__(self, other: Any) -> CompoundFormula:
         return _binary("and", other, self)
 
-    def __or__(self, other: Any) -> Term:
+    def __or__(self, other: Any) -> CompoundFormula:
         return _binary("or", self, other)
 
-    def __ror__(self, other: Any) -> Term:
+    def __ror__(self, other: Any) -> CompoundFormula:
         return _binary("or", other, self)
 
-    def __invert__(self) -> Term:
+    def __invert__(self) -> CompoundFormula:
         return made(lambda a, at: syntax.Unary(op="not", arg=a, span=at), self)
 
     # -------------------------------------------------------------- operations that formulas lack
@@ -472,13 +474,13 @@ class Formula(Part):
     __array__ = _not_a_number
 
 
-class Term(Formula):
+class CompoundFormula(Formula):
     """A formula made of others."""
 
     __slots__ = ()
 
 
-def literal(value: float | str) -> Term:
+def literal(value: float | str) -> CompoundFormula:
     """A number or a text as a formula: ``literal(2) * 3`` is written ``2 * 3``, but ``2 * 3`` is 6 in Python.
 
     >>> literal(0.5) <= w  # doctest: +SKIP
@@ -486,7 +488,7 @@ def literal(value: float | str) -> Term:
     return made(lambda a, at: a, value)
 
 
-def between(low: Any, value: Any, high: Any) -> Term:
+def between(low: Any, value: Any, high: Any) -> CompoundFormula:
     """``low <= value <= high``, as a constraint or a condition: Python cannot chain comparisons of formulas.
 
     >>> m.subject_to(band=between(0, E(score(z.x) for z in D), 1))  # doctest: +SKIP
@@ -494,7 +496,7 @@ def between(low: Any, value: Any, high: Any) -> Term:
     return compared(low, "<=", value, "<=", high)
 
 
-def if_else(condition: Any, yes: Any, no: Any) -> Term:
+def if_else(condition: Any, yes: Any, no: Any) -> CompoundFormula:
     """``if condition then yes else no``: a choice by data and indices, not by variables.
 
     >>> m.minimize(E(if_else(z.y == 1, 5 * loss(z), loss(z)) for z in D))  # doctest: +SKIP
@@ -506,7 +508,7 @@ def if_else(condition: Any, yes: Any, no: Any) -> Term:
 COMPARISONS = ("<=", ">=", "==", "!=", "<", ">", "<<", ">>")
 
 
-def chain(first: Any, *rest: Any) -> Term:
+def chain(first: Any, *rest: Any) -> CompoundFormula:
     """Comparisons one after the other, operands and operators in turn: ``chain(0, "<", i, "<=", m.d)``."""
     signs = all(isinstance(op, str) and op in COMPARISONS for op in rest[::2])
     if not rest or len(rest) % 2 or not signs:
@@ -515,12 +517,12 @@ def chain(first: Any, *rest: Any) -> Term:
     return compared(first, *rest)
 
 
-def column(row: Term, name: str) -> Term:
+def column(row: CompoundFormula, name: str) -> CompoundFormula:
     """``row.name`` of a column whose name Python cannot write as an attribute: ``column(z, "class")``."""
     return made(lambda obj, at: syntax.Field(obj=obj, name=name, span=at), row)
 
 
-def subscript(base: Part, *indices: Part) -> Term:
+def subscript(base: PythonSyntax, *indices: PythonSyntax) -> CompoundFormula:
     """``base_i`` of a name and declared indices, as on paper: ``subscript(x, m.i)`` is written ``x_i``."""
     at = places.here()
     nodes = [node_of(part, at) for part in (base, *indices)]
@@ -528,4 +530,4 @@ def subscript(base: Part, *indices: Part) -> Term:
     if len(names) < len(nodes):
         reason = "It takes a name of the model and declared indices."
         fail(errors.argument("subscript", reason, "write `x[i]` for other entries"), at)
-    return Term(syntax.Name(id="_".join(names), span=NOWHERE), owner((base, *indices), at))
+    return CompoundFormula(syntax.Name(id="_".join(names), span=NOWHERE), owner((base, *indices), at))

@@ -12,7 +12,15 @@ from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.sets import Set
-from fccomodel.language.notation.terms import Part, Term, bound_of, fail, node_of, owner, size_of
+from fccomodel.language.notation.terms import (
+    CompoundFormula,
+    PythonSyntax,
+    bound_of,
+    fail,
+    node_of,
+    owner,
+    size_of,
+)
 from fccomodel.library import array_functions, atoms, distributions, reductions, sets
 
 #: A word with two meanings: with one argument the vector of equal weights, else a distribution.
@@ -30,7 +38,7 @@ def word(name: str) -> Word:
     return Word(name)
 
 
-class Word(Part):
+class Word(PythonSyntax):
     """A word of the language: called with formulas, or with a comprehension over sets of the model."""
 
     __slots__ = ("__name__",)
@@ -84,18 +92,18 @@ class Word(Part):
 class Subscripted:
     """``mean_i``, before its body."""
 
-    def __init__(self, kind: str, index: Part, subscript: str):
+    def __init__(self, kind: str, index: PythonSyntax, subscript: str):
         self.kind, self.index, self.subscript = kind, index, subscript
 
-    def __call__(self, body: Any) -> Term:
+    def __call__(self, body: Any) -> CompoundFormula:
         at = places.here()
         node = syntax.Reduce(kind=self.kind, body=node_of(body, at), subscript=self.subscript, span=at)
-        return Term(node, owner((self.index, body), at), 1 + getattr(body, "_size", 1))
+        return CompoundFormula(node, owner((self.index, body), at), 1 + getattr(body, "_size", 1))
 
 
 def call(
     name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span, semicolon: int | None = None
-) -> Term:
+) -> CompoundFormula:
     """``name(args, keyword = value)``."""
     parts = (*args, *keywords.values())
     read = bound_of if name == "box" else node_of
@@ -103,7 +111,7 @@ def call(
     named = keywords_of(keywords, at)
     size = size_of(parts, at)
     node = syntax.Call(func=name, args=nodes, keywords=named, semicolon=semicolon, span=at)
-    return Term(node, owner(parts, at), size)
+    return CompoundFormula(node, owner(parts, at), size)
 
 
 def keywords_of(keywords: Mapping[str, Any], at: Span) -> tuple[syntax.Keyword, ...]:
@@ -118,7 +126,7 @@ def keywords_of(keywords: Mapping[str, Any], at: Span) -> tuple[syntax.Keyword, 
     return tuple(named)
 
 
-def _reduction(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span) -> Term:
+def _reduction(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span) -> CompoundFormula:
     """A reduction over a comprehension, ``sum(u)`` of a vector, or ``E(e)`` over declared draws."""
     kind = reductions.words()[name]
     if len(args) == 1 and comprehensions.is_comprehension(args[0]):
@@ -128,7 +136,7 @@ def _reduction(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at
         fail(errors.reduction_without_set(name, form), at)
     if kind.drawn and len(args) == 1 and not keywords:
         node = syntax.Reduce(kind=name, body=node_of(args[0], at), span=at)
-        return Term(node, owner(args, at), size_of(args, at))
+        return CompoundFormula(node, owner(args, at), size_of(args, at))
     if kind.drawn or not all(map(_is_formula, args)):
         fail(errors.reduction_without_set(name, form), at)
     return call(name, args, keywords, at)
@@ -138,7 +146,7 @@ def _is_formula(value: Any) -> bool:
     return not isinstance(value, list | tuple | dict)
 
 
-def _over(name: str, family: comprehensions.Family, keywords: Mapping[str, Any], at: Span) -> Term:
+def _over(name: str, family: comprehensions.Family, keywords: Mapping[str, Any], at: Span) -> CompoundFormula:
     """A reduction over a comprehension."""
     if not family.elements:
         return _listed(name, family.values, keywords, at)
@@ -146,10 +154,10 @@ def _over(name: str, family: comprehensions.Family, keywords: Mapping[str, Any],
     indexing = family.indexing("~" if reductions.words()[name].drawn else "in", at)
     body = node_of(family.value, at)
     node = syntax.Reduce(kind=name, body=body, indexing=indexing, keywords=keywords_of(keywords, at), span=at)
-    return Term(node, owner(parts, at), size_of(parts, at))
+    return CompoundFormula(node, owner(parts, at), size_of(parts, at))
 
 
-def _listed(name: str, values: list[Any], keywords: Mapping[str, Any], at: Span) -> Term:
+def _listed(name: str, values: list[Any], keywords: Mapping[str, Any], at: Span) -> CompoundFormula:
     """A reduction over Python's own objects: the sum, product or extreme of its formulas."""
     op = {"sum": "+", "prod": "*"}.get(name)
     if keywords or (op is None and name not in ("max", "min")):
@@ -159,10 +167,10 @@ def _listed(name: str, values: list[Any], keywords: Mapping[str, Any], at: Span)
     total = node_of(values[0], at)
     for value in values[1:]:
         total = syntax.Binary(op=op, left=total, right=node_of(value, at), span=at)
-    return Term(total, owner(values, at), size_of(values, at))
+    return CompoundFormula(total, owner(values, at), size_of(values, at))
 
 
-def vector(*entries: Any) -> Term:
+def vector(*entries: Any) -> CompoundFormula:
     """An array by formula, ``[i in n] u``, or of its entries, ``[a, b, c]``.
 
     >>> m.minimize(norm2(vector(m.x[i] - m.x[1] for i in m.n)))  # doctest: +SKIP
@@ -175,14 +183,14 @@ def vector(*entries: Any) -> Term:
             parts = (*family.parts, family.value)
             head = family.indexing("in", at)
             node = syntax.Comprehension(indexing=head, body=node_of(family.value, at), span=at)
-            return Term(node, owner(parts, at), size_of(parts, at))
+            return CompoundFormula(node, owner(parts, at), size_of(parts, at))
         entries = tuple(family.values)
     elif len(entries) == 1 and isinstance(entries[0], list | tuple):
         entries = tuple(vector(*one) if isinstance(one, list | tuple) else one for one in entries[0])
     if not entries:
         fail(errors.argument("vector", "An array has an entry at least.", "write `vector(1, 2)`"), at)
     items = tuple(node_of(entry, at) for entry in entries)
-    return Term(syntax.Vector(items=items, span=at), owner(entries, at), size_of(entries, at))
+    return CompoundFormula(syntax.Vector(items=items, span=at), owner(entries, at), size_of(entries, at))
 
 
 # ------------------------------------------------------------------------------------ documentation

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from fccomodel.language import rewriting, statements, syntax
-from fccomodel.language.notation.entries import Entry
+from fccomodel.language.notation.entries import StatementEntry
 from fccomodel.language.python_code import PythonWriter, doc_argument
 from fccomodel.language.statements.constraint import Constraint
 from fccomodel.language.statements.heading import SubjectTo
 
 
-def program(name: str | None, doc: str, entries: Sequence[Entry], own: Collection[str]) -> str:
+def program(name: str | None, doc: str, entries: Sequence[StatementEntry], own: Collection[str]) -> str:
     """Code that ends in a model ``m``; ``own`` are the attributes that ``Model`` has itself."""
     sorts = {
         declared: statements.of(entry.statement).stands_for(entry.statement)
@@ -34,7 +34,7 @@ def program(name: str | None, doc: str, entries: Sequence[Entry], own: Collectio
     return head + "".join(f"{line}\n" for line in body)
 
 
-def _statements(writer: PythonWriter, entries: Sequence[Entry]) -> Iterator[str]:
+def _statements(writer: PythonWriter, entries: Sequence[StatementEntry]) -> Iterator[str]:
     """Each statement's lines; ``subject to`` by itself only where the first constraint does not imply it."""
     headings = 0
     for k, entry in enumerate(entries):

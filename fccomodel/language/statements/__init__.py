@@ -17,8 +17,8 @@ from fccomodel.core import ir, registry
 from fccomodel.core.source import Span
 from fccomodel.language import syntax
 from fccomodel.language.formulas.context import Context
-from fccomodel.language.latex import Printer, Row, aligned, quantities
-from fccomodel.language.printing import Writer
+from fccomodel.language.latex import LatexPrinter, Row, aligned, quantities
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 
 #: How a statement is found in a model: ``("name", "w")``, ``("constraint", "gap")``, ``("objective", "")``.
@@ -99,9 +99,9 @@ class StatementKind:
     keys: Callable[[Any], frozenset[Key]] = keys_by_name
     without: Callable[[Any, list[str]], syntax.Statement | None] = lambda node, names: None
     stands_for: Callable[[Any], str] = lambda node: "number"
-    write: Callable[[Writer, Any], None]
+    write: Callable[[TextWriter, Any], None]
     python: Callable[[PythonWriter, Any, str], str] | None = None
-    latex: Callable[[Printer, ir.Problem], list[Row]] = lambda printer, problem: []
+    latex: Callable[[LatexPrinter, ir.Problem], list[Row]] = lambda printer, problem: []
 
 
 @cache
@@ -157,7 +157,7 @@ def rules() -> Mapping[str, Callable[[list, Span], Any]]:
 
 
 # --------------------------------------------------------------------------------------------- text
-def write(writer: Writer, node: syntax.Statement) -> None:
+def write(writer: TextWriter, node: syntax.Statement) -> None:
     """Write a statement with its end."""
     kind = of(node)
     with writer.marked(node.span):
@@ -167,13 +167,13 @@ def write(writer: Writer, node: syntax.Statement) -> None:
 
 def text(node: syntax.Statement) -> str:
     """The text of a statement with its end."""
-    writer = Writer()
+    writer = TextWriter()
     write(writer, node)
     return writer.text
 
 
 def latex(problem: ir.Problem) -> str:
     """A problem as an ``align*`` block: the rows of its statements, and the quantities in them."""
-    printer = Printer(problem)
+    printer = LatexPrinter(problem)
     rows = [row for kind in all().values() for row in kind.latex(printer, problem)]
     return aligned(rows + quantities(printer))

@@ -9,8 +9,8 @@ from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import arrays, declarations, expressions, shapes
-from fccomodel.language.formulas.context import Array, ArraySymbol, ConstSymbol, Context
-from fccomodel.language.printing import Writer
+from fccomodel.language.formulas.context import ArraySymbol, ConstSymbol, Context, FormulaArray
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
@@ -31,7 +31,7 @@ def _read(c: list, at: Span) -> ConstDecl:
 def _check(ctx: Context, node: ConstDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     value = arrays.operand(ctx, declarations.HERE, node.value)
-    if value is not None and not isinstance(value, Array):
+    if value is not None and not isinstance(value, FormulaArray):
         value = expressions.as_number(ctx, value, "a constant")
     if value is None:
         declarations.broken(ctx, node, node.name)
@@ -48,7 +48,7 @@ def _check(ctx: Context, node: ConstDecl) -> None:
 
 def _is_constant(ctx: Context, value: ir.Expr) -> bool:
     """Whether all entries of an array are numbers that the text gives."""
-    if not isinstance(value, Array):
+    if not isinstance(value, FormulaArray):
         return all(isinstance(node, ir.Const | ir.Apply) for node in ir.walk(value))
     counts = [shapes.count(axis) for axis in value.axes]
     if any(count is None or count > expressions.MAX_WRITTEN_OUT for count in counts):
@@ -57,7 +57,7 @@ def _is_constant(ctx: Context, value: ir.Expr) -> bool:
     return all(isinstance(value.entry(place), ir.Const) for place in places)
 
 
-def _write(writer: Writer, node: ConstDecl) -> None:
+def _write(writer: TextWriter, node: ConstDecl) -> None:
     writer("const ", node.name)
     writer.after(" = ", node.value)
 

@@ -20,9 +20,9 @@ from fccomodel.language.formulas import (
     shapes,
     signs,
 )
-from fccomodel.language.formulas.context import Array, Context, Scope
-from fccomodel.language.latex import Printer, Row
-from fccomodel.language.printing import Writer
+from fccomodel.language.formulas.context import Context, FormulaArray, Scope
+from fccomodel.language.latex import LatexPrinter, Row
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter, labelled
 from fccomodel.language.statements import Key, StatementKind, no_names
 from fccomodel.language.tree import Refusal, declared, distinct
@@ -164,7 +164,7 @@ def _sides(
 def _side(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     """A side of a constraint, which may be an array; None after an error."""
     value = arrays.operand(ctx, scope, node)
-    if value is None or isinstance(value, Array):
+    if value is None or isinstance(value, FormulaArray):
         return value
     return expressions.as_number(ctx, value, "a side of a constraint")
 
@@ -177,7 +177,7 @@ def _entries(
     No sides after an error.
     """
     whole = max(sides, key=lambda side: len(side.shape))
-    if any(isinstance(side, Array) for side in sides):
+    if any(isinstance(side, FormulaArray) for side in sides):
         return _entries_by_formula(ctx, sides, relation)
     for side in sides:
         if shapes.is_net_parameters(side):
@@ -242,7 +242,9 @@ def _body(op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
 
 def _matrices(ctx: Context, sides: list[ir.Expr], relation: syntax.Compare) -> list[ir.Expr]:
     """The sides of a matrix inequality, square matrices of one size or 0. No sides after an error."""
-    written = [expressions.written_out(ctx, side) if isinstance(side, Array) else side for side in sides]
+    written = [
+        expressions.written_out(ctx, side) if isinstance(side, FormulaArray) else side for side in sides
+    ]
     values = expressions.complete(written)
     if values is None:
         return []
@@ -366,7 +368,7 @@ def _keys(node: Constraint) -> frozenset[Key]:
     return frozenset({("constraint", node.label)})
 
 
-def _write(writer: Writer, node: Constraint) -> None:
+def _write(writer: TextWriter, node: Constraint) -> None:
     if node.label is not None:
         writer(node.label)
         writer.indexing(node.family)
@@ -385,7 +387,7 @@ def _python(writer: PythonWriter, node: Constraint, doc: str) -> str:
     return writer.method("subject_to", arguments, doc)
 
 
-def _latex(printer: Printer, problem: ir.Problem) -> list[Row]:
+def _latex(printer: LatexPrinter, problem: ir.Problem) -> list[Row]:
     return [latex.constraint(printer, family, first=k == 0) for k, family in enumerate(problem.constraints)]
 
 

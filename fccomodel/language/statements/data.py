@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import declarations, families, literals
+from fccomodel.language.formulas import declarations, families, limits, literals
 from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
@@ -15,7 +15,7 @@ from fccomodel.language.formulas.context import (
     SetSymbol,
     TableSymbol,
 )
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter, doc_argument, is_keyword
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
@@ -61,7 +61,7 @@ def _check_array(ctx: Context, node: DataDecl, written: syntax.TypeExpr, span: S
         ctx.report(errors.declarations.family_without_rows(node.name, span))
         declarations.broken(ctx, node, node.name)
         return
-    kind = _column_type(ctx, written)
+    kind = _column_type(ctx, node.name, written)
     if kind is None:
         declarations.broken(ctx, node, node.name)
         return
@@ -83,7 +83,10 @@ def _check_table(ctx: Context, node: DataDecl, span: Span) -> None:
         if column.name in columns:
             ctx.report(errors.names.column_twice(column.name, column.span))
             continue
-        kind = _column_type(ctx, column.type)
+        kind = _column_type(ctx, column.name, column.type)
+        if kind is not None and kind.definite:
+            ctx.report(errors.declarations.definite_column(column.name, column.span))
+            kind = None
         broken = broken or kind is None
         if kind is not None:
             columns[column.name] = replace(kind, span=column.span)
@@ -107,18 +110,26 @@ def _table_family(ctx: Context, name: str, written: syntax.Indexing) -> ir.Binde
     return head.binders[0]
 
 
-def _column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
-    """``real[d]``, ``int``, ``{-1, 1}``, or a set's name; None after an error."""
+def _column_type(ctx: Context, name: str, node: syntax.TypeExpr) -> ir.ColumnType | None:
+    """``real[d] >= 0``, ``int``, ``{-1, 1}``, or a set's name; None after an error."""
+    kind = _unbounded_type(ctx, node)
+    if kind is None or node.limit is None:
+        return kind
+    return limits.of_data(ctx, name, kind, node.limit)
+
+
+def _unbounded_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
+    """The type without its bound; None after an error."""
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     if node.values is not None:
         domain = literals.literal_set(ctx, declarations.HERE, node.values)
         if domain is None or shape is None:
             return None
         return ir.ColumnType(kind="values", shape=shape, domain=domain, span=node.span)
-    if node.name in ("real", "int"):
+    if node.name in _NUMBERS and node.name not in ctx.symbols:
         if shape is None:
             return None
-        return ir.ColumnType(kind=node.name, shape=shape, span=node.span)
+        return ir.ColumnType(kind=_NUMBERS[node.name], shape=shape, span=node.span)
     assert node.name is not None
     symbol = ctx.symbols.get(node.name)
     if isinstance(symbol, SetSymbol) and isinstance(symbol.set, ir.ValueSet | ir.LabelSet):
@@ -133,12 +144,13 @@ def _column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
     return None
 
 
+#: The kinds of numbers by the words for them.
+_NUMBERS = {"real": "real", "int": "int", "integer": "int"}
 #: What to write for types of other languages.
 _ELSEWHERE = {
     "float": "`real`",
     "number": "`real`",
     "double": "`real`",
-    "integer": "`int`",
     "bool": "`{0, 1}`",
     "binary": "`{0, 1}`",
     "boolean": "`{0, 1}`",
@@ -172,7 +184,7 @@ def _stands_for(node: DataDecl) -> str:
     return "table"
 
 
-def _write(writer: Writer, node: DataDecl) -> None:
+def _write(writer: TextWriter, node: DataDecl) -> None:
     writer("data ", node.name)
     writer.indexing(node.family)
     writer(" : ")
@@ -185,7 +197,7 @@ def _write(writer: Writer, node: DataDecl) -> None:
     writer(")")
 
 
-def _write_column(writer: Writer, node: syntax.FieldDecl) -> None:
+def _write_column(writer: TextWriter, node: syntax.FieldDecl) -> None:
     with writer.marked(node.span):
         writer(node.name, ": ")
         writer.type(node.type)
@@ -209,7 +221,7 @@ def _value(writer: PythonWriter, node: DataDecl, doc: str) -> str:
 
 
 def _array_arguments(writer: PythonWriter, type: syntax.TypeExpr) -> list[str]:
-    if type.name == "real":
+    if type.name == "real" and type.limit is None:
         return [writer.formula(size) for size in type.shape]
     return [writer.type(type)]
 

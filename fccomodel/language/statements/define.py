@@ -8,8 +8,8 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import atom_calls, declarations, expressions, reductions
 from fccomodel.language.formulas.context import Context, DefSymbol, Scope
-from fccomodel.language.printing import Writer
-from fccomodel.language.python_code import Binding, PythonWriter
+from fccomodel.language.printing import TextWriter
+from fccomodel.language.python_code import Precedence, PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
 
@@ -59,14 +59,14 @@ def _check(ctx: Context, node: DefDecl) -> None:
     )
 
 
-def _write(writer: Writer, node: DefDecl) -> None:
+def _write(writer: TextWriter, node: DefDecl) -> None:
     writer(f"def {node.name}({', '.join(node.params)})")
     writer.after(" = ", node.body)
 
 
 def _python(writer: PythonWriter, node: DefDecl, doc: str) -> str:
     with writer.locals(node.params):
-        text = writer.symbolic(node.body, Binding.COMPARED)
+        text = writer.symbolic(node.body, Precedence.COMPARED)
     head = [f"\n@{writer.model}.define", f"def {node.name}({', '.join(node.params)}):"]
     return "\n".join([*head, *_docstring(doc), f"    return {text}", ""])
 

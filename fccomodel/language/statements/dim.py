@@ -8,7 +8,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import syntax
 from fccomodel.language.formulas import declarations
 from fccomodel.language.formulas.context import ConstSymbol, Context, DimSymbol, Symbol
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.statements.const import ConstDecl
@@ -48,7 +48,7 @@ def _without(node: DimDecl, names: list[str]) -> DimDecl | None:
     return replace(node, names=tuple(name for name in node.names if name in names))
 
 
-def _write(writer: Writer, node: DimDecl) -> None:
+def _write(writer: TextWriter, node: DimDecl) -> None:
     writer("dim ", ", ".join(node.names))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fccomodel.core.source import Span
 from fccomodel.language import syntax
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind, no_names
 
@@ -20,7 +20,7 @@ def _read(c: list, at: Span) -> SubjectTo:
     return SubjectTo(span=at)
 
 
-def _write(writer: Writer, node: SubjectTo) -> None:
+def _write(writer: TextWriter, node: SubjectTo) -> None:
     writer("subject to")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fccomodel.core.source import Span
 from fccomodel.language import syntax
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.statements import StatementKind, no_names
 
 
@@ -24,7 +24,7 @@ def _read(c: list, at: Span) -> Include:
     return Include(path=str(c[0])[1:-1], span=at)
 
 
-def _write(writer: Writer, node: Include) -> None:
+def _write(writer: TextWriter, node: Include) -> None:
     writer(f'include "{node.path}"')
 
 

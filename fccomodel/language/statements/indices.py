@@ -9,7 +9,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import declarations, domains, reductions
 from fccomodel.language.formulas.context import BrokenSymbol, Context, IndexSymbol
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter, keyword_argument
 from fccomodel.language.statements import StatementKind
 
@@ -53,7 +53,7 @@ def _without(node: IndexDecl, names: list[str]) -> IndexDecl | None:
     return replace(node, binders=tuple(binder for binder in node.binders if binder.name in names))
 
 
-def _write(writer: Writer, node: IndexDecl) -> None:
+def _write(writer: TextWriter, node: IndexDecl) -> None:
     writer("index ")
     writer.listed(node.binders, writer.binder)
 

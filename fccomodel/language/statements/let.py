@@ -8,9 +8,9 @@ from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import arrays, declarations, expressions, families, recursions, reductions
-from fccomodel.language.formulas.context import Array, Context, LetSymbol, Scope
-from fccomodel.language.printing import Writer
-from fccomodel.language.python_code import Binding, PythonWriter
+from fccomodel.language.formulas.context import Context, FormulaArray, LetSymbol, Scope
+from fccomodel.language.printing import TextWriter
+from fccomodel.language.python_code import Precedence, PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
 
@@ -48,7 +48,7 @@ def _check(ctx: Context, node: LetDecl) -> None:
         _check_recursion(ctx, node, (scope, binders), used.span)
         return
     body = arrays.operand(ctx, scope, node.value)
-    if isinstance(body, Array):
+    if isinstance(body, FormulaArray):
         with arrays.elements(ctx, body, body.axes, node.span) as at:
             binders += tuple(element.binder for element in at)
             body = body.entry(tuple(at))
@@ -84,7 +84,7 @@ def _declare(ctx: Context, quantity: ir.Let) -> None:
         ctx.lets[name] = quantity
 
 
-def _write(writer: Writer, node: LetDecl) -> None:
+def _write(writer: TextWriter, node: LetDecl) -> None:
     writer("let ", node.name)
     writer.indexing(node.family)
     writer.after(" = ", node.value)
@@ -96,7 +96,7 @@ def _python(writer: PythonWriter, node: LetDecl, doc: str) -> str:
     else:
         own = [node.name]
     with writer.locals(own):
-        value = writer.family(node.family, lambda: writer.symbolic(node.value, Binding.COMPARED))
+        value = writer.family(node.family, lambda: writer.symbolic(node.value, Precedence.COMPARED))
     if own:
         value = f"lambda {node.name}: {value}"
     return writer.named("let", node.name, value, doc)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fccomodel.core.source import Span
 from fccomodel.language import syntax
 from fccomodel.language.formulas.context import Context
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.statements import StatementKind, no_names
 
 
@@ -26,7 +26,7 @@ def _check(ctx: Context, node: ModelDecl) -> None:
     ctx.name = node.name
 
 
-def _write(writer: Writer, node: ModelDecl) -> None:
+def _write(writer: TextWriter, node: ModelDecl) -> None:
     writer("model ", node.name)
 
 

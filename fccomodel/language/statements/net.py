@@ -9,7 +9,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import atom_calls, declarations, expressions, literals
 from fccomodel.language.formulas.context import Context, NetSymbol
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
@@ -113,7 +113,7 @@ def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]
     return name, constants
 
 
-def _write(writer: Writer, node: NetDecl) -> None:
+def _write(writer: TextWriter, node: NetDecl) -> None:
     writer("net ", node.name, " : ")
     writer.listed(node.inputs, writer.type)
     writer(" -> ")

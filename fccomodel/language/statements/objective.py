@@ -9,8 +9,8 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, families
 from fccomodel.language.formulas.context import Context
-from fccomodel.language.latex import Printer, Row
-from fccomodel.language.printing import Writer
+from fccomodel.language.latex import LatexPrinter, Row
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter, labelled
 from fccomodel.language.statements import Key, StatementKind, no_names
 from fccomodel.library import tex
@@ -63,7 +63,7 @@ def _keys(node: Objective) -> frozenset[Key]:
     return frozenset({("objective", "")})
 
 
-def _write(writer: Writer, node: Objective) -> None:
+def _write(writer: TextWriter, node: Objective) -> None:
     writer(node.sense, " " if node.label is None else f" {node.label}: ")
     writer.expression(node.body)
 
@@ -72,7 +72,7 @@ def _python(writer: PythonWriter, node: Objective, doc: str) -> str:
     return writer.method(node.sense, [labelled(node.label, writer.formula(node.body))], doc)
 
 
-def _latex(printer: Printer, problem: ir.Problem) -> list[Row]:
+def _latex(printer: LatexPrinter, problem: ir.Problem) -> list[Row]:
     """The sense over the variables, the function, and its label."""
     variables = [printer.variable(variable) for variable in problem.variables.values()]
     over = r",\; ".join(filter(None, variables))

@@ -9,7 +9,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions
 from fccomodel.language.formulas.context import Context, Scope
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import Key, StatementKind, no_names
 from fccomodel.language.tree import distinct
@@ -73,7 +73,7 @@ def _keys(node: Options) -> frozenset[Key]:
     return frozenset({("options", "")})
 
 
-def _write(writer: Writer, node: Options) -> None:
+def _write(writer: TextWriter, node: Options) -> None:
     writer("options {")
     for item in node.items:
         writer(" ")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import declarations, expressions, literals, shapes
+from fccomodel.language.formulas import declarations, expressions, limits, literals, shapes
 from fccomodel.language.formulas.context import Context, NumberSymbol
+from fccomodel.language.formulas.limits import Bounds
 from fccomodel.language.formulas.shapes import described, show
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import bounds_of, declared
@@ -31,10 +31,6 @@ def _read(c: list, at: Span) -> ParamDecl:
     name = declared(c[0])
     bounds = bounds_of(name, c[2])
     return ParamDecl(name=name, shape=c[1] or (), bounds=bounds, default=c[3], span=at)
-
-
-#: Lower and upper bound, and whether each is strict.
-Bounds = tuple[float, float, bool, bool]
 
 
 def _check(ctx: Context, node: ParamDecl) -> None:
@@ -74,59 +70,23 @@ def _default_fits(ctx: Context, node: ParamDecl, default: ir.Expr, shape: ir.Sha
     if not literals.data_free(ctx, default):
         ctx.report(errors.values.default_not_known(ctx.quote(default)))
         return False
-    if isinstance(default, ir.Const) and not _within(default.value, bounds):
+    if isinstance(default, ir.Const) and not bounds.holds(default.value):
         written = ", ".join(ctx.text(bound.span) for bound in node.bounds)
         ctx.report(errors.values.default_out_of_bounds(default.value, written, default.span))
         return False
     return True
 
 
-def _within(value: float, bounds: Bounds) -> bool:
-    """Whether a number keeps the bounds."""
-    low, high, strict_low, strict_high = bounds
-    if strict_low:
-        above = value > low
-    else:
-        above = value >= low
-    if strict_high:
-        below = value < high
-    else:
-        below = value <= high
-    return above and below
-
-
 def _bounds(ctx: Context, node: ParamDecl) -> Bounds | None:
-    """Lower and upper bound of a param, and whether each is strict; None after an error."""
-    low, high, strict_low, strict_high = -inf, inf, False, False
+    """The bounds of a param; None after an error."""
     for bound in node.bounds:
         if bound.op == "in":
             ctx.report(errors.sets.set_of_a_param(bound.span))
             return None
-        value = literals.bound(ctx, declarations.HERE, bound.value, "a bound", scalar=True)
-        if value is None:
-            return None
-        if not isinstance(value, ir.Const):
-            ctx.report(errors.values.bound_not_constant(ctx.quote(bound.value)))
-            return None
-        x = value.value
-        match bound.op:
-            case ">=" | ">":
-                if x >= low:
-                    low, strict_low = x, bound.op == ">"
-            case "<=" | "<":
-                if x <= high:
-                    high, strict_high = x, bound.op == "<"
-            case _:
-                ctx.report(errors.values.bound_of_param(bound.op, node.name, x, bound.span))
-                return None
-    if low > high or (low == high and (strict_low or strict_high)):
-        span = node.bounds[0].span | node.bounds[-1].span
-        ctx.report(errors.values.no_value_left("number", node.name, low, high, span))
-        return None
-    return low, high, strict_low, strict_high
+    return limits.of(ctx, node.name, node.bounds, "a param")
 
 
-def _write(writer: Writer, node: ParamDecl) -> None:
+def _write(writer: TextWriter, node: ParamDecl) -> None:
     writer("param ", node.name)
     writer.bounded(node.shape, node.bounds)
     writer.after(" default ", node.default)

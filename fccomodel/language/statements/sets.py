@@ -8,8 +8,8 @@ from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import declarations, domains, families
-from fccomodel.language.formulas.context import Context, Domain, SetFamilySymbol, SetSymbol
-from fccomodel.language.printing import Writer
+from fccomodel.language.formulas.context import BinderRange, Context, SetFamilySymbol, SetSymbol
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
@@ -37,7 +37,7 @@ def _check(ctx: Context, node: SetDecl) -> None:
             return
         labels = ir.LabelSet(name=node.name)
         if ctx.declare(
-            SetSymbol(name=node.name, what="a set", span=span, set=labels, base=Domain(set=labels))
+            SetSymbol(name=node.name, what="a set", span=span, set=labels, base=BinderRange(set=labels))
         ):
             ctx.sets[node.name] = labels
         return
@@ -61,7 +61,9 @@ def _check(ctx: Context, node: SetDecl) -> None:
         named = domain.set
     else:
         named = replace(domain.set, name=node.name)
-    if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=named, base=Domain(set=named))):
+    if ctx.declare(
+        SetSymbol(name=node.name, what="a set", span=span, set=named, base=BinderRange(set=named))
+    ):
         ctx.sets[node.name] = named
 
 
@@ -89,7 +91,7 @@ def _set_family(ctx: Context, node: SetDecl, span: Span) -> None:
     )
 
 
-def _write(writer: Writer, node: SetDecl) -> None:
+def _write(writer: TextWriter, node: SetDecl) -> None:
     writer("set ", node.name)
     writer.indexing(node.family)
     writer.after(" = ", node.value)

@@ -20,7 +20,7 @@ from fccomodel.language.formulas import (
 )
 from fccomodel.language.formulas.context import BrokenSymbol, Context, NetSymbol, NumberSymbol, SetSymbol
 from fccomodel.language.formulas.shapes import described, show
-from fccomodel.language.printing import Writer
+from fccomodel.language.printing import TextWriter
 from fccomodel.language.python_code import PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import bounds_of, declared
@@ -200,7 +200,7 @@ def _variable_set(ctx: Context, node: VarDecl, bound: syntax.Bound, shape: ir.Sh
     return vector_sets.vector_set(ctx, declarations.HERE, value, shape)
 
 
-def _write(writer: Writer, node: VarDecl) -> None:
+def _write(writer: TextWriter, node: VarDecl) -> None:
     writer("var ", node.name)
     writer.bounded(node.shape, node.bounds)
     writer.after(" = ", node.value)

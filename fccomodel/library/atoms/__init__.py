@@ -1,8 +1,17 @@
 """Atoms: the functions of the modelling language. One file per atom or tight family; a new file is
 found by itself."""
 
-from fccomodel.library.atoms._array import ArrayAtom, Ball
-from fccomodel.library.atoms._domain import NONZERO, WHOLE, Broken, Domain, Fault, Order, enclosing, nothing
+from fccomodel.library.atoms._array import ArrayAtom, DualBall
+from fccomodel.library.atoms._domain import (
+    NONZERO,
+    WHOLE,
+    Broken,
+    Domain,
+    Fault,
+    OrderCondition,
+    enclosing,
+    nothing,
+)
 from fccomodel.library.atoms._nodes import as_power, expression, generator, of, signed, squared, symbols
 from fccomodel.library.atoms._registry import aliases, all, get, operator
 from fccomodel.library.atoms.base import Atom, Properties, ShapeError, Site
@@ -14,12 +23,12 @@ __all__ = [
     "WHOLE",
     "ArrayAtom",
     "Atom",
-    "Ball",
+    "DualBall",
     "Broken",
     "Domain",
     "Fault",
     "Interval",
-    "Order",
+    "OrderCondition",
     "Properties",
     "ScalarAtom",
     "ShapeError",

@@ -18,7 +18,7 @@ def one(shape: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ball:
+class DualBall:
     """The unit ball B of the dual of a norm: the norm is the largest q.u over q in B.
 
     kind      ``box`` (every |q_i| <= 1), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1),
@@ -64,7 +64,7 @@ class ArrayAtom(Atom):
     rule: Callable[..., Shape]
     pieces: int | None = None
     whole: bool = False
-    ball: Ball | None = None
+    ball: DualBall | None = None
     in_groups: bool = False
     generator: str = ""
     symmetric: bool = False

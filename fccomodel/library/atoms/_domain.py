@@ -13,7 +13,7 @@ import numpy as np
 from fccomodel.library.atoms.interval import REALS, Interval
 
 
-class Order(NamedTuple):
+class OrderCondition(NamedTuple):
     """The condition that one argument is at most another (``strict``: less), by their positions."""
 
     low: int
@@ -92,7 +92,7 @@ class Domain:
     domain: tuple[Interval | None, ...] | Callable[..., tuple[Interval | None, ...]] = ()
     nonzero: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
     counts: tuple[int, ...] = ()
-    orders: tuple[Order, ...] = ()
+    orders: tuple[OrderCondition, ...] = ()
     regular: Mapping[int, MatrixKind] = field(default_factory=dict)
     amiss: Callable[..., str] = nothing
 

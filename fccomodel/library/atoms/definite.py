@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from fccomodel.library import cones
-from fccomodel.library.atoms._array import ArrayAtom, Ball
+from fccomodel.library.atoms._array import ArrayAtom, DualBall
 from fccomodel.library.atoms._domain import MatrixKind
 from fccomodel.library.atoms.base import Properties, Shape, ShapeError, show
 from fccomodel.library.atoms.interval import NONNEGATIVE, Interval
@@ -188,7 +188,7 @@ lambda_max = ArrayAtom(
     rule=_number_of_square("lambda_max"),
     torch=f"{EIGENVALUES}.amax(-1).to({{0}}.dtype)",
     derivative=("dy * eigenprojection(u)",),
-    ball=Ball(
+    ball=DualBall(
         kind="spectraplex",
         words="the matrices of trace 1 without a negative eigenvalue",
         project="onto_spectraplex({x})",

@@ -5,7 +5,7 @@ from math import inf, sqrt
 
 import numpy as np
 
-from fccomodel.library.atoms._array import ArrayAtom, Ball
+from fccomodel.library.atoms._array import ArrayAtom, DualBall
 from fccomodel.library.atoms.base import Properties
 from fccomodel.library.atoms.interval import NONNEGATIVE, Interval
 from fccomodel.library.atoms.norms import EUCLIDEAN
@@ -58,7 +58,7 @@ norm_nuc = ArrayAtom(
     rule=matrix("norm_nuc"),
     torch='torch.linalg.matrix_norm({0}, "nuc")',
     derivative=("dy * polar(u)",),
-    ball=Ball(
+    ball=DualBall(
         kind="spectral",
         words="the spectral ball",
         project="onto_spectral_ball({x})",
@@ -86,7 +86,7 @@ norm_spec = ArrayAtom(
     rule=matrix("norm_spec"),
     torch="torch.linalg.svdvals({0}).amax(-1)",
     derivative=("dy * leading(u)",),
-    ball=Ball(
+    ball=DualBall(
         kind="nuclear",
         words="the ball of the nuclear norm",
         project="onto_nuclear_ball({x})",

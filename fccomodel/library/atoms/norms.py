@@ -5,7 +5,7 @@ from math import inf, prod, sqrt
 
 import numpy as np
 
-from fccomodel.library.atoms._array import ArrayAtom, Ball
+from fccomodel.library.atoms._array import ArrayAtom, DualBall
 from fccomodel.library.atoms.base import Properties, Shape, ShapeError, Site
 from fccomodel.library.atoms.interval import NONNEGATIVE, Interval
 from fccomodel.library.atoms.shapes import array, valley, vector
@@ -15,7 +15,7 @@ def _root_of_size(shape: Sequence[float]) -> float:
     return sqrt(prod(shape))
 
 
-EUCLIDEAN = Ball(
+EUCLIDEAN = DualBall(
     kind="ball",
     words="the Euclidean ball",
     project="onto_ball({x}, {dims})",
@@ -77,7 +77,7 @@ norm1 = ArrayAtom(
     torch="{0}.abs().sum({axes0})",
     derivative=("dy * sign(u)",),
     pieces=1,
-    ball=Ball(
+    ball=DualBall(
         kind="box",
         words="the box [-1, 1]",
         project="{x}.clamp(-1, 1)",
@@ -130,7 +130,7 @@ norminf = ArrayAtom(
     torch="{0}.abs().amax(-1)",
     derivative=("dy * sign(u) * first_largest(abs(u))",),
     pieces=1,
-    ball=Ball(
+    ball=DualBall(
         kind="cross",
         words="the cross-polytope",
         project="onto_cross_polytope({x}, {dims})",

@@ -1,13 +1,13 @@
 """The uniform distribution."""
 
-from fccomodel.library.atoms import Interval, Order
+from fccomodel.library.atoms import Interval, OrderCondition
 from fccomodel.library.distributions.base import Distribution
 
 uniform = Distribution(
     name="uniform",
     meaning="density 1 / (high - low) from low to high",
     parameters=("low", "high"),
-    orders=(Order(0, 1, strict=True),),
+    orders=(OrderCondition(0, 1, strict=True),),
     standard="uniform",
     torch="{0} + ({1} - {0}) * {z}",
     range=lambda low, high: Interval(low.lo, high.hi),

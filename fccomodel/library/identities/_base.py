@@ -10,7 +10,7 @@ from fccomodel.library.atoms import Interval
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Known:
+class Knowledge:
     """Knowledge about a problem besides an expression of it.
 
     where  the interval of a scalar of numbers, parameters and sizes
@@ -33,5 +33,5 @@ class Identity:
 
     name: str
     formula: str
-    apply: Callable[[ir.Expr, Known], ir.Expr | None]
+    apply: Callable[[ir.Expr, Knowledge], ir.Expr | None]
     order: int = 0

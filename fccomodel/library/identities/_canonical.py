@@ -11,8 +11,8 @@ from fccomodel.core import ir
 from fccomodel.core.registry import records
 from fccomodel.core.rewrite import Rewriter, rewrite_problem
 from fccomodel.library.atoms import Interval
-from fccomodel.library.identities._base import Identity, Known
-from fccomodel.library.identities._spread import Spread
+from fccomodel.library.identities._base import Identity, Knowledge
+from fccomodel.library.identities._spread import Expansion
 from fccomodel.library.ranges import Ranges, declared
 
 
@@ -50,7 +50,7 @@ def _unless_same(problem: ir.Problem, new: ir.Problem) -> ir.Problem:
     return problem
 
 
-def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> Known:
+def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> Knowledge:
     """The knowledge that the declarations of a problem give."""
 
     def leaf(node: ir.Expr) -> Interval:
@@ -69,20 +69,20 @@ def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = Non
             return dim
         return problem.sizes.get(dim)
 
-    return Known(where=Ranges(leaf), size=size or given)
+    return Knowledge(where=Ranges(leaf), size=size or given)
 
 
 class Canonical:
     """Brings expressions of one problem to canonical form."""
 
-    def __init__(self, facts: Known):
+    def __init__(self, facts: Knowledge):
         self.facts = facts
         self.done: dict[int, ir.Expr] = {}
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
         """The canonical form of one expression."""
         while True:
-            new = Spread(self.facts)(Rewriter(self.rule)(expr))
+            new = Expansion(self.facts)(Rewriter(self.rule)(expr))
             if new is expr:
                 return expr
             expr = new
@@ -114,7 +114,7 @@ class Canonical:
             problem = new
 
     def _spread(self, problem: ir.Problem) -> ir.Problem:
-        spread = Spread(self.facts)
+        spread = Expansion(self.facts)
         objective = dataclasses.replace(problem.objective, expr=spread(problem.objective.expr))
         constraints = tuple(dataclasses.replace(c, body=spread(c.body)) for c in problem.constraints)
         return dataclasses.replace(problem, objective=objective, constraints=constraints)

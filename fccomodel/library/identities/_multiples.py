@@ -11,7 +11,7 @@ from fccomodel.library.identities._equal import equal
 from fccomodel.library.linear import (
     TERMS_OF_CHAINS,
     Factor,
-    Term,
+    LinearTerm,
     common,
     folded,
     is_number,
@@ -22,7 +22,7 @@ from fccomodel.library.linear import (
 )
 
 
-def multiples(a: ir.Expr, b: ir.Expr) -> Term | None:
+def multiples(a: ir.Expr, b: ir.Expr) -> LinearTerm | None:
     """The product ``a b`` as ``c r^2``, entry by entry, or None if neither factor is a multiple of
     the other.
 
@@ -40,14 +40,14 @@ def multiples(a: ir.Expr, b: ir.Expr) -> Term | None:
     if not ratio or is_number(b) and not equal(a, b):
         return None
     number = () if abs(ratio) == 1 else (Factor("mul", const(abs(ratio))),)
-    return Term(
+    return LinearTerm(
         core=joined(theirs, b.span),
         sign=1 if ratio > 0 else -1,
         factors=folded((*number, *shared[0], *shared[1])),
     )
 
 
-def _ratio(ours: Sequence[Term], theirs: Sequence[Term]) -> float | None:
+def _ratio(ours: Sequence[LinearTerm], theirs: Sequence[LinearTerm]) -> float | None:
     """The number c with one sum equal to c times the other, term by term in any order, or None."""
     rest, ratios = [_apart(t) for t in theirs], set()
     for value, factors, core in map(_apart, ours):
@@ -60,7 +60,7 @@ def _ratio(ours: Sequence[Term], theirs: Sequence[Term]) -> float | None:
     return None
 
 
-def _apart(term: Term) -> tuple[float, list[Factor], ir.Expr | None]:
+def _apart(term: LinearTerm) -> tuple[float, list[Factor], ir.Expr | None]:
     """The number in a term, its other factors, and their core; None if the core is a number."""
     value = float(term.sign)
     for op, by in term.factors:

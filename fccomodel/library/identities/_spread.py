@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from fccomodel.core import ir
 from fccomodel.library import atoms, reductions
-from fccomodel.library.identities._base import Known
+from fccomodel.library.identities._base import Knowledge
 from fccomodel.library.identities._equal import same_elements
 from fccomodel.library.identities._written import gathered
 from fccomodel.library.identities.averages import movable, renamed
-from fccomodel.library.linear import Term, common, joined, terms, without
+from fccomodel.library.linear import LinearTerm, common, joined, terms, without
 
 
-class Spread:
+class Expansion:
     """The expansion of sums and means, of an expression's summands and of those inside its sums over sets.
 
     k (a + b) = k a + k b
@@ -23,7 +23,7 @@ class Spread:
     E[z] a(z) + E[z] b(z) = E[z] (a(z) + b(z))
     """
 
-    def __init__(self, known: Known):
+    def __init__(self, known: Knowledge):
         self.known = known
 
     def __call__(self, expr: ir.Expr) -> ir.Expr:
@@ -33,10 +33,10 @@ class Spread:
             return joined(expanded, expr.span)
         return expr
 
-    def terms(self, expr: ir.Expr) -> tuple[list[Term], bool]:
+    def terms(self, expr: ir.Expr) -> tuple[list[LinearTerm], bool]:
         """The terms of the sum, and whether they differ from those written."""
         flat = terms(expr)
-        expanded: list[Term] = []
+        expanded: list[LinearTerm] = []
         changed = len(flat) != _written(expr)
         for term in flat:
             inner = self.inside(term)
@@ -45,7 +45,7 @@ class Spread:
         shortened = gathered(_joined_sums(expanded), self.known)
         return shortened, changed or len(shortened) != len(expanded)
 
-    def inside(self, term: Term) -> list[Term] | None:
+    def inside(self, term: LinearTerm) -> list[LinearTerm] | None:
         """A term that is a sum over a set, split from what does not depend on its elements.
 
         None if nothing can be split off.
@@ -88,27 +88,27 @@ def _written(expr: ir.Expr) -> int:
     return counts[id(expr)]
 
 
-def _leaves_mean(node: ir.Reduce, term: Term) -> bool:
+def _leaves_mean(node: ir.Reduce, term: LinearTerm) -> bool:
     """Whether a term leaves the mean because it does not depend on the draw."""
     return reductions.of(node).average and set(node.binders).isdisjoint(ir.free_binders(term.core))
 
 
-def _sum_over(node: ir.Reduce, body: Sequence[Term]) -> Term:
+def _sum_over(node: ir.Reduce, body: Sequence[LinearTerm]) -> LinearTerm:
     """The sum over a set of some terms, with their common factors outside."""
     factors = common([t.factors for t in body])
     sign = -1 if all(t.sign < 0 for t in body) else 1
     left = [replace(t, sign=sign * t.sign, factors=without(t.factors, factors)) for t in body]
     core = replace(node, body=joined(left, node.body.span))
-    return Term(core=core, sign=sign, factors=factors, place=node.span)
+    return LinearTerm(core=core, sign=sign, factors=factors, place=node.span)
 
 
-def _joined_sums(summands: list[Term]) -> list[Term]:
+def _joined_sums(summands: list[LinearTerm]) -> list[LinearTerm]:
     """Sums over the same elements, joined into one."""
-    groups: list[list[Term]] = []
-    heads: dict[tuple, list[list[Term]]] = {}
+    groups: list[list[LinearTerm]] = []
+    heads: dict[tuple, list[list[LinearTerm]]] = {}
     for term in summands:
         node = term.core
-        known: list[list[Term]] = []
+        known: list[list[LinearTerm]] = []
         if isinstance(node, ir.Reduce) and is_linear(node):
             key = (node.kind, *(_key(b.domain) for b in node.binders))
             known = heads.setdefault(key, [])
@@ -128,17 +128,17 @@ def _key(domain: ir.Set) -> object:
     return domain.name
 
 
-def _same_draw(b: Term, a: Term) -> bool:
+def _same_draw(b: LinearTerm, a: LinearTerm) -> bool:
     """Whether the sum b may go over the elements of the sum a."""
     assert isinstance(a.core, ir.Reduce) and isinstance(b.core, ir.Reduce)
     return same_elements(a.core, b.core) is not None and movable(b.core)
 
 
-def _merged(group: list[Term]) -> Term:
+def _merged(group: list[LinearTerm]) -> LinearTerm:
     """The joined sum, over the elements of the first."""
     first = group[0].core
     assert isinstance(first, ir.Reduce)
-    body: list[Term] = []
+    body: list[LinearTerm] = []
     for term in group:
         node = term.core
         assert isinstance(node, ir.Reduce)

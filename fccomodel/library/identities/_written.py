@@ -9,17 +9,17 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.library import atoms
-from fccomodel.library.identities._base import Known
-from fccomodel.library.linear import Term, same_factors
+from fccomodel.library.identities._base import Knowledge
+from fccomodel.library.linear import LinearTerm, same_factors
 
 #: The largest number of nodes of a summand that is compared with others.
 MAX_NODES = 50
 
 
-def gathered(summands: list[Term], known: Known) -> list[Term]:
+def gathered(summands: list[LinearTerm], known: Knowledge) -> list[LinearTerm]:
     """Terms that are alike for every entry of an array, as one: ``w[1]^2 + .. + w[n]^2 =
     sum(w^2)``."""
-    groups: list[list[tuple[int, Term]]] = []
+    groups: list[list[tuple[int, LinearTerm]]] = []
     places: dict[int, int] = {}
     for k, term in enumerate(summands):
         place = _place(term.core)
@@ -36,7 +36,7 @@ def gathered(summands: list[Term], known: Known) -> list[Term]:
             groups.append([(k, term)])
         else:
             group.append((k, term))
-    result: list[Term | None] = list(summands)
+    result: list[LinearTerm | None] = list(summands)
     for group in groups:
         whole = _whole(group[0][1], [places[k] for k, _ in group], known)
         if whole is not None:
@@ -83,7 +83,7 @@ def _at(item: ir.Item) -> int:
     return int(index.value)
 
 
-def _alike(term: Term, place: int, other: Term, there: int) -> bool:
+def _alike(term: LinearTerm, place: int, other: LinearTerm, there: int) -> bool:
     """Whether terms differ only in the place."""
     if term.sign != other.sign or not same_factors(term.factors, other.factors):
         return False
@@ -102,7 +102,7 @@ def _moved(core: ir.Expr, place: int) -> ir.Expr:
     return Rewriter(rule)(core)
 
 
-def _whole(term: Term, places: Sequence[int], known: Known) -> Term | None:
+def _whole(term: LinearTerm, places: Sequence[int], known: Knowledge) -> LinearTerm | None:
     """The sum over all entries, if each occurs once."""
     items = _items(term.core) or []
     shapes = {item.base.shape for item in items}

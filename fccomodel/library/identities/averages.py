@@ -8,12 +8,12 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import substitute
 from fccomodel.library import reductions
-from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._base import Identity, Knowledge
 
 FORMS = {True: ("mean", "in"), False: ("E", "~")}
 
 
-def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _apply(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     if not isinstance(node, ir.Reduce) or not reductions.of(node).average or node.options:
         return None
     if not all(isinstance(b.domain, ir.RowSet) for b in node.binders) or not movable(node):

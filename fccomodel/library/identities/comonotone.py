@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fccomodel.core import ir
 from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import ScalarAtom
-from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._base import Identity, Knowledge
 from fccomodel.library.identities.averages import movable, renamed
 from fccomodel.library.identities.nesting import independent
 from fccomodel.library.linear import is_number as fixed
@@ -23,7 +23,7 @@ from fccomodel.library.linear import sides, single
 TURNS = {"increasing": 1, "decreasing": -1, "constant": 0}
 
 
-def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _apply(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     if not isinstance(node, ir.Reduce) or node.shape or not reductions.of(node).linear or not movable(node):
         return None
     inner = node.body  # without factors: those are outside already (``homogeneity``)
@@ -53,7 +53,7 @@ class _Order:
     ``around``, in one number that the own binders alone decide.
     """
 
-    known: Known
+    known: Knowledge
     own: frozenset[ir.Binder]
     around: frozenset[ir.Binder]
     by: ir.Expr | None = None

@@ -9,7 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms
-from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._base import Identity, Knowledge
 
 
 def whole(body: ir.Expr, binders: Sequence[ir.Binder]) -> ir.Expr | None:
@@ -107,7 +107,7 @@ def runs_along(domain: ir.Set, dim: ir.Dim) -> bool:
     return first and by_one and ends or isinstance(dim, str) and domain.name == dim
 
 
-def _sum(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _sum(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     if not isinstance(node, ir.Reduce) or node.kind not in ("sum", "max") or node.options or node.shape:
         return None
     if node.condition is None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms, reductions
-from fccomodel.library.identities._base import Identity, Known
-from fccomodel.library.linear import Factor, Term, common, joined, terms, without
+from fccomodel.library.identities._base import Identity, Knowledge
+from fccomodel.library.linear import Factor, LinearTerm, common, joined, terms, without
 
 
-def _atom(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _atom(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     """The identity for an atom, in all arguments that may vary together.
 
     The other summands of an affine argument of a whole variable are divided by its factor.
@@ -34,10 +34,10 @@ def _atom(node: ir.Expr, known: Known) -> ir.Expr | None:
         args[k] = joined((_divided(t, factors, turned) for t in parts), args[k].span)
     new = replace(node, args=tuple(args))
     powers = tuple(Factor(f.op, _power(f.by, atom.homogeneous or 0, known)) for f in factors)
-    return Term(core=new, factors=powers, place=node.span).expr
+    return LinearTerm(core=new, factors=powers, place=node.span).expr
 
 
-def _shared(listed: Sequence[Sequence[Term]], known: Known) -> tuple[Factor, ...]:
+def _shared(listed: Sequence[Sequence[LinearTerm]], known: Knowledge) -> tuple[Factor, ...]:
     """The factors that every term has, zeros aside; for ``a x - c`` with a whole variable x, those
     of x."""
     every = [t for parts in listed for t in parts if not (isinstance(t.core, ir.Const) and t.core.value == 0)]
@@ -50,17 +50,17 @@ def _shared(listed: Sequence[Sequence[Term]], known: Known) -> tuple[Factor, ...
     return ()
 
 
-def _nonzero(factor: Factor, known: Known) -> bool:
+def _nonzero(factor: Factor, known: Knowledge) -> bool:
     """Whether a factor is known to differ from 0."""
     return not known.where(factor.by).has(0)
 
 
-def _positive(factors: tuple[Factor, ...], known: Known, *, even: bool) -> tuple[Factor, ...]:
+def _positive(factors: tuple[Factor, ...], known: Knowledge, *, even: bool) -> tuple[Factor, ...]:
     """The factors of known sign; for an even function, all factors."""
     return tuple(f for f in factors if even or known.where(f.by).lo >= 0)
 
 
-def _reverses_sign(parts: Sequence[Term]) -> bool:
+def _reverses_sign(parts: Sequence[LinearTerm]) -> bool:
     """Whether the sign should be reversed: every term is negative, or a whole variable is
     subtracted."""
     varying = [t for t in parts if ir.variables_of(t.core)]
@@ -68,12 +68,12 @@ def _reverses_sign(parts: Sequence[Term]) -> bool:
     return bool(varying) and all(t.sign < 0 for t in (varying if alone else parts))
 
 
-def _divided(term: Term, factors: tuple[Factor, ...], turned: bool) -> Term:
+def _divided(term: LinearTerm, factors: tuple[Factor, ...], turned: bool) -> LinearTerm:
     """The term divided by the factors."""
     return replace(term, sign=-term.sign if turned else term.sign, factors=without(term.factors, factors))
 
 
-def _power(by: ir.Expr, degree: int, known: Known) -> ir.Expr:
+def _power(by: ir.Expr, degree: int, known: Knowledge) -> ir.Expr:
     """The factor that leaves a function that is homogeneous of degree 1 or 2: |by| or its square."""
     if isinstance(by, ir.Const):
         return replace(by, value=by.value**degree)
@@ -84,7 +84,7 @@ def _power(by: ir.Expr, degree: int, known: Known) -> ir.Expr:
     return make("square", by, span=by.span)
 
 
-def _linear(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _linear(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     """The identity for a scalar that is linear in one array."""
     atom = atoms.of(node)
     if not isinstance(atom, atoms.ArrayAtom) or not isinstance(node, ir.Apply) or node.shape:
@@ -96,7 +96,7 @@ def _linear(node: ir.Expr, known: Known) -> ir.Expr | None:
         ):
             sign, factors, rest = common_part
             args = (*node.args[:k], rest, *node.args[k + 1 :])
-            return Term(core=replace(node, args=args), sign=sign, factors=factors, place=node.span).expr
+            return LinearTerm(core=replace(node, args=args), sign=sign, factors=factors, place=node.span).expr
     return None
 
 
@@ -112,7 +112,7 @@ def _common_part(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None
     return sign, factors, joined(left, arg.span)
 
 
-def _reduction(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _reduction(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     """The identity for a reduction: factors that all terms of its body have leave it."""
     if not isinstance(node, ir.Reduce) or node.shape:
         return None
@@ -135,7 +135,9 @@ def _reduction(node: ir.Expr, known: Known) -> ir.Expr | None:
         sign = 1
         divided = (replace(t, factors=without(t.factors, positive_factors)) for t in parts)
         rest = joined(divided, node.body.span)
-    return Term(core=replace(node, body=rest), sign=sign, factors=positive_factors, place=node.span).expr
+    return LinearTerm(
+        core=replace(node, body=rest), sign=sign, factors=positive_factors, place=node.span
+    ).expr
 
 
 homogeneous_atom = Identity(

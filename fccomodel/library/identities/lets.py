@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._base import Identity, Knowledge
 
 
-def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _apply(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     """All uses of one ``let`` become the same node, so that they still share their draws."""
     if isinstance(node, ir.LetRef) and not node.let.binders:
         return node.let.body

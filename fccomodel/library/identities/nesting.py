@@ -7,14 +7,14 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.library import atoms, reductions
-from fccomodel.library.identities._base import Identity, Known
-from fccomodel.library.linear import Term, single
+from fccomodel.library.identities._base import Identity, Knowledge
+from fccomodel.library.linear import LinearTerm, single
 
 #: Arguments of a joined maximum or minimum, at most: shared ones double at each level.
 MAX_ARGUMENTS = 64
 
 
-def _reductions(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _reductions(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     if not isinstance(node, ir.Reduce) or node.options or node.shape or not _associative(reductions.of(node)):
         return None
     around = single(node.body)
@@ -68,7 +68,7 @@ def _depends(domain: ir.Set, outer: set[ir.Binder]) -> bool:
     return where is not None and not outer.isdisjoint(ir.free_binders(where))
 
 
-def _extremes(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _extremes(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     atom = atoms.of(node)
     if atom is None or not atom.extreme or not isinstance(node, ir.Apply):
         return None
@@ -79,7 +79,7 @@ def _extremes(node: ir.Expr, known: Known) -> ir.Expr | None:
     return None
 
 
-def _opened(arg: ir.Expr, op: str, known: Known) -> tuple[ir.Expr, ...]:
+def _opened(arg: ir.Expr, op: str, known: Knowledge) -> tuple[ir.Expr, ...]:
     """The arguments of an extreme of the same kind with their multiplier, or the argument
     itself."""
     term = single(arg)
@@ -87,7 +87,7 @@ def _opened(arg: ir.Expr, op: str, known: Known) -> tuple[ir.Expr, ...]:
     positive = term.sign > 0 and all(known.where(f.by).lo >= 0 for f in term.factors)
     if not (positive and isinstance(inside, ir.Apply) and inside.op == op):
         return (arg,)
-    return tuple(Term(core=a, factors=term.factors, place=a.span).expr for a in inside.args)
+    return tuple(LinearTerm(core=a, factors=term.factors, place=a.span).expr for a in inside.args)
 
 
 nested_reductions = Identity(

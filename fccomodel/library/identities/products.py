@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.library.identities._base import Identity, Known
-from fccomodel.library.linear import Term, opened, single
+from fccomodel.library.identities._base import Identity, Knowledge
+from fccomodel.library.linear import LinearTerm, opened, single
 
 
-def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _apply(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     if not isinstance(node, ir.Apply) or node.op not in ("mul", "div"):
         return None
-    term, written, part = single(node), 0, Term(core=node)
+    term, written, part = single(node), 0, LinearTerm(core=node)
     while part.core is not term.core:
         written += isinstance(part.core, ir.Apply) and part.core.op in ("mul", "div")
         (part,) = opened(part) or [term]

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
-from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._base import Identity, Knowledge
 
 
-def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _apply(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     match node:
         case ir.Apply(op="neg", args=(ir.Const(value=value) as number,)):
             return replace(number, value=-value, span=node.span)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms
-from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._base import Identity, Knowledge
 from fccomodel.library.identities._multiples import multiples
-from fccomodel.library.linear import Factor, Term, single
+from fccomodel.library.linear import Factor, LinearTerm, single
 
 
-def _product(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _product(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     match node:
         case ir.Apply(op="mul" | "dot" as op, args=(a, b)) if (twice := multiples(a, b)) is not None:
             square = make("square", twice.core, span=node.span)
@@ -26,7 +26,7 @@ def _product(node: ir.Expr, known: Known) -> ir.Expr | None:
     return None
 
 
-def _of_norm(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _of_norm(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     """The square of an atom whose square is an atom too: a norm's is ``sumsq``."""
     inner = atoms.squared(node)
     if inner is not None:
@@ -38,7 +38,7 @@ def _of_norm(node: ir.Expr, known: Known) -> ir.Expr | None:
     return ir.Apply(op=atom.squared, args=inner.args, shape=node.shape, span=node.span)
 
 
-def _root(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _root(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     power = atoms.as_power(node)
     if power is None or not isinstance(power[1], ir.Const) or power[1].value != 0.5:
         return None
@@ -54,7 +54,7 @@ def _root(node: ir.Expr, known: Known) -> ir.Expr | None:
             core = make("abs", u, span=node.span)
         case _:
             return None
-    return Term(
+    return LinearTerm(
         core=core, factors=tuple(Factor(f.op, _half(f.by)) for f in term.factors), place=node.span
     ).expr
 
@@ -70,7 +70,7 @@ def _half(by: ir.Expr) -> ir.Expr:
 SUMS = {"square": "sumsq", "abs": "norm1"}
 
 
-def _sum(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _sum(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     match node:
         case ir.Apply(op="sum", args=(ir.Apply(op=op, args=(u,)),)) if op in SUMS:
             return ir.Apply(op=SUMS[op], args=(u,), span=node.span)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
-from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._base import Identity, Knowledge
 
 
 def _is(node: ir.Expr, value: float) -> bool:
     return isinstance(node, ir.Const) and node.value == value and not node.shape
 
 
-def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
+def _apply(node: ir.Expr, known: Knowledge) -> ir.Expr | None:
     match node:
         case ir.Apply(op="add", args=(a, b)) if _is(b, 0) or _is(a, 0):
             return _as(node, a if _is(b, 0) else b)

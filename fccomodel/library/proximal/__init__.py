@@ -25,19 +25,19 @@ from fccomodel.library.proximal.entropic import Entropic
 from fccomodel.library.proximal.largest import Largest
 from fccomodel.library.proximal.logsumexp import LogSumExp
 from fccomodel.library.proximal.operations import (
-    Blocks,
     Composed,
     Mapped,
     Perturbed,
     Scaled,
     Separable,
+    SumOverBlocks,
     Tilted,
 )
 from fccomodel.library.proximal.piecewise import Piecewise
 from fccomodel.library.proximal.smooth import Smooth
 
 __all__ = [
-    "Blocks",
+    "SumOverBlocks",
     "Composed",
     "Constants",
     "Entropic",

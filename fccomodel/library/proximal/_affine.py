@@ -10,7 +10,7 @@ from fccomodel.library import atoms
 
 
 @dataclass(frozen=True, kw_only=True)
-class Affine:
+class AffineForm:
     """coefficients . holes + constant (of an array: coefficient times the array plus a constant in
     each entry)."""
 
@@ -18,14 +18,14 @@ class Affine:
     constant: float
 
 
-def affine(node: ir.Expr, holes: Sequence[ir.Hole]) -> Affine | None:
+def affine(node: ir.Expr, holes: Sequence[ir.Hole]) -> AffineForm | None:
     """The node as an affine form of the holes, by sums and constant factors, or None."""
     zero = (0.0,) * len(holes)
     for k, hole in enumerate(holes):
         if node is hole:
-            return Affine(coefficients=tuple(float(j == k) for j in range(len(holes))), constant=0.0)
+            return AffineForm(coefficients=tuple(float(j == k) for j in range(len(holes))), constant=0.0)
     if isinstance(node, ir.Const):
-        return Affine(coefficients=zero, constant=node.value)
+        return AffineForm(coefficients=zero, constant=node.value)
     if not isinstance(node, ir.Apply) or node.op not in ("add", "sub", "neg", "mul", "div"):
         return None
     parts = [affine(a, holes) for a in node.args]
@@ -39,7 +39,7 @@ def affine(node: ir.Expr, holes: Sequence[ir.Hole]) -> Affine | None:
         case "add" | "sub":
             sign = 1.0 if node.op == "add" else -1.0
             both = zip(first.coefficients, second.coefficients, strict=True)
-            return Affine(
+            return AffineForm(
                 coefficients=tuple(p + sign * q for p, q in both),
                 constant=first.constant + sign * second.constant,
             )
@@ -52,8 +52,10 @@ def affine(node: ir.Expr, holes: Sequence[ir.Hole]) -> Affine | None:
     return None
 
 
-def _times(form: Affine, factor: float) -> Affine:
-    return Affine(coefficients=tuple(factor * c for c in form.coefficients), constant=factor * form.constant)
+def _times(form: AffineForm, factor: float) -> AffineForm:
+    return AffineForm(
+        coefficients=tuple(factor * c for c in form.coefficients), constant=factor * form.constant
+    )
 
 
 def quadratic(node: ir.Expr, holes: Sequence[ir.Hole]) -> tuple[float, ...] | None:

@@ -8,7 +8,7 @@ from math import inf
 from fccomodel.core import ir
 from fccomodel.library import atoms
 from fccomodel.library.piecewise import PiecewiseLQ
-from fccomodel.library.proximal._affine import Affine, affine, flat_terms
+from fccomodel.library.proximal._affine import AffineForm, affine, flat_terms
 from fccomodel.library.proximal._base import FactsOf, Proximal
 from fccomodel.library.proximal._numbers import NoProx, entrywise, literals, scalar, summed
 from fccomodel.library.proximal.balls import Norm
@@ -141,7 +141,7 @@ def _named(term: ir.Apply, hole: ir.Hole) -> Proximal | None:
         inner = LogSumExp.of()
     if inner is None:
         return None
-    if form == Affine(coefficients=(1.0,), constant=0.0):
+    if form == AffineForm(coefficients=(1.0,), constant=0.0):
         return inner
     return Composed.of(inner, form.coefficients[0], form.constant)
 

@@ -14,7 +14,7 @@ from fccomodel.library.proximal._affine import affine, flat_terms, quadratic
 from fccomodel.library.proximal._base import FactsOf, Proximal
 from fccomodel.library.proximal.largest import Largest
 from fccomodel.library.proximal.maxaffine import MaxAffine
-from fccomodel.library.proximal.operations import Blocks, Mapped, Perturbed, Scaled, Tilted
+from fccomodel.library.proximal.operations import Mapped, Perturbed, Scaled, SumOverBlocks, Tilted
 from fccomodel.library.proximal.piecewise import Piecewise
 from fccomodel.library.proximal.smooth import Smooth
 
@@ -99,7 +99,7 @@ def several(expr: ir.Expr, holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proxim
     if len(parts) == 1 and parts[0][1].rank == 1 and len(parts[0][0]) == len(holes):
         function = parts[0][1]
     else:
-        function = Blocks.of(parts)
+        function = SumOverBlocks.of(parts)
     if any(tilt):
         function = Tilted.of(function, tuple(tilt))
     if constant:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, sqrt
 from typing import TYPE_CHECKING
 
-from fccomodel.library.atoms import Ball
+from fccomodel.library.atoms import DualBall
 from fccomodel.library.proximal._base import Proximal
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ class Norm(Proximal):
     group  the number of entries of each consecutive group; 0: no groups
     """
 
-    ball: Ball
+    ball: DualBall
     group: int = 0
 
     @classmethod
-    def of(cls, ball: Ball, shape: tuple[int | str, ...], group: int = 0) -> Norm:
+    def of(cls, ball: DualBall, shape: tuple[int | str, ...], group: int = 0) -> Norm:
         """The norm of arrays of this shape (a name: a size that is not known)."""
         sizes = [n if isinstance(n, int) else inf for n in shape]
         if group:
@@ -74,9 +74,11 @@ class Norm(Proximal):
             )
         return self.ball.project.format(x=f"({point})" if self.ball.kind == "box" else point, dims=dims)
 
-    def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
-        """The text of the support function less lam/2 |y - c|^2."""
-        return f"support_value({t}, {self.centred_text(t, lam, c, dims)}, {c or '0'}, {lam}, {dims})"
+    def envelope_from(
+        self, y: str, t: str, lam: str, c: str, dims: tuple[int, ...], factor: str = ""
+    ) -> str | None:
+        """The text of y.t - lam/2 |y - c|^2, since f* is 0 on its domain, with any factor."""
+        return f"support_value({t}, {y}, {c or '0'}, {lam}, {dims})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor:
         """The indicator of the dual ball: 0 inside, inf elsewhere."""

@@ -379,7 +379,7 @@ class Separable(Changed):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Blocks(Proximal):
+class SumOverBlocks(Proximal):
     """The sum of functions of disjoint entries of a vector.
 
     A part is (entries, function), with one entry for a function of rank 0.
@@ -388,7 +388,7 @@ class Blocks(Proximal):
     parts: tuple[tuple[tuple[int, ...], Proximal], ...]
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Sequence[int], Proximal]]) -> Blocks:
+    def of(cls, parts: Sequence[tuple[Sequence[int], Proximal]]) -> SumOverBlocks:
         """The sum over blocks."""
         fs = [f for _, f in parts]
         return cls(

@@ -264,7 +264,7 @@ def _scalar(node: ir.Expr, hole: ir.Hole) -> bool:
     return node is hole or isinstance(node, ir.Const)
 
 
-class Formulas(Algebra[ir.Expr]):
+class ScalarAlgebra(Algebra[ir.Expr]):
     """The algebra of expressions of one number."""
 
     def const(self, value: float) -> ir.Expr:
@@ -341,4 +341,4 @@ class Formulas(Algebra[ir.Expr]):
         return f"float('{number}')"
 
 
-FORMULAS = Formulas()
+FORMULAS = ScalarAlgebra()

@@ -2,12 +2,21 @@
 
 from fccomodel.library.reductions._registry import all, get, logarithm, named, of, programs, words
 from fccomodel.library.reductions._spelled import Spelled, spelled
-from fccomodel.library.reductions.base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
+from fccomodel.library.reductions.base import (
+    BlockOfElements,
+    ByMeans,
+    Elements,
+    Option,
+    Options,
+    Reduction,
+    Site,
+    Slope,
+)
 
 __all__ = [
     "ByMeans",
     "Elements",
-    "Here",
+    "BlockOfElements",
     "Option",
     "Options",
     "Reduction",

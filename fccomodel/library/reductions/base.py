@@ -16,7 +16,8 @@ from fccomodel.library.atoms import Domain, Interval
 if TYPE_CHECKING:
     import torch
 
-Options = Mapping[str, float]
+#: Options by name: numbers, or of tails an array with a number for each entry of the result.
+Options = Mapping[str, Any]
 #: The option that every reduction has: what becomes of an outer element without rows.
 EMPTY = "empty"
 #: What a reduction keeps from its value for its derivative.
@@ -39,7 +40,7 @@ class Option(Domain):
 
 # ------------------------------------------------------------------------------------------- values
 @dataclass(frozen=True)
-class Here:
+class BlockOfElements:
     """A block of the elements: ``at`` spreads a result over them, ``part`` takes theirs from an
     array of all."""
 
@@ -57,7 +58,7 @@ class Elements(Protocol):
     count: torch.Tensor
     kept: Kept
 
-    def total(self, f: Callable[[torch.Tensor, Here], torch.Tensor] | None = None) -> torch.Tensor:
+    def total(self, f: Callable[[torch.Tensor, BlockOfElements], torch.Tensor] | None = None) -> torch.Tensor:
         """The sums of f(e), or of the elements themselves without f."""
         ...
 
@@ -74,7 +75,7 @@ class Elements(Protocol):
         """The sums by entry of an array that is listed like the elements."""
         ...
 
-    def share(self, here: Here) -> torch.Tensor:
+    def share(self, here: BlockOfElements) -> torch.Tensor:
         """1 over the number of elements, for each element of the block."""
         ...
 
@@ -84,7 +85,7 @@ class Slope:
     """The derivative of a result in its elements: weight(e, here) / over. None stands for 1 in
     either."""
 
-    weight: Callable[[torch.Tensor, Here], torch.Tensor] | None = None
+    weight: Callable[[torch.Tensor, BlockOfElements], torch.Tensor] | None = None
     over: torch.Tensor | None = None
 
 
@@ -354,7 +355,7 @@ __all__ = [
     "ZERO",
     "ByMeans",
     "Elements",
-    "Here",
+    "BlockOfElements",
     "Kept",
     "Option",
     "Options",

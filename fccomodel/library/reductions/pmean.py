@@ -13,7 +13,16 @@ from fccomodel.core.rewrite import const
 from fccomodel.library.amounts import NONE, ONE, SOME, Amount
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones
-from fccomodel.library.reductions.base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
+from fccomodel.library.reductions.base import (
+    BlockOfElements,
+    ByMeans,
+    Elements,
+    Option,
+    Options,
+    Reduction,
+    Site,
+    Slope,
+)
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
 from fccomodel.library.reductions.tails import counted
 
@@ -45,7 +54,7 @@ def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
     """The derivative (e / y)^(p - 1) / n."""
     p = options["p"]
 
-    def weight(e: torch.Tensor, here: Here) -> torch.Tensor:
+    def weight(e: torch.Tensor, here: BlockOfElements) -> torch.Tensor:
         """The derivative of the mean in each element."""
         at = here.at(y)
         return x.share(here) * torch.where(at == 0, torch.zeros_like(at), at ** (1 - p)) * e ** (p - 1)

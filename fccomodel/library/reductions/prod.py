@@ -7,7 +7,7 @@ from math import inf
 from fccomodel.core.lazy import torch
 from fccomodel.library.amounts import NONE, SOME
 from fccomodel.library.atoms import Interval
-from fccomodel.library.reductions.base import Elements, Here, Options, Reduction, Site, Slope
+from fccomodel.library.reductions.base import BlockOfElements, Elements, Options, Reduction, Site, Slope
 from fccomodel.library.reductions.sum import SUM
 
 
@@ -61,7 +61,7 @@ def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
     """The derivative: the product of the other elements."""
     zeros, rest = x.kept["zeros"], x.kept["rest"]
 
-    def weight(e: torch.Tensor, here: Here) -> torch.Tensor:
+    def weight(e: torch.Tensor, here: BlockOfElements) -> torch.Tensor:
         """The product of the other elements."""
         zero = e == 0
         others = here.at(rest) / torch.where(zero, torch.ones_like(e), e)

@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.library.atoms import Interval
 from fccomodel.library.identities.entries import whole
-from fccomodel.library.linear import Factor, Term, joined, terms
+from fccomodel.library.linear import Factor, LinearTerm, joined, terms
 from fccomodel.library.sets import _registry
 from fccomodel.library.sums import Constant, is_fixed, is_variable, matched, multiplier
 
@@ -65,7 +65,7 @@ def recognise(
     return None
 
 
-def _level(fixed: list[Term], factor: float, constant: Constant) -> float | None:
+def _level(fixed: list[LinearTerm], factor: float, constant: Constant) -> float | None:
     """The number that bounds the varying part, or None."""
     numbers = [constant(t.expr) for t in fixed]
     if None in numbers:
@@ -73,7 +73,7 @@ def _level(fixed: list[Term], factor: float, constant: Constant) -> float | None
     return -sum(n for n in numbers if n is not None) / factor
 
 
-def _array(fixed: list[Term], factor: float) -> ir.Expr | None:
+def _array(fixed: list[LinearTerm], factor: float) -> ir.Expr | None:
     """The bound of the varying part as an array, or None if it is a number."""
     if not any(t.core.shape for t in fixed):
         return None

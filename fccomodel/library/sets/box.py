@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fccomodel.library.atoms import Interval, Order
+from fccomodel.library.atoms import Interval, OrderCondition
 from fccomodel.library.cones import Affine, Cones
 from fccomodel.library.sets.base import Normals, SimpleSet, bounds
 
@@ -58,7 +58,7 @@ box = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=_support,
-    orders=(Order(0, 1),),
+    orders=(OrderCondition(0, 1),),
     cone=_cone,
     entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),
     bounded=lambda low, high: low.hi > -inf and high.lo < inf,

@@ -10,7 +10,14 @@ from functools import cache
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.registry import records
-from fccomodel.normal_form.reformulations._base import Applied, Chain, Constant, Cost, Reformulation, unknown
+from fccomodel.normal_form.reformulations._base import (
+    Additions,
+    AppliedReformulation,
+    Chain,
+    Constant,
+    Reformulation,
+    unknown,
+)
 from fccomodel.normal_form.reformulations._features import COUPLING, KINKS, STRUCTURE, features, kinks
 from fccomodel.normal_form.reformulations.penalise import Penalised
 
@@ -19,10 +26,10 @@ __all__ = [
     "KINKS",
     "STRUCTURE",
     "Chain",
-    "Cost",
+    "Additions",
     "Penalised",
     "Reformulation",
-    "Applied",
+    "AppliedReformulation",
     "all",
     "chain",
     "features",
@@ -96,7 +103,9 @@ def chain(
                 errors.append(error)
                 continue
             if sentences:
-                step = Applied(reformulation=reformulation, sentences=tuple(sentences), recover=recover)
+                step = AppliedReformulation(
+                    reformulation=reformulation, sentences=tuple(sentences), recover=recover
+                )
                 longer = Chain(problem=new, steps=(*here.steps, step))
                 heapq.heappush(queue, (longer.cost, next(number), longer))
         if len(queue) == ahead:

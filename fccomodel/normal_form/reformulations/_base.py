@@ -28,7 +28,7 @@ def unknown(node: ir.Expr) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class Additions:
     """The variables and terms that a reformulation adds for each place where it is applied.
 
     variables   variables per member of the family around the place
@@ -68,7 +68,7 @@ class Reformulation:
     gives: tuple[str, ...] = ()
     needs: str = ""
     role: str = "equivalent"
-    cost: Cost = field(default_factory=Cost)
+    cost: Additions = field(default_factory=Additions)
     cite: str = ""
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class Reformulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Applied:
+class AppliedReformulation:
     """One reformulation of a chain, with sentences about what it did and the way back."""
 
     reformulation: Reformulation
@@ -104,7 +104,7 @@ class Chain:
     """A sequence of reformulations and the problem that they give."""
 
     problem: ir.Problem
-    steps: tuple[Applied, ...] = ()
+    steps: tuple[AppliedReformulation, ...] = ()
 
     @property
     def cost(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fccomodel.core import ir
 from fccomodel.core.rewrite import rewrite_problem
 from fccomodel.normal_form.reformulations._affine import merged
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
@@ -33,6 +33,6 @@ reformulation = Reformulation(
     formula="a E[z] X + b E[z] Y = E[z] (a X + b Y);  E[z] (a E[j] X + b) = E[z, j] (a X + b)",
     apply=_apply,
     removes=("sums of expectations",),
-    cost=Cost(number=0.1),
+    cost=Additions(number=0.1),
     cite="linearity; alexr-2025 section 1 (an affine outer function needs no estimate)",
 )

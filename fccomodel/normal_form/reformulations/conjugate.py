@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fccomodel.normal_form.reformulations._base import Cost, Reformulation
+from fccomodel.normal_form.reformulations._base import Additions, Reformulation
 from fccomodel.normal_form.reformulations._smooth import smooth
 
 reformulation = Reformulation(
@@ -18,5 +18,5 @@ reformulation = Reformulation(
     removes=("kinks outside", "curves outside"),
     gives=("envelopes",),
     cite="alexr-2025 problem (2) and section 3.1",
-    cost=Cost(number=1.0),
+    cost=Additions(number=1.0),
 )

@@ -10,7 +10,7 @@ from fccomodel.core.rewrite import const, rewrite_problem
 from fccomodel.library import reductions
 from fccomodel.library.reductions.mean import MEAN
 from fccomodel.library.reductions.sum import SUM
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 from fccomodel.normal_form.reformulations._monotone import require_small
 from fccomodel.normal_form.reformulations._threshold import Thresholds
 
@@ -57,7 +57,7 @@ reformulation = Reformulation(
     order=30,
     title="variational tail mean",
     needs="a tail mean that the problem wants small",
-    cost=Cost(variables=1),
+    cost=Additions(variables=1),
     formula="cvar_a[k] e = min_s s + (1/a) mean_k [e_k - s]_+;  topk(k) e = (1/k)(k s + sum [e - s]_+)",
     apply=_apply,
     removes=reductions.named(lambda kind: kind.tail),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fccomodel.normal_form.reformulations._base import Cost, Reformulation
+from fccomodel.normal_form.reformulations._base import Additions, Reformulation
 from fccomodel.normal_form.reformulations._smooth import smooth
 
 reformulation = Reformulation(
@@ -22,5 +22,5 @@ reformulation = Reformulation(
     removes=("kinks outside",),
     gives=("envelopes",),
     cite="hscg-2020 section 2.3 (Nesterov, 2005)",
-    cost=Cost(number=1.0),
+    cost=Additions(number=1.0),
 )

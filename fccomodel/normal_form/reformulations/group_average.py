@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import rewrite_problem
 from fccomodel.library import reductions
 from fccomodel.library.reductions.mean import MEAN
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 from fccomodel.normal_form.reformulations._features import COUPLING, is_inner_maximum
 from fccomodel.normal_form.reformulations.robust import tilted
 
@@ -51,6 +51,6 @@ reformulation = Reformulation(
     formula="cvar, topk, max, logmeanexp or max_q q.r over k of r_k  ->  mean_k r_k",
     apply=_apply,
     removes=("worst case", *sorted(COUPLING)),
-    cost=Cost(number=0.5),
+    cost=Additions(number=0.5),
     cite="alexr-2025 section 6 (SGD-UW)",
 )

@@ -8,7 +8,7 @@ from fccomodel.core.rewrite import const, rewrite_problem
 from fccomodel.library import reductions
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.library.reductions.topk import TOPK
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 
 TOGETHER = 4096  # elements of a maximum that one step may see together
 FEATURE = "largest of many"
@@ -52,6 +52,6 @@ reformulation = Reformulation(
     apply=_apply,
     removes=(FEATURE,),
     gives=("topk",),
-    cost=Cost(number=0.1),
+    cost=Additions(number=0.1),
     cite="Rockafellar and Uryasev, 2000",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fccomodel.normal_form.reformulations._base import Cost, Reformulation
+from fccomodel.normal_form.reformulations._base import Additions, Reformulation
 from fccomodel.normal_form.reformulations._smooth import smooth
 
 reformulation = Reformulation(
@@ -18,5 +18,5 @@ reformulation = Reformulation(
     removes=("kinks inside",),
     gives=("envelopes",),
     cite="of this project: no theorem of the papers has an envelope inside an expectation",
-    cost=Cost(number=1.0),
+    cost=Additions(number=1.0),
 )

@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import const
 from fccomodel.library import atoms
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.normal_form.penalty import Penalty
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 from fccomodel.normal_form.smoothing import Smoother, envelopes
 
 
@@ -39,6 +39,12 @@ class Penalised(Reformulation):
         atom = atoms.get(self.le)
         assert atom is not None, self.le
         return atom.kinked
+
+    @property
+    def function(self) -> tuple[str, str, float, bool]:
+        """A key of the function of a constraint's value that it adds; penalties that differ in the
+        treatment of its kink alone share it."""
+        return self.le, self.eq, self.factor, self.bounded
 
     def of(self, value: ir.Expr, kind: str, rho: float) -> ir.Expr:
         """The penalty of a constraint's value; the value itself if the multiplier has no bound."""
@@ -109,7 +115,7 @@ def penalty(*, name: str, le: str, eq: str, account: str, smooth: bool = False, 
         removes=("constraints",),
         gives=gives,
         needs="multipliers exist",
-        cost=Cost(blocks=1, number=2.0),
+        cost=Additions(blocks=1, number=2.0),
         le=le,
         eq=eq,
         smooth=smooth,

@@ -53,7 +53,7 @@ class Divergence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tilted:
+class RobustParts:
     """The parts of ``max over q of sum[k in K] q[k] r - mu * divergence(q)``.
 
     total       the sum
@@ -133,7 +133,7 @@ def _duals(problem: ir.Problem, maxima: list[ir.Reduce], constant: Constant) -> 
     return duals
 
 
-def _plain_dual(parts: Tilted, common: ir.Reduce) -> tuple[str, ir.Expr]:
+def _plain_dual(parts: RobustParts, common: ir.Reduce) -> tuple[str, ir.Expr]:
     """The dual of a maximum without a divergence, and words for it: a tail mean or a maximum."""
     if parts.domain.args:
         words = "cvar(tail = alpha) r, the dual of the capped simplex"
@@ -141,7 +141,7 @@ def _plain_dual(parts: Tilted, common: ir.Reduce) -> tuple[str, ir.Expr]:
     return "max r, the value at a vertex of the simplex", MAX.over(common)
 
 
-def _kl_dual(parts: Tilted, common: ir.Reduce) -> tuple[str, ir.Expr]:
+def _kl_dual(parts: RobustParts, common: ir.Reduce) -> tuple[str, ir.Expr]:
     """The dual of a KL penalty, and words for it: a log-mean-exp, with weights p if it has a reference."""
     assert parts.mu is not None and parts.divergence is not None
     reference = parts.divergence.reference
@@ -154,7 +154,9 @@ def _kl_dual(parts: Tilted, common: ir.Reduce) -> tuple[str, ir.Expr]:
     return words, LOGMEANEXP.over(dataclasses.replace(common, body=risk), theta=parts.mu)
 
 
-def _threshold_dual(parts: Tilted, common: ir.Reduce, phi_dual: Conjugate, s: ir.Expr) -> tuple[str, ir.Expr]:
+def _threshold_dual(
+    parts: RobustParts, common: ir.Reduce, phi_dual: Conjugate, s: ir.Expr
+) -> tuple[str, ir.Expr]:
     """The dual of any other divergence with the threshold s, and words for it."""
     assert parts.mu is not None and parts.divergence is not None
     kind, reference, span = parts.divergence.kind, parts.divergence.reference, common.span
@@ -258,7 +260,7 @@ def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
     return ir.ValueSet(name=str(dim), low=const(1), high=last)
 
 
-def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
+def tilted(node: ir.Reduce, problem: ir.Problem) -> RobustParts | None:
     """The parts of a maximum over weights in a (capped) simplex, or None if it has another form."""
     domain = node.binders[0].domain
     if not is_largest(node) or len(node.binders) > 1 or node.condition is not None:
@@ -284,13 +286,13 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
     if risk is None:
         return None
     if cost is None:
-        return Tilted(total=body, risk=risk, domain=domain)
+        return RobustParts(total=body, risk=risk, domain=domain)
     mu, of_q = _factored(cost, q)
     divergence = _divergence(of_q, q, body)
     has_dual = divergence is not None and not domain.args
     if not has_dual or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
         return None
-    return Tilted(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
+    return RobustParts(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
 
 
 def _beside(product: ir.Expr, q: ir.Binder, k: ir.Binder) -> ir.Expr | None:

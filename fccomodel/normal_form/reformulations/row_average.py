@@ -7,7 +7,7 @@ import dataclasses
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction, conjuncts, rewrite_problem, substitute
 from fccomodel.library import reductions
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 from fccomodel.normal_form.reformulations._features import COUPLING
 from fccomodel.normal_form.reformulations.group_average import SURROGATE, worst
 
@@ -59,6 +59,6 @@ reformulation = Reformulation(
     needs="the groups partition the rows",
     apply=_apply,
     removes=("worst case", *sorted(COUPLING)),
-    cost=Cost(number=0.5),
+    cost=Additions(number=0.5),
     cite="alexr-2025 section 6 (SGD)",
 )

@@ -7,7 +7,7 @@ import dataclasses
 from fccomodel.core import ir
 from fccomodel.library import regularisers, sets
 from fccomodel.library.sums import summands
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 
 FEATURE = "sets as constraints"
 
@@ -80,5 +80,5 @@ reformulation = Reformulation(
     "  ->  w in box(l, u);  w >= 0, sum(w) == 1  ->  w in simplex",
     apply=_apply,
     removes=(FEATURE,),
-    cost=Cost(number=0.1),
+    cost=Additions(number=0.1),
 )

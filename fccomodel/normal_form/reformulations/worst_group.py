@@ -7,7 +7,7 @@ import dataclasses
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import rewrite_problem
-from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._base import Additions, Constant, Recover, Reformulation, same
 from fccomodel.normal_form.reformulations._features import is_inner_maximum, is_largest
 from fccomodel.normal_form.reformulations._monotone import require_small
 from fccomodel.normal_form.reformulations._threshold import Thresholds
@@ -67,6 +67,6 @@ reformulation = Reformulation(
     needs="a maximum that the problem wants small",
     removes=("worst case", "kinks outside"),
     gives=("constraints",),
-    cost=Cost(variables=1, blocks=1, number=3.0),
+    cost=Additions(variables=1, blocks=1, number=3.0),
     cite="epigraph form: Boyd and Vandenberghe, 2004, section 4.1.3",
 )

@@ -32,7 +32,7 @@ from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.library.reductions.logsumexp import LOGSUMEXP
 from fccomodel.library.reductions.sum import SUM
-from fccomodel.normal_form.separation._row import PiecewiseMean, Row
+from fccomodel.normal_form.separation._row import PiecewiseMean, RowReduction
 
 __all__ = ["PiecewiseMean", "Separation"]
 
@@ -70,7 +70,7 @@ class Separation:
         rows = all(isinstance(p.domain, ir.RowSet) for p in part.parents)
         if part.masks or part.excludes or not rows:
             return None
-        return Row(node, self.constant, self.free, conditional=bool(part.parents)).mean(node.body)
+        return RowReduction(node, self.constant, self.free, conditional=bool(part.parents)).mean(node.body)
 
     def run(self, node: ir.Reduce) -> Selection | None:
         """The selection of a reduction that cumulative sums over sorted rows compute, or None.

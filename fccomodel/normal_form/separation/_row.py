@@ -32,7 +32,7 @@ class PiecewiseMean(ir.Expr):
 
 
 @dataclass(frozen=True)
-class Row:
+class RowReduction:
     """One reduction over the elements of one binder.
 
     constant     gives the value of a subexpression without variables and rows

@@ -30,7 +30,7 @@ IDLE_IF_ACCEPTED = 2
 IDLE = 4
 
 
-class Result(NamedTuple):
+class BarrierResult(NamedTuple):
     """A solution in the form of Clarabel's: ``z`` has the duals of all rows of the program, in order."""
 
     status: str
@@ -40,7 +40,7 @@ class Result(NamedTuple):
     iterations: int
 
 
-class Step:
+class NewtonSystem:
     """The linear equations of one iteration for weights d of the rows, factored for any right sides."""
 
     def __init__(self, parts: Arrow, d: np.ndarray) -> None:
@@ -211,7 +211,7 @@ def _inverse(B: np.ndarray) -> np.ndarray:
     return swept
 
 
-class Point(NamedTuple):
+class Iterate(NamedTuple):
     """An iterate with its residuals.
 
     z        the variables
@@ -233,12 +233,12 @@ class Point(NamedTuple):
     off: tuple[float, float, float]
 
 
-def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None = None) -> Result:
+def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None = None) -> BarrierResult:
     """The optimum: ``Solved`` to the first accuracy, ``AlmostSolved`` to the second, or ``Unknown``."""
     began = time.perf_counter()
     wanted, accepted = accuracy
     now = best = _begin(parts)
-    progress = Progress(wanted, now)
+    progress = Stalling(wanted, now)
     iterations = 0
     with np.errstate(all="ignore"):
         while max(best.off) > wanted and iterations < ITERATIONS:
@@ -262,7 +262,7 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
     return _result(parts, best, _status(max(best.off), wanted, accepted), iterations)
 
 
-class Progress:
+class Stalling:
     """Counts the iterations without progress.
 
     An iteration makes progress if an error above the wanted accuracy falls by a tenth, or, while the gap
@@ -274,13 +274,13 @@ class Progress:
     idle     iterations since the last progress
     """
 
-    def __init__(self, wanted: float, start: Point) -> None:
+    def __init__(self, wanted: float, start: Iterate) -> None:
         self.wanted = wanted
         self.least = start.off
         self.product = math.inf
         self.idle = 0
 
-    def see(self, now: Point) -> None:
+    def see(self, now: Iterate) -> None:
         """Count one iteration."""
         product = float(now.s @ now.u)
         _, _, gap = now.off
@@ -304,12 +304,12 @@ def _status(error: float, wanted: float, accepted: float) -> str:
     return "Unknown"
 
 
-def _begin(parts: Arrow) -> Point:
+def _begin(parts: Arrow) -> Iterate:
     """The first iterate: the equations hold and the slacks are least.
 
     L. Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010.
     """
-    unit_weights = Step(parts, np.ones(len(parts.b)))
+    unit_weights = NewtonSystem(parts, np.ones(len(parts.b)))
     right = parts.back(parts.b) - parts.q
     z, y, Az = unit_weights.refined(right, parts.e)
     u = Az - parts.b
@@ -325,10 +325,10 @@ def _inside(s: np.ndarray) -> np.ndarray:
     return s + 1 + minus_least
 
 
-def _next(parts: Arrow, now: Point) -> Point:
+def _next(parts: Arrow, now: Iterate) -> Iterate:
     """One predictor-corrector step; the further the predictor can go, the less it is centred."""
     z, s, u, y, primal, equal, dual, _ = now
-    step = Step(parts, u / s)
+    step = NewtonSystem(parts, u / s)
 
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The Newton step whose linearised complementarity removes ``product``, refined ``times`` times."""
@@ -366,7 +366,7 @@ def _reach(s: np.ndarray, ds: np.ndarray) -> float:
     return 1 / max(STEP_SHARE, fastest_decrease)
 
 
-def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Point:
+def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Iterate:
     """An iterate with its residuals and its relative errors."""
     Pz = parts.P @ z
     Az = parts.times(z)
@@ -384,7 +384,7 @@ def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndar
     dual_error = _largest(dual) / dual_size
     gap = abs(value - bound) / gap_size
     errors = (primal_error, dual_error, gap)
-    return Point(z, s, u, y, primal, equal, dual, errors)
+    return Iterate(z, s, u, y, primal, equal, dual, errors)
 
 
 def _largest(*vectors: np.ndarray) -> float:
@@ -392,7 +392,7 @@ def _largest(*vectors: np.ndarray) -> float:
     return max(float(np.abs(vector).max(initial=0.0)) for vector in vectors)
 
 
-def _result(parts: Arrow, best: Point, status: str, iterations: int) -> Result:
+def _result(parts: Arrow, best: Iterate, status: str, iterations: int) -> BarrierResult:
     """A point in the units and the order of the original program."""
     scaled_duals = np.concatenate([best.u, best.y])
     duals = scaled_duals * parts.sides / parts.unit
@@ -401,4 +401,4 @@ def _result(parts: Arrow, best: Point, status: str, iterations: int) -> Result:
     z[parts.order[original]] = duals[original]
     square = 0.5 * best.z @ (parts.P @ best.z)
     value = (square + parts.q @ best.z) / parts.unit
-    return Result(status, parts.unscaled(best.z), z, float(value), iterations)
+    return BarrierResult(status, parts.unscaled(best.z), z, float(value), iterations)

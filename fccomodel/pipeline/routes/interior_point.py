@@ -85,7 +85,7 @@ def alone(request: Request, form: conic.Conic) -> Answer | None:
     return None
 
 
-def solved(form: conic.Conic, deadlines: Deadlines) -> tuple[conic.Answer | str, bool]:
+def solved(form: conic.Conic, deadlines: Deadlines) -> tuple[conic.ConicAnswer | str, bool]:
     """The method's answer, or in a word why there is none; and whether Ctrl-C was pressed."""
     from fccomodel import conic
     from fccomodel.execution.run.machine import interruptible
@@ -95,13 +95,13 @@ def solved(form: conic.Conic, deadlines: Deadlines) -> tuple[conic.Answer | str,
     return outcome, asked.is_set()
 
 
-def as_solution(answer: conic.Answer, before: Solution | None) -> Solution:
+def as_solution(answer: conic.ConicAnswer, before: Solution | None) -> Solution:
     """The method's answer as the end of the run ``before`` it, if there was one.
 
     What a converged run ended with is kept, for others to go on from.
     """
     from fccomodel.execution.run import without_steps
-    from fccomodel.plan.starts import Kept
+    from fccomodel.plan.starts import EndOfRun
 
     before = before or without_steps({})
     return replace(
@@ -110,7 +110,7 @@ def as_solution(answer: conic.Answer, before: Solution | None) -> Solution:
         multipliers=answer.multipliers,
         limits={},
         failure=None,
-        kept=before.kept if before.status == "converged" else Kept(),
+        kept=before.kept if before.status == "converged" else EndOfRun(),
         ended="converged",
         stopped=f"an interior-point method converged in {answer.iterations} iterations",
         interior=answer.iterations,

@@ -207,7 +207,10 @@ class Setting:
         """The analysis of the reformulated problem, or of the user's problem if no variable is added or
         bounded.
         """
+        if self.free is not None:
+            return self.free.see
         if dict(self.reformed.variables) == dict(self.problem.variables):
+            self.analysis.see.recognise(self.reformed.roots, self.problem.roots)
             return self.analysis
         return dataclasses.replace(
             self.analysis, problem=self.reformed, see=structure.seer(self.reformed, self.bound)
@@ -267,7 +270,7 @@ class Setting:
         )
         holes = {g.hole: g.mean.interval.value for g in inner}
         raised, steep = {}, structure.steep_at_0(f)
-        with_data = bool(steep) or not _of_holes(f)
+        with_data = bool(steep) or not of_holes(f)
         if holes:
             analyser = self.seer(holes, bound=with_data)
         else:
@@ -308,7 +311,7 @@ class Setting:
         )
 
 
-def _of_holes(f: ir.Expr) -> bool:
+def of_holes(f: ir.Expr) -> bool:
     """Whether a function is of expectations and written numbers alone, so that data say nothing about it."""
     return all(isinstance(node, ir.Hole | ir.Const | ir.Apply) for node in ir.walk(f))
 

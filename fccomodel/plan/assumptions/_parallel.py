@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fccomodel.core import ir
 from fccomodel.core.rewrite import substitute
 from fccomodel.library.identities import multiples, same_set
-from fccomodel.library.linear import Term, joined, terms
+from fccomodel.library.linear import LinearTerm, joined, terms
 
 #: Constraints of one kind that are compared with one another, at most.
 MOST_COMPARED = 60
@@ -70,6 +70,6 @@ def _over(body: ir.Expr, members: dict[ir.Binder, ir.Expr]) -> ir.Expr:
     return body
 
 
-def _negative(product: Term) -> bool:
+def _negative(product: LinearTerm) -> bool:
     """Whether the factor of a product ``c r^2`` is a negative number."""
     return product.sign < 0 and all(isinstance(by, ir.Const) and by.value > 0 for _, by in product.factors)

@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import Rewriter
 from fccomodel.library.atoms import Interval
 from fccomodel.normal_form import constant_values
 from fccomodel.normal_form.smoothing import Smoothed, Smoother, envelopes
-from fccomodel.plan.assumptions._base import OPEN_GAP, RANGE_END, Setting
+from fccomodel.plan.assumptions._base import OPEN_GAP, RANGE_END, Setting, of_holes
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Facts
 
@@ -80,8 +80,7 @@ def replaced(
 
     hole_of = {node.name: ENVELOPE.format(node.name) for node in inserted}
     hole_of |= {variable.name: name for name, variable in variables.items()}
-    anywhere = setting.seer({}, bound=True)
-    ranges = {hole_of[node.name]: _range(node, anywhere) for node in inserted}
+    ranges = {hole_of[node.name]: _range(setting, node) for node in inserted}
 
     def hole(node: ir.Expr) -> ir.Expr | None:
         """The hole for an envelope, or for a variable that stands for a hole."""
@@ -91,7 +90,7 @@ def replaced(
 
     cut = Rewriter(hole)
     around = cut(smoothed)
-    facts_of = setting.seer({**intervals, **ranges}, bound=True)
+    facts_of = setting.seer({**intervals, **ranges}, bound=not of_holes(around))
     if inside:
         ends = [*(d.subject for d in facts_of(around).domain), *structure.steep_at_0(around)]
         away = {end: Interval(OPEN_GAP, RANGE_END) for end in ends}
@@ -127,7 +126,7 @@ def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
     return tuple(a.body if reduced and isinstance(a, ir.Reduce) else a for a in node.args)
 
 
-def _range(node: Smoothed, facts_of: Callable[[ir.Expr], Facts]) -> Interval:
+def _range(setting: Setting, node: Smoothed) -> Interval:
     """The range of an envelope: between the least and the largest value of its function."""
     parts: Sequence[ir.Expr | None] = node.original.children
     if node.argument is not None:
@@ -136,4 +135,5 @@ def _range(node: Smoothed, facts_of: Callable[[ir.Expr], Facts]) -> Interval:
         parts = [node.original.body]
     present = [part for part in parts if part is not None]
     holes = {id(p): ir.Hole(name=f"argument {k}", shape=p.shape) for k, p in enumerate(present)}
-    return facts_of(Rewriter(lambda n: holes.get(id(n)))(node.original)).interval.value
+    function = Rewriter(lambda n: holes.get(id(n)))(node.original)
+    return setting.seer({}, bound=not of_holes(function))(function).interval.value

@@ -22,7 +22,7 @@ STATEMENT = re.compile(r"(\s*(?:return |[\w.\[\], ]+ = )?)(.*)")
 
 
 @dataclass(frozen=True)
-class Place:
+class LineToken:
     """A token of a line: its text, the columns where it starts and ends, and the brackets around it."""
 
     text: str
@@ -59,19 +59,19 @@ def parts(pieces: list[str], indent: str, width: int) -> list[str]:
     return filled([part for piece in pieces for part in broken(indent + INDENT + piece, width)], width)
 
 
-def tokens(line: str) -> Iterator[Place]:
+def tokens(line: str) -> Iterator[LineToken]:
     """The tokens of one line, each with the number of brackets around it."""
     depth = 0
     indent = len(line) - len(line.lstrip())
     for token in tokenize.generate_tokens(io.StringIO(line.lstrip()).readline):
         if token.string in CLOSING:
             depth -= 1
-        yield Place(token.string, indent + token.start[1], indent + token.end[1], depth)
+        yield LineToken(token.string, indent + token.start[1], indent + token.end[1], depth)
         if token.string in OPENING:
             depth += 1
 
 
-def longest_brackets(places: list[Place]) -> tuple[Place, Place] | None:
+def longest_brackets(places: list[LineToken]) -> tuple[LineToken, LineToken] | None:
     """The longest pair of brackets that no others enclose, or None if there is none."""
     outermost = [place for place in places if place.depth == 0 and place.text in OPENING + CLOSING]
     pairs = list(zip(outermost[::2], outermost[1::2], strict=False))

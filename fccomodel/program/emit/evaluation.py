@@ -7,22 +7,29 @@ from fccomodel.core.quoting import literal
 from fccomodel.library import regularisers
 from fccomodel.program.emit.carried import source
 from fccomodel.program.emit.page import function, printer_of, shaped, taken
-from fccomodel.program.emit.printer import Prepared, Printer
+from fccomodel.program.emit.printer import FunctionPrinter, PreparedValues
 from fccomodel.program.emit.projection import centre_key, centred, coefficients
 from fccomodel.program.emit.smoothing import Smoothing
-from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, LoweredSteps, Whole
+from fccomodel.program.lower import (
+    Constrained,
+    Constraints,
+    Lowered,
+    LoweredSteps,
+    SmoothedFunction,
+    SmoothedProblem,
+)
 from fccomodel.program.names import Names
 from fccomodel.program.operations import union
 from fccomodel.program.operations.base import MoreauEnvelope, number, python, shape_text
 from fccomodel.program.operations.estimates import function_dims
 
 
-class Evaluation:
+class EvaluationText:
     """``evaluate``, ``blocks``; for the finish ``whole``, ``regulariser``, ``all_blocks``,
     ``constraint_values``; and what they ``prepared``."""
 
     def __init__(self, lowered: Lowered, smoothing: Smoothing):
-        self.lowered, self.prepared, self.smoothing = lowered, Prepared(), smoothing
+        self.lowered, self.prepared, self.smoothing = lowered, PreparedValues(), smoothing
         self.shared = lowered.shares is not None
         self.printer = printer_of(lowered, lowered.exact.state, self.prepared, shared=self.shared)
         self.parts = [self.evaluate(), self.blocks()]
@@ -59,24 +66,26 @@ class Evaluation:
         )
         return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
 
-    def all_blocks(self, blocks: list[Block]) -> str:
+    def all_blocks(self, blocks: list[SmoothedFunction]) -> str:
         """``blocks`` with the functions inside expectations."""
         lines, inside = self.block_lines(blocks)
         about = "``blocks`` with the functions inside expectations, which have one entry a row."
         result = f"{{{', '.join(['**blocks(data, w)', *inside])}}}" if inside else "blocks(data, w)"
         return function("all_blocks", about, [*lines, f"return {result}"])
 
-    def block_lines(self, blocks: list[Block]) -> tuple[list[str], list[str]]:
+    def block_lines(self, blocks: list[SmoothedFunction]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks``."""
         texts = {i: text for i, text in self.printer.texts.items() if text.startswith("data.")}
         names = Names([*taken(self.lowered), *self.prepared.taken])
         layout = self.lowered.layout
-        printer = Printer(layout=layout, prepared=self.prepared, names=names, texts=texts, shared=self.shared)
+        printer = FunctionPrinter(
+            layout=layout, prepared=self.prepared, names=names, texts=texts, shared=self.shared
+        )
         printer.print([block.argument for block in blocks])
         entries = [self.block(printer, block) for block in blocks]
         return printer.body, entries
 
-    def block(self, printer: Printer, block: Block) -> str:
+    def block(self, printer: FunctionPrinter, block: SmoothedFunction) -> str:
         """The entry of a smoothed function in ``blocks``."""
         s, value = block.smoothed, block.argument
         axes, event = union([*block.ids, value]), len(value.event)
@@ -98,7 +107,7 @@ class Evaluation:
         return f"{literal(s.name)}: ({cells}, {argument}, {slope}, {largest_slope})"
 
     # ----------------------------------------------------------------------------------- the finish
-    def finish(self, whole: Whole) -> list[str]:
+    def finish(self, whole: SmoothedProblem) -> list[str]:
         """The objective with envelopes and penalties, and what else a finish needs."""
         printer = printer_of(
             self.lowered, whole.state, self.prepared, autograd=True, smoother=self.smoothing.call
@@ -130,7 +139,7 @@ class Evaluation:
         return function("constraint_values", about, [*printer.body, result])
 
 
-def entries(printer: Printer, constraints: Constraints) -> str:
+def entries(printer: FunctionPrinter, constraints: Constraints) -> str:
     """Constraints by label as a dictionary's text."""
     values = {
         label: f"({literal(kind)}, torch.as_tensor({printer.ref(v)}))"

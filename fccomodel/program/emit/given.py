@@ -13,11 +13,11 @@ from fccomodel.program import starts
 from fccomodel.program.emit import sections
 from fccomodel.program.emit.carried import carried, source
 from fccomodel.program.emit.evaluation import regulariser
-from fccomodel.program.emit.gradient import Gradient
+from fccomodel.program.emit.gradient import GradientText
 from fccomodel.program.emit.page import as_tensor, function
 from fccomodel.program.emit.program import helpers
 from fccomodel.program.emit.projection import Projection
-from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.sampling import StepDraws
 from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
 from fccomodel.program.lower.given import GivenSteps
@@ -28,7 +28,7 @@ from fccomodel.program.operations.given import given
 STEP_ARGUMENTS = "data, w, w_prev, u, c, y, v, batch, h, given"
 
 
-class GivenGradient(Gradient):
+class GivenGradient(GradientText):
     """``step``: the estimates move, then value, adjoints of the scores, gradient of the variables.
 
     The objective and the constraints as written move too, as running means: what they have in common with
@@ -136,7 +136,7 @@ class GivenGradient(Gradient):
         text = self.printer.expanded(self.present[val.id], axes)
         if text not in self.blocks:
             self.blocks[text] = self.printer.names.fresh("here")
-            self.printer.put(f"{self.blocks[text]} = Here({text})")
+            self.printer.put(f"{self.blocks[text]} = BatchBlocks({text})")
         return self.blocks[text]
 
     def keep(self, where: str, slope: Val, val: Val) -> str:
@@ -170,7 +170,7 @@ class GivenProgram:
 
 def given_program(lowered: GivenSteps) -> GivenProgram:
     """The text of the functions of a criterion, and its data."""
-    samples = Samples([*lowered.state.draws, *lowered.watching.draws])
+    samples = StepDraws([*lowered.state.draws, *lowered.watching.draws])
     smoothing = smoothing_of(lowered)
     gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)
     projection = Projection(lowered)

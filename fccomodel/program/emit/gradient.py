@@ -11,8 +11,8 @@ from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.quoting import comment, docstring, shorten
 from fccomodel.program.emit.nets import Calls
 from fccomodel.program.emit.page import function, printer_of
-from fccomodel.program.emit.record import Form
-from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.record import LoopForm
+from fccomodel.program.emit.sampling import StepDraws
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.graph import below
 from fccomodel.program.lower import BlockSteps, LoweredSteps
@@ -22,13 +22,13 @@ from fccomodel.program.operations.draws import draw
 from fccomodel.program.operations.estimates import envelope_slope, track
 
 
-class Gradient:
+class GradientText:
     """The text of the function ``gradient``: it updates the estimates, then applies the chain rule.
 
     ``prepared`` has the statements that need the data alone, computed before the first step.
     """
 
-    def __init__(self, lowered: LoweredSteps, steps: BlockSteps, samples: Samples, smoothing: Smoothing):
+    def __init__(self, lowered: LoweredSteps, steps: BlockSteps, samples: StepDraws, smoothing: Smoothing):
         self.lowered, self.steps, self.samples = lowered, steps, samples
         calls, dual = Calls.of(steps.state.graph, steps.pulls), steps.state.dual
         self.printer = printer_of(
@@ -167,11 +167,11 @@ class Gradient:
 
     # ------------------------------------------------------------------------------------- the loop
     @property
-    def form(self) -> Form:
+    def form(self) -> LoopForm:
         """The functions that the loop over blocks needs."""
         surrogate, inequalities = bool(self.lowered.plan.surrogates), self.lowered.inequalities
         values = {"oracles": self.oracles(), "surrogate": surrogate, "inequalities": inequalities}
-        return Form(
+        return LoopForm(
             record=BlockSolver,
             run=BlockRun,
             settings=BlockSettings,

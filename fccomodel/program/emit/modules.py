@@ -139,7 +139,7 @@ def _alike(a: Any, b: Any) -> bool:
 
 # ------------------------------------------------------------------------------------- as it stands
 @dataclass(frozen=True, eq=False)
-class Kept:
+class KeptModule:
     """A module that a program takes as it stands, the shape of a row of each of its inputs, and which of
     these are ``whole`` numbers."""
 
@@ -148,9 +148,9 @@ class Kept:
     whole: tuple[int, ...] = ()
 
     @staticmethod
-    def of(module: nn.Module, shapes: Sequence[tuple[int, ...]], whole: Sequence[int] = ()) -> Kept:
+    def of(module: nn.Module, shapes: Sequence[tuple[int, ...]], whole: Sequence[int] = ()) -> KeptModule:
         """A copy of a module in evaluation mode."""
-        return Kept(copy.deepcopy(module).eval(), tuple(shapes), tuple(whole))
+        return KeptModule(copy.deepcopy(module).eval(), tuple(shapes), tuple(whole))
 
     def rows(self, count: int) -> tuple[Tensor, ...]:
         """Some rows of each input: random numbers, zeros for whole ones, which any embedding has."""
@@ -163,7 +163,7 @@ class Kept:
         )
 
 
-def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
+def exported(kept: Mapping[str, KeptModule]) -> Iterator[tuple[str, Tensor]]:
     """The data of a program for nets that have no text, as torch.export writes them.
 
     Raises F0608 if torch.export cannot write a net.
@@ -181,7 +181,7 @@ def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
         yield f"exported:{name}", torch.frombuffer(bytearray(text), dtype=torch.uint8)
 
 
-def _exported(kept: Kept) -> bytes:
+def _exported(kept: KeptModule) -> bytes:
     """A module as torch.export writes it, for any number of rows; when read, it has its values in either
     precision.
     """

@@ -11,7 +11,7 @@ from fccomodel.program.operations.base import Pull, Val
 from fccomodel.program.operations.scores import net, net_call
 
 if TYPE_CHECKING:
-    from fccomodel.program.emit.printer import Printer
+    from fccomodel.program.emit.printer import FunctionPrinter
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Calls:
                 groups.setdefault(key, []).append(val)
         return cls(together={val.id: group for group in groups.values() for val in group}, taped=taped)
 
-    def statement(self, printer: Printer, val: Val, asked: set[int]) -> None:
+    def statement(self, printer: FunctionPrinter, val: Val, asked: set[int]) -> None:
         """Print one statement for all calls that are made together."""
         group = [v for v in self.together.get(val.id, [val]) if v.id in asked]
         for v in group:
@@ -50,14 +50,14 @@ class Calls:
         line = f"{left} = net_{val.attrs['net']}{call}({printer.ref(val.args[0])}, {inputs})"
         printer.put(line, comments if len(comments) < 110 else "")
 
-    def contributions(self, printer: Printer, pulls: Iterable[Pull]) -> list[tuple[str, str]]:
+    def contributions(self, printer: FunctionPrinter, pulls: Iterable[Pull]) -> list[tuple[str, str]]:
         """The gradient of each net's variable: one vector-Jacobian product for all its calls."""
         by_variable: dict[str, list[Pull]] = {}
         for pull in pulls:
             by_variable.setdefault(pull.variable, []).append(pull)
         return [(variable, self.product(printer, group)) for variable, group in by_variable.items()]
 
-    def product(self, printer: Printer, pulls: list[Pull]) -> str:
+    def product(self, printer: FunctionPrinter, pulls: list[Pull]) -> str:
         """The vector-Jacobian product of calls that were made together."""
         adjoints = {p.source.id: p.adjoint for p in pulls}
         source, texts = pulls[0].source, []

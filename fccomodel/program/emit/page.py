@@ -13,17 +13,19 @@ from fccomodel.core import ir
 from fccomodel.core.quoting import attribute, comment
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program.emit.breaking import WIDTH, broken
-from fccomodel.program.emit.printer import Prepared, Printer
+from fccomodel.program.emit.printer import FunctionPrinter, PreparedValues
 from fccomodel.program.lower import LoweredSteps, State
 from fccomodel.program.names import Names
 
 
-def printer_of(lowered: LoweredSteps, state: State, prepared: Prepared | None = None, **more: Any) -> Printer:
+def printer_of(
+    lowered: LoweredSteps, state: State, prepared: PreparedValues | None = None, **more: Any
+) -> FunctionPrinter:
     """The printer of a function whose values are in the graph of ``state``; what others ``prepared``
     keeps its names."""
-    prepared = prepared or Prepared()
+    prepared = prepared or PreparedValues()
     names = Names([*taken(lowered), *prepared.taken])
-    return Printer(
+    return FunctionPrinter(
         layout=lowered.layout,
         comments=comments(lowered.problem, state),
         prepared=prepared,

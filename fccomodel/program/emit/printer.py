@@ -39,7 +39,7 @@ DELETED_FROM = 1 << 18
 
 
 @dataclass(eq=False)
-class Prepared:
+class PreparedValues:
     """Values of the data alone: computed once, stored as attributes of ``data``, and used by all
     functions.
 
@@ -88,7 +88,7 @@ NEGATIVE_ARGUMENT = re.compile(r"(\w\()\((-[\w.]+)\)([,)])")
 
 
 @dataclass(eq=False)
-class Printer:
+class FunctionPrinter:
     """The statements of one function.
 
     layout     slices of the variables in the flat vector w: name -> (start, stop, shape)
@@ -113,7 +113,7 @@ class Printer:
 
     layout: Mapping[str, tuple[int, int, Event]]
     comments: Mapping[int, str] = field(default_factory=dict)
-    prepared: Prepared = field(default_factory=Prepared)
+    prepared: PreparedValues = field(default_factory=PreparedValues)
     names: Names = field(default_factory=Names)
     texts: dict[int, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)

@@ -20,24 +20,24 @@ from fccomodel.normal_form.penalty import Penalty
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program.emit import fetching, modules, sections
 from fccomodel.program.emit.carried import Carried, carried, read, source
-from fccomodel.program.emit.evaluation import Evaluation
-from fccomodel.program.emit.gradient import Gradient
+from fccomodel.program.emit.evaluation import EvaluationText
+from fccomodel.program.emit.gradient import GradientText
 from fccomodel.program.emit.page import function, taken
 from fccomodel.program.emit.projection import Projection
-from fccomodel.program.emit.record import Record
-from fccomodel.program.emit.sampling import LookedUp, Samples
+from fccomodel.program.emit.record import SolverText
+from fccomodel.program.emit.sampling import LookedUp, StepDraws
 from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.emit.template import report
 from fccomodel.program.emit.update import chosen, update
-from fccomodel.program.emit.vector import Composition
-from fccomodel.program.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps, together
-from fccomodel.program.lower.records import Buffer
+from fccomodel.program.emit.vector import CompositionText
+from fccomodel.program.lower import BlockSteps, Layout, Lowered, RankShares, VectorSteps, together
+from fccomodel.program.lower.records import EstimatorState
 from fccomodel.program.names import Names
 from fccomodel.program.operations.sources import fetch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Envelope:
+class EnvelopeText:
     """A smoothed function: its ``text``, the ``width`` of its dual domain, and the ``binders`` whose
     elements have a y each."""
 
@@ -46,7 +46,7 @@ class Envelope:
     binders: tuple[ir.Binder, ...]
 
     @classmethod
-    def of(cls, lowered: Lowered, smoothed: Smoothed) -> Envelope:
+    def of(cls, lowered: Lowered, smoothed: Smoothed) -> EnvelopeText:
         """The envelope of a smoothed function as the emitted program has it."""
         binders = dict.fromkeys(b for node in smoothed.args for b in ir.free_binders(node))
         binders |= dict.fromkeys(smoothed.over.binders if smoothed.over is not None else ())
@@ -73,11 +73,11 @@ class Program:
     data: Mapping[str, Any]
     layout: Layout
     penalties: Mapping[str, Smoothed | Penalty]
-    smoothed: Mapping[str, Envelope]
-    estimates: Mapping[str, Buffer]
+    smoothed: Mapping[str, EnvelopeText]
+    estimates: Mapping[str, EstimatorState]
     runtime: tuple[str, ...]
-    modules: Mapping[str, modules.Kept] = field(default_factory=dict)
-    shares: Shares | None = None
+    modules: Mapping[str, modules.KeptModule] = field(default_factory=dict)
+    shares: RankShares | None = None
 
 
 def emit(lowered: Lowered) -> Program:
@@ -89,14 +89,14 @@ def emit(lowered: Lowered) -> Program:
         looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
     fetches = tuple(val for val in steps.state.graph.vals if val.op is fetch)
     changing = any(fetching.changing(lowered.data[val.attrs["key"]]) for val in fetches)
-    samples = Samples(steps.state.draws, lowered.shares, looked, fetches, changing)
+    samples = StepDraws(steps.state.draws, lowered.shares, looked, fetches, changing)
     smoothing = smoothing_of(lowered)
     if isinstance(steps, VectorSteps):
-        oracle: Composition | Gradient = Composition(lowered, steps, samples, smoothing)
+        oracle: CompositionText | GradientText = CompositionText(lowered, steps, samples, smoothing)
     else:
-        oracle = Gradient(lowered, steps, samples, smoothing)
-    evaluation = Evaluation(lowered, smoothing)
-    record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
+        oracle = GradientText(lowered, steps, samples, smoothing)
+    evaluation = EvaluationText(lowered, smoothing)
+    record = SolverText(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
     calls = "\n".join([oracle.text, evaluation.text, *oracle.prepared.lines, *evaluation.prepared.lines])
     texts = {
         name: modules.text(name, net)
@@ -156,11 +156,11 @@ def emit(lowered: Lowered) -> Program:
         layout=lowered.layout,
         penalties=lowered.normal.penalties,
         estimates={b.name: b for b in steps.state.buffers.values()} if isinstance(steps, BlockSteps) else {},
-        smoothed={s.name: Envelope.of(lowered, s) for s in envelopes},
+        smoothed={s.name: EnvelopeText.of(lowered, s) for s in envelopes},
         runtime=(*map(source, [*classes, *loop, *keeping]), main),
         shares=lowered.shares,
         modules={
-            name: modules.Kept.of(
+            name: modules.KeptModule.of(
                 lowered.bound.nets[name], input_shapes(lowered.bound, name), lowered.problem.nets[name].whole
             )
             for name, text in texts.items()

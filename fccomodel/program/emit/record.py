@@ -40,7 +40,7 @@ DEFINED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class LoopForm:
     """The form that a loop works on: the classes of its record, its settings and its run's state, the
     names of the functions that the program defines for it, and its other fields."""
 
@@ -52,12 +52,12 @@ class Form:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class SolverText:
     """``SOLVER``, for a loop that works on ``form``; ``functions``: the algorithm's own, by the fields
     that take them."""
 
     lowered: Lowered
-    form: Form
+    form: LoopForm
     functions: Mapping[str, Carried]
 
     @property

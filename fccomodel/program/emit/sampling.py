@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from fccomodel.core.quoting import literal
 from fccomodel.library import distributions
 from fccomodel.program.emit.page import function
-from fccomodel.program.emit.printer import Printer
+from fccomodel.program.emit.printer import FunctionPrinter
 from fccomodel.program.graph import Graph
-from fccomodel.program.lower import Shares
+from fccomodel.program.lower import RankShares
 from fccomodel.program.lower.records import Share
 from fccomodel.program.names import Names
 from fccomodel.program.operations import Val
@@ -91,7 +91,7 @@ class LookedUp:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class StepDraws:
     """The draws of a step, which are made for many steps at once and passed to each step as its ``batch``.
 
     looked    the values that are looked up by the draws
@@ -100,7 +100,7 @@ class Samples:
     """
 
     draws: list[Val]
-    shares: Shares | None = None
+    shares: RankShares | None = None
     looked: LookedUp = field(default_factory=LookedUp)
     fetches: tuple[Val, ...] = ()
     changing: bool = False
@@ -188,7 +188,7 @@ class Samples:
             lines.append(f"{name} = {name}.index_select({dim}, own_{axis.name})")
         return lines
 
-    def introduce(self, printer: Printer) -> None:
+    def introduce(self, printer: FunctionPrinter) -> None:
         """A function has them as variables."""
         for val in self.draws:
             name = printer.names.claim(val.attrs["axis"].name)

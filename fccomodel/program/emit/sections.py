@@ -19,7 +19,7 @@ from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
 from fccomodel.data.drawn import drawn
 from fccomodel.data.net_costs import input_shapes
-from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
+from fccomodel.evaluation.sets.mapped import MappedProducts, MappedTensor, Sums, in_memory
 from fccomodel.program import errors, starts
 from fccomodel.program.emit import fetching, flatnet, layers, modules
 from fccomodel.program.emit.carried import Carried, carried, source
@@ -218,7 +218,7 @@ def data(lowered: Lowered) -> str:
         return text
     return "\n\n\n".join(
         [
-            *map(source, (expect, Mapped, in_memory, Products, Sums)),
+            *map(source, (expect, MappedTensor, in_memory, MappedProducts, Sums)),
             f"MAPPED = {literal(mapped_keys)}",
             text,
             *fetching.text(lowered),

@@ -41,7 +41,7 @@ PASSING = """
             continue"""
 MAPPED = """
     for key in MAPPED:
-        setattr(data, key, Mapped(tensors[key], device, dtype))"""
+        setattr(data, key, MappedTensor(tensors[key], device, dtype))"""
 
 REPORT = """# ---- the command line
 def main():

@@ -12,9 +12,9 @@ from fccomodel.core import ir
 from fccomodel.core.quoting import comment
 from fccomodel.library.proximal import Entropic
 from fccomodel.program.emit.page import function, printer_of
-from fccomodel.program.emit.printer import Prepared, Printer
-from fccomodel.program.emit.record import Form
-from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.printer import FunctionPrinter, PreparedValues
+from fccomodel.program.emit.record import LoopForm
+from fccomodel.program.emit.sampling import StepDraws
 from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.graph import below
 from fccomodel.program.lower import Lowered, State, VectorSteps
@@ -23,12 +23,12 @@ from fccomodel.program.operations.base import sizes
 from fccomodel.program.operations.draws import draw, draw_range, draw_strata, noise
 
 
-class Composition:
+class CompositionText:
     """``inner``, ``inner_full`` and ``outer``, and what they ``prepared``."""
 
-    def __init__(self, lowered: Lowered, steps: VectorSteps, samples: Samples, smoothing: Smoothing):
+    def __init__(self, lowered: Lowered, steps: VectorSteps, samples: StepDraws, smoothing: Smoothing):
         self.lowered, self.steps, self.smoothing = lowered, steps, smoothing
-        self.prepared = Prepared()
+        self.prepared = PreparedValues()
         inner = self.printer(steps.state)
         samples.introduce(inner)
         self.inner = [*samples.unpacked, *joined(inner, steps.samples)]
@@ -48,7 +48,7 @@ class Composition:
         else:
             self.part = self.sampled(steps.state, steps.part, samples)
 
-    def sampled(self, state: State, part: Val, samples: Samples) -> list[str]:
+    def sampled(self, state: State, part: Val, samples: StepDraws) -> list[str]:
         """The lines of phi by samples."""
         printer = self.printer(state)
         samples.introduce(printer)
@@ -56,7 +56,7 @@ class Composition:
         result = f"return torch.as_tensor({printer.ref(part)})"
         return [*samples.unpacked, *printer.body, result]
 
-    def printer(self, state: State) -> Printer:
+    def printer(self, state: State) -> FunctionPrinter:
         """A printer for one of the functions, all of which autograd differentiates."""
         return printer_of(self.lowered, state, self.prepared, autograd=True, smoother=self.smoothing.call)
 
@@ -83,13 +83,13 @@ class Composition:
         return "\n".join([*head, "\n\n\n".join(functions)])
 
     @property
-    def form(self) -> Form:
+    def form(self) -> LoopForm:
         """The functions that the loop over vectors needs."""
         length = max((c.stop for c in self.steps.components), default=0)
         values: dict[str, Any] = {"components": length, "squares": self.squares}
         values |= {"samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}
         defined = ("inner", "inner_full", "outer", *(["outer_part"] if self.part else []))
-        return Form(
+        return LoopForm(
             record=VectorSolver, run=VectorRun, settings=VectorSettings, defined=defined, values=values
         )
 
@@ -114,7 +114,7 @@ class Composition:
         return sum(groups.values())
 
 
-def joined(printer: Printer, values: list[Val]) -> list[str]:
+def joined(printer: FunctionPrinter, values: list[Val]) -> list[str]:
     """Statements that end with the values as one flat vector."""
     printer.print(values)
     texts = [f"{printer.ref(v)}.reshape({math.prod(sizes(v.axes, v.event))})" for v in values]

@@ -13,25 +13,25 @@ ranks         the steps of a program on several ranks
 
 from fccomodel.program.lower.bytes_needed import Foreseen, foreseen
 from fccomodel.program.lower.lowered import (
-    Block,
     BlockSteps,
     Constrained,
     Constraints,
     Layout,
     Lowered,
     LoweredSteps,
+    SmoothedFunction,
+    SmoothedProblem,
     VectorSteps,
-    Whole,
 )
 from fccomodel.program.lower.lowering import Lowering
 from fccomodel.program.lower.program import lower
 from fccomodel.program.lower.ranks import over_all_ranks
-from fccomodel.program.lower.records import Shares
+from fccomodel.program.lower.records import RankShares
 from fccomodel.program.lower.state import State
 from fccomodel.program.lower.together import together
 
 __all__ = [
-    "Block",
+    "SmoothedFunction",
     "BlockSteps",
     "Constrained",
     "Constraints",
@@ -39,11 +39,11 @@ __all__ = [
     "Lowered",
     "LoweredSteps",
     "Lowering",
-    "Shares",
+    "RankShares",
     "State",
     "VectorSteps",
     "Foreseen",
-    "Whole",
+    "SmoothedProblem",
     "foreseen",
     "lower",
     "over_all_ranks",

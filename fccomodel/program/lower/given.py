@@ -24,11 +24,11 @@ from fccomodel.plan import Plan
 from fccomodel.program import errors
 from fccomodel.program.backward import backward, previous
 from fccomodel.program.graph import below
-from fccomodel.program.lower.binders.batches import Batches
+from fccomodel.program.lower.binders.batches import BatchSlots
 from fccomodel.program.lower.leaves.scores import Scores
 from fccomodel.program.lower.lowered import BlockSteps, Layout, LoweredSteps
 from fccomodel.program.lower.lowering import Lowering
-from fccomodel.program.lower.records import Part, Slot, Way
+from fccomodel.program.lower.records import ReducedBinder, Slot, Way
 from fccomodel.program.lower.state import Env, State
 from fccomodel.program.operations import Axis, Event, Val
 from fccomodel.program.operations.entrywise import number
@@ -110,12 +110,14 @@ def _note(noted: dict[str, list[np.ndarray]], table: str, codes: np.ndarray) -> 
         known.append(codes)
 
 
-class GivenRows(Batches):
+class GivenRows(BatchSlots):
     """Slots that take the rows of a batch as they are given; other sets as a whole."""
 
     state: GivenState
 
-    def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+    def slot(
+        self, sel: Selection, env: Env, way: Way
+    ) -> tuple[Slot, ReducedBinder, Mapping[ir.Binder, Slot]]:
         """The batch of the binder's table, weighted by its set and its condition."""
         state, g, binder, domain = self.state, self.state.graph, sel.binder, sel.binder.domain
         if not isinstance(domain, ir.RowSet):
@@ -143,7 +145,11 @@ class GivenRows(Batches):
         weight = self.weighted(sel, {**env, binder: slot}, way, axis, weight, len(members))
         state.weights[axis] = weight
         count = g.const(len(members))
-        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, parents=sel.parents), {}
+        return (
+            slot,
+            ReducedBinder(binder=binder, axis=axis, weight=weight, count=count, parents=sel.parents),
+            {},
+        )
 
     def note(self, sel: Selection, members: np.ndarray) -> None:
         """The set and the groups of a selection, as partitions of the table."""
@@ -254,14 +260,14 @@ class GivenRows(Batches):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Applied:
+class NetInputs:
     """The inputs of a net on one row: the row's binder, and the text of each input."""
 
     binder: ir.Binder
     names: tuple[str, ...]
 
 
-def applied_to(node: ir.NetCall) -> Applied | None:
+def applied_to(node: ir.NetCall) -> NetInputs | None:
     """The inputs of a net, or None if they are not columns of one row, or outputs of nets of such columns."""
     names, binders = [], set()
     for one in node.inputs:
@@ -275,7 +281,7 @@ def applied_to(node: ir.NetCall) -> Applied | None:
             return None
     if len(binders) != 1:
         return None
-    return Applied(binder=binders.pop(), names=tuple(names))
+    return NetInputs(binder=binders.pop(), names=tuple(names))
 
 
 class GivenOutputs(Scores):

@@ -13,7 +13,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.normal_form import NormalForm
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.plan import Plan
-from fccomodel.program.lower.records import Shares
+from fccomodel.program.lower.records import RankShares
 from fccomodel.program.lower.state import State
 from fccomodel.program.lower.vector import Component
 from fccomodel.program.operations import Axis, Event, Pull, Val
@@ -74,7 +74,7 @@ class VectorSteps:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Block:
+class SmoothedFunction:
     """A smoothed function in a full pass.
 
     smoothed   the function
@@ -102,11 +102,11 @@ class Exact:
     state: State
     objective: Val
     constraints: Constraints
-    blocks: list[Block]
+    blocks: list[SmoothedFunction]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Whole:
+class SmoothedProblem:
     """The smoothed problem on all rows, for autograd.
 
     state       the graph and its state
@@ -118,7 +118,7 @@ class Whole:
 
     state: State
     root: Val
-    blocks: list[Block]
+    blocks: list[SmoothedFunction]
     inside: Mapping[str, tuple[int, ...]]
     affordable: bool
 
@@ -145,7 +145,7 @@ class LoweredSteps(ABC):
     plan: Plan
     layout: Layout
     steps: BlockSteps | VectorSteps
-    shares: Shares | None = None
+    shares: RankShares | None = None
 
     @property
     def normal(self) -> NormalForm:
@@ -185,7 +185,7 @@ class Lowered(LoweredSteps):
     """
 
     exact: Exact
-    whole: Whole | None
+    whole: SmoothedProblem | None
     constrained: Constrained | None
 
     @property

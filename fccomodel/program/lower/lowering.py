@@ -9,11 +9,11 @@ from fccomodel.normal_form.penalty import Penalty
 from fccomodel.normal_form.separation import PiecewiseMean
 from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.program import errors
-from fccomodel.program.lower.binders.batches import Batches
+from fccomodel.program.lower.binders.batches import BatchSlots
 from fccomodel.program.lower.binders.binders import Binders
-from fccomodel.program.lower.binders.noise import Noise
+from fccomodel.program.lower.binders.noise import NoiseSlots
 from fccomodel.program.lower.binders.passes import Passes
-from fccomodel.program.lower.binders.runs import Runs
+from fccomodel.program.lower.binders.runs import RunSlots
 from fccomodel.program.lower.binders.segments import Segments
 from fccomodel.program.lower.leaves.atoms import Atoms
 from fccomodel.program.lower.leaves.cells import Cells
@@ -26,7 +26,7 @@ from fccomodel.program.lower.reductions.envelopes import Envelopes
 from fccomodel.program.lower.reductions.estimates import Estimates
 from fccomodel.program.lower.reductions.reductions import Reductions
 from fccomodel.program.lower.reductions.separated import Separated
-from fccomodel.program.lower.reductions.sizes import Sizes
+from fccomodel.program.lower.reductions.sizes import PairCounts
 from fccomodel.program.lower.state import Env, Linear, State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.sources import hyper
@@ -44,20 +44,24 @@ class Lowering:
     """
 
     def __init__(
-        self, state: State, *, batches: type[Batches] = Batches, reductions: type[Reductions] = Reductions
+        self,
+        state: State,
+        *,
+        batches: type[BatchSlots] = BatchSlots,
+        reductions: type[Reductions] = Reductions,
     ):
         self.state = state
         self.known: dict[tuple[Any, ...], Val] = {}
         self.slots = Slots(state)
         self.leaves = Leaves(state)
         self.cells = cells = Cells(state, self.expr)
-        runs = Runs(state, self.slots, cells)
+        runs = RunSlots(state, self.slots, cells)
         segments = Segments(state, self.slots, cells, runs)
         self.batches = batches(state, self.slots, cells, segments)
         passes = Passes(state, self.slots, cells, segments, runs)
-        self.binders = Binders(state, Noise(state, self.expr), self.batches, passes)
+        self.binders = Binders(state, NoiseSlots(state, self.expr), self.batches, passes)
         self.separated = Separated(state, self.slots, cells, self.binders, self.expr)
-        self.sizes = Sizes(state, self.separated, runs)
+        self.sizes = PairCounts(state, self.separated, runs)
         estimates = Estimates(state, self.expr)
         self.reductions = reductions(
             state, self.slots, cells, self.binders, self.separated, self.sizes, estimates, self.expr

@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import Rewriter, shared
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, looked_at, part_of
 from fccomodel.data.nets import refuse_train_mode
-from fccomodel.data.subsets import Parts
+from fccomodel.data.subsets import RandomParts
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
@@ -21,15 +21,15 @@ from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.plan import Plan
 from fccomodel.program.backward import backward, previous
 from fccomodel.program.lower.lowered import (
-    Block,
     BlockSteps,
     Constrained,
     Constraints,
     Exact,
     Layout,
     Lowered,
+    SmoothedFunction,
+    SmoothedProblem,
     VectorSteps,
-    Whole,
 )
 from fccomodel.program.lower.lowering import Lowering
 from fccomodel.program.lower.records import Slot, Way
@@ -104,7 +104,7 @@ def sampled(bound: Bound, plan: Plan) -> Bound:
     by_row = any(has_centres_by_row(smoothed) for smoothed in plan.normal.smoothed)
     if share >= 1.0 or by_row:
         return bound
-    return part_of(Parts(bound=bound, seed=SAMPLE_SEED).of_share(share), bound)
+    return part_of(RandomParts(bound=bound, seed=SAMPLE_SEED).of_share(share), bound)
 
 
 def has_centres_by_row(smoothed: Smoothed) -> bool:
@@ -215,17 +215,17 @@ def constraints_of(lowering: Lowering, problem: ir.Problem) -> Constraints:
     return values
 
 
-def blocks_of(lowering: Lowering, plan: Plan, centred: Iterable[Smoothed]) -> list[Block]:
+def blocks_of(lowering: Lowering, plan: Plan, centred: Iterable[Smoothed]) -> list[SmoothedFunction]:
     """Smoothed functions in a full pass, at the elements that occur in the objective."""
     within = selections.taken_by(plan.normal.objective)
     blocks = []
     for smoothed in centred:
         ids, argument, over = lowering.envelopes.block(smoothed, within)
-        blocks.append(Block(smoothed=smoothed, ids=ids, argument=argument, over=over))
+        blocks.append(SmoothedFunction(smoothed=smoothed, ids=ids, argument=argument, over=over))
     return blocks
 
 
-def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
+def smoothed_problem(exact: Lowering, plan: Plan) -> SmoothedProblem | None:
     """The objective with envelopes and penalties; None if no full pass can compute a part of it."""
     lowering = Lowering(State(bound=exact.state.bound, full=True, enveloped=True, data=exact.state.data))
     centred = {s.name: s for s in plan.normal.smoothed if gets_centres(s, lowering.state)}
@@ -244,7 +244,9 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
     objective, sizes = plan.normal.objective, lowering.sizes
     affordable = plan.whole and many_fit(sizes.pairs(objective), plan, sizes.entries_along_runs(objective))
     blocks = blocks_of(exact, plan, centred.values())
-    return Whole(state=lowering.state, root=root, blocks=blocks, inside=inside, affordable=affordable)
+    return SmoothedProblem(
+        state=lowering.state, root=root, blocks=blocks, inside=inside, affordable=affordable
+    )
 
 
 def a_few_fit(entries: float, plan: Plan) -> bool:

@@ -17,7 +17,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.program import errors
 from fccomodel.program.graph import Graph, below
 from fccomodel.program.lower.lowered import BlockSteps, Lowered, VectorSteps
-from fccomodel.program.lower.records import Share, Shares
+from fccomodel.program.lower.records import RankShares, Share
 from fccomodel.program.lower.state import State
 from fccomodel.program.operations import Axis, Op, Pull, Val
 from fccomodel.program.operations.base import Axes
@@ -159,7 +159,7 @@ class Placing:
     parts    the ids of new values that are parts
     """
 
-    shares: Shares
+    shares: RankShares
     axes: dict[Axis, Axis]
     graph: Graph = field(default_factory=Graph)
     made: dict[int, Val] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class Placing:
         whole = {name: reason for name, reason in whole.items() if name not in beside_split}
         axes = {axis: replace(axis, size=Length(axis.size, _length(axis))) for axis in chosen}
         split = tuple(Share(axis=axes[axis], blocks=axis in blocks) for axis in chosen)
-        return cls(Shares(split=split, whole=whole, owners=_owners(index, set(chosen))), axes)
+        return cls(RankShares(split=split, whole=whole, owners=_owners(index, set(chosen))), axes)
 
     def steps(self, steps: BlockSteps | VectorSteps) -> BlockSteps | VectorSteps:
         """The steps of a rank."""

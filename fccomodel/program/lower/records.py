@@ -53,7 +53,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class ReducedBinder:
     """A binder of a reduction in a program.
 
     binder    the binder
@@ -79,7 +79,7 @@ class Ranged:
     """The binders of one reduction: the slots of all binders, and a part for each of its own."""
 
     env: dict[ir.Binder, Slot]
-    parts: tuple[Part, ...]
+    parts: tuple[ReducedBinder, ...]
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -122,7 +122,7 @@ class Way:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Buffer:
+class EstimatorState:
     """An estimator's state: one tracked value per block.
 
     name      name of the array in the program
@@ -156,7 +156,7 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shares:
+class RankShares:
     """The distribution of a step over ranks.
 
     split    the axes that are split

@@ -16,9 +16,9 @@ from fccomodel.data.bound import Bound
 from fccomodel.data.drawn import drawn, same_rows
 from fccomodel.evaluation import logarithms
 from fccomodel.evaluation.sets import elements
-from fccomodel.plan.sharing import Strata
+from fccomodel.plan.sharing import SharedStrata
 from fccomodel.program.graph import Graph
-from fccomodel.program.lower.records import Buffer, Slot
+from fccomodel.program.lower.records import EstimatorState, Slot
 from fccomodel.program.lower.thinning import Thinning
 from fccomodel.program.names import reserved
 from fccomodel.program.operations import Axis, Val
@@ -78,7 +78,7 @@ class State:
     batch: Callable[[ir.Binder, int, bool], int | None] = lambda binder, n, inner: None
     sampling: str = "epochs"
     inner_sampling: str = "shared"
-    strata: Sequence[Strata] = ()
+    strata: Sequence[SharedStrata] = ()
     stable: bool = True
     independent: bool = False
     dual: bool = False
@@ -87,7 +87,7 @@ class State:
     enveloped: bool = False
     graph: Graph = field(default_factory=Graph)
     data: dict[str, np.ndarray] = field(default_factory=dict)
-    buffers: dict[tuple, Buffer] = field(default_factory=dict)
+    buffers: dict[tuple, EstimatorState] = field(default_factory=dict)
     centres: dict[str, tuple[int, ...]] = field(default_factory=dict)
     draws: list[Val] = field(default_factory=list)
     sampled: dict[int, int] = field(default_factory=dict)

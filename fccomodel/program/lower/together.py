@@ -36,7 +36,7 @@ UNSTACKING = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class JointRows:
     """Rows of one table that are read together: ``parts`` one after another along ``axis``."""
 
     parts: tuple[Val, ...]
@@ -65,7 +65,7 @@ class Together:
 
     steps: BlockSteps
     graph: Graph = field(default_factory=Graph)
-    rows: dict[int, Rows] = field(default_factory=dict)
+    rows: dict[int, JointRows] = field(default_factory=dict)
     twins: dict[int, Val] = field(default_factory=dict)
     paired: dict[int, Val] = field(default_factory=dict)
     earlier: dict[int, Val] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Together:
             if on_own_axes and self.have_common_gradient(parts):
                 size = sum(part.axes[0].size for part in parts)
                 axis = self.graph.axis(self.steps.state.unique("rows"), size, "sample")
-                self.rows |= {part.id: Rows(tuple(parts), axis) for part in parts}
+                self.rows |= {part.id: JointRows(tuple(parts), axis) for part in parts}
 
     def have_common_gradient(self, parts: list[Val]) -> bool:
         """Whether the gradient of each weight vector or net comes from all parts, or from none."""
@@ -275,21 +275,21 @@ class Together:
         value.formula = val.formula
         return value
 
-    def whole(self, val: Val, rows: Rows, args: list[Val]) -> Val:
+    def whole(self, val: Val, rows: JointRows, args: list[Val]) -> Val:
         """The scores, or the outputs of a net, for all rows that are read together."""
         x = self.read(rows)
         if val.op is net:
             return self.graph.make(val.op, [args[0], x], **val.attrs)
         return self.graph.make(val.op, [x, args[1]], **val.attrs)
 
-    def read(self, rows: Rows) -> Val:
+    def read(self, rows: JointRows) -> Val:
         """All rows that are read together."""
         ids = [self.made[part.args[0].id] for part in rows.parts]
         axes = tuple(part.axes[0] for part in rows.parts)
         all_ids = self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())
         return self.graph.make(rows.parts[0].op, [all_ids], **rows.parts[0].attrs)
 
-    def cut(self, whole: Val, rows: Rows, axis: Axis) -> Val:
+    def cut(self, whole: Val, rows: JointRows, axis: Axis) -> Val:
         """The part of a value that belongs to one of the axes."""
         return self.graph.make(part, [whole], axis=rows.axis, onto=axis, start=rows.start(axis))
 

@@ -13,10 +13,10 @@ from fccomodel.core import ir
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.normal_form.smoothing import entry_of_vector
 from fccomodel.program import errors
-from fccomodel.program.lower.binders.batches import Batches
+from fccomodel.program.lower.binders.batches import BatchSlots
 from fccomodel.program.lower.leaves.slots import set_key
 from fccomodel.program.lower.lowering import Lowering
-from fccomodel.program.lower.records import Part, Slot, Way
+from fccomodel.program.lower.records import ReducedBinder, Slot, Way
 from fccomodel.program.lower.reductions.algebra import gathered
 from fccomodel.program.lower.reductions.reductions import Reductions, pays_in_slices
 from fccomodel.program.lower.state import Env, Linear, State
@@ -144,14 +144,16 @@ def _places(ids: np.ndarray) -> np.ndarray:
     return places
 
 
-class Shared(Batches):
+class Shared(BatchSlots):
     """Minibatches in which one draw of a table's rows serves all components."""
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.drawn: dict[tuple[Any, ...], tuple[Slot, Part]] = {}
+        self.drawn: dict[tuple[Any, ...], tuple[Slot, ReducedBinder]] = {}
 
-    def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+    def slot(
+        self, sel: Selection, env: Env, way: Way
+    ) -> tuple[Slot, ReducedBinder, Mapping[ir.Binder, Slot]]:
         """The slot of a selection. Selections of equal rows share one sample."""
         if sel.parents:
             return super().slot(sel, env, way)

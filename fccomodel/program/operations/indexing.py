@@ -32,7 +32,7 @@ def keys(writer: Writer, fixed: Iterable[int | None], moving: Iterable[Val], axe
     return [str(k) if k is not None else writer.ref(next(queue), axes, 0) for k in fixed]
 
 
-class Entry(Op):
+class TakeEntry(Op):
     """Entries of an array: at known positions, and where ``fixed`` has None at those of the further
     arguments."""
 
@@ -312,7 +312,7 @@ def places(attrs: Mapping[str, Any]) -> str:
     return f"{start or ''}:{stop if stop < attrs['whole'].size else ''}"
 
 
-entry = Entry()
+entry = TakeEntry()
 entry_t = EntryT()
 pick = Pick()
 unpick = Unpick()

@@ -95,7 +95,7 @@ class Joined(Op):
         return name
 
 
-class Part(Op):
+class PartOfAxis(Op):
     """A part of the values along an axis, from ``start`` on, as an axis of its own."""
 
     name, arguments, attributes = "part", ("joined",), {"axis": Axis, "onto": Axis, "start": int}
@@ -131,4 +131,4 @@ class Part(Op):
 iterates = Iterates()
 at = At()
 joined = Joined()
-part = Part()
+part = PartOfAxis()

@@ -25,7 +25,7 @@ class Spent(Exception):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Spectrum:
+class Eigenpairs:
     """Eigenvalues in ascending order, and their vectors by column."""
 
     values: Array
@@ -91,16 +91,16 @@ class HessianProduct:
         return difference
 
 
-def eigen(matrix: Array, basis: Array) -> Spectrum:
+def eigen(matrix: Array, basis: Array) -> Eigenpairs:
     """The spectrum of a symmetric matrix given in an orthonormal basis (by column); NaN if it is not
     finite."""
     if not np.isfinite(matrix).all():
-        return Spectrum(values=np.full(1, math.nan), vectors=basis[:, :1])
+        return Eigenpairs(values=np.full(1, math.nan), vectors=basis[:, :1])
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return Spectrum(values=values, vectors=basis @ vectors)
+    return Eigenpairs(values=values, vectors=basis @ vectors)
 
 
-def krylov(multiply: Callable[[Array], Array], start: Array, count: int) -> Spectrum:
+def krylov(multiply: Callable[[Array], Array], start: Array, count: int) -> Eigenpairs:
     """Ritz values and vectors of a symmetric matrix on the space of ``start`` and its first
     products (Lanczos' method, with every direction made orthogonal to all those before)."""
     basis, products = [start], [multiply(start)]

@@ -21,7 +21,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.work import Meter
 from fccomodel.evaluation.checks import domains
-from fccomodel.evaluation.checks.domains import Place
+from fccomodel.evaluation.checks.domains import ExpressionPlace
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.sets import elements
 from fccomodel.evaluation.sets.members import Members, members
@@ -68,7 +68,7 @@ class _Argument:
 
     owner: str
     expr: ir.Expr
-    place: Place
+    place: ExpressionPlace
     at: Members
     number: int
 
@@ -127,7 +127,7 @@ def _negative(exponent: ir.Expr) -> bool:
     return not (isinstance(exponent, ir.Const) and exponent.value >= 0)
 
 
-def _nearest(system: System, owner: str, expr: ir.Expr, place: Place) -> Iterator[_Argument]:
+def _nearest(system: System, owner: str, expr: ir.Expr, place: ExpressionPlace) -> Iterator[_Argument]:
     """The entries of an argument that are nearest to 0."""
     own = place.free(expr)
     binders = tuple(binder for binder in place.binders if binder in own)
@@ -149,7 +149,7 @@ def _nearest(system: System, owner: str, expr: ir.Expr, place: Place) -> Iterato
 
 
 def _values(
-    system: System, point: dict[str, torch.Tensor], expr: ir.Expr, place: Place, at: Members
+    system: System, point: dict[str, torch.Tensor], expr: ir.Expr, place: ExpressionPlace, at: Members
 ) -> torch.Tensor:
     """The values of an expression at the members of its place."""
     evaluator, env = Evaluator(system.bound, point, seed=system.seed), dict(at.env)

@@ -34,14 +34,14 @@ from fccomodel.core.work import Meter
 from fccomodel.report.around.hessian_products import (
     MOST_PRODUCTS,
     VANISHING,
+    Eigenpairs,
     HessianProduct,
-    Spectrum,
     Spent,
     eigen,
     krylov,
 )
 from fccomodel.report.around.local_search import ALLOWED, SHARE, Better, arrays, entry, moved, violation
-from fccomodel.report.around.tangent_space import Tangent, steps_to_bounds
+from fccomodel.report.around.tangent_space import TangentSpace, steps_to_bounds
 from fccomodel.report.kkt.lagrangian import roots
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.recording import Recorder
@@ -177,11 +177,11 @@ class _Newton:
     fine    the least gain that counts
     """
 
-    def __init__(self, system: System, tangent: Tangent, slope: Array, trial: _Trial, fine: float):
+    def __init__(self, system: System, tangent: TangentSpace, slope: Array, trial: _Trial, fine: float):
         self.system, self.tangent, self.slope = system, tangent, slope
         self.trial, self.fine = trial, fine
 
-    def steps(self, spectrum: Spectrum) -> Iterator[Better]:
+    def steps(self, spectrum: Eigenpairs) -> Iterator[Better]:
         """The best of Newton's steps on eigenvectors of positive eigenvalues, if one promises enough and
         keeps its promise."""
         steps = [step for cut in NEWTON_CUTS for step in self._promising(spectrum, cut)]
@@ -199,7 +199,7 @@ class _Newton:
         if best is not None:
             yield best
 
-    def _promising(self, spectrum: Spectrum, cut: float) -> Iterator[tuple[Array, float]]:
+    def _promising(self, spectrum: Eigenpairs, cut: float) -> Iterator[tuple[Array, float]]:
         """Newton's step, or the step to the minimum of the quadratic model within the variables' bounds,
         with the gain that it promises; eigenvalues up to the share ``cut`` are left out."""
         used = spectrum.values > max(cut, np.finfo(float).eps) * spectrum.size
@@ -258,7 +258,7 @@ class _Search:
             fine = counts
         if rows is None:
             rows = np.zeros((0, system.d))
-        self.tangent = Tangent(system, optimal, rows)
+        self.tangent = TangentSpace(system, optimal, rows)
         self.slope = self.tangent.project(optimal.lagrangian)
         self.trial = _Trial(system, optimal, rows, self.tangent.free, meter)
         self.newton = _Newton(system, self.tangent, self.slope, self.trial, fine)
@@ -287,7 +287,7 @@ class _Search:
             points += itertools.islice(self._hidden(spectra[0]), 1)
         return Examined(better=max(points, key=lambda better: better.gain, default=None))
 
-    def _hidden(self, spectrum: Spectrum) -> Iterator[Better]:
+    def _hidden(self, spectrum: Eigenpairs) -> Iterator[Better]:
         """Better points along directions whose curvature rounding hides: eigenvectors of the Hessian with
         unit diagonal, which does not depend on the variables' units."""
         hessian = (spectrum.vectors * spectrum.values) @ spectrum.vectors.T
@@ -325,21 +325,21 @@ class _Search:
         gain, point = max(decreases, key=lambda pair: pair[0])
         yield Better(gain=gain, where="along a direction in which columns nearly cancel", point=point)
 
-    def _down(self, spectra: list[Spectrum]) -> Iterator[Better]:
+    def _down(self, spectra: list[Eigenpairs]) -> Iterator[Better]:
         """Better points along directions that first-order conditions do not see."""
         for spectrum in spectra:
             yield from self._negative(spectrum)
         yield from self._degenerate(spectra)
 
     # ------------------------------------------------------------------------------------ curvature
-    def _whole(self) -> Spectrum:
+    def _whole(self) -> Eigenpairs:
         """The spectrum of the whole Hessian on the tangent space."""
         basis = self.tangent.basis()
         products = [self.product(direction) for direction in basis.T]
         columns = np.stack([self.tangent.project(product) for product in products], axis=1)
         return eigen(basis.T @ columns, basis)
 
-    def _lanczos(self, *, convex: bool) -> Iterator[Spectrum]:
+    def _lanczos(self, *, convex: bool) -> Iterator[Eigenpairs]:
         """Lanczos's method from the gradient and from a random direction.
 
         The Krylov space of the gradient contains the steps of conjugate gradients.
@@ -356,7 +356,7 @@ class _Search:
                 yield krylov(lambda v: self.tangent.project(self.product(v)), start / norm(start), count)
 
     # ---------------------------------------------------------------------------------------- steps
-    def _negative(self, spectrum: Spectrum) -> Iterator[Better]:
+    def _negative(self, spectrum: Eigenpairs) -> Iterator[Better]:
         """Steps along directions of negative curvature, the most negative first."""
         negative = np.flatnonzero(spectrum.values < -VANISHING * spectrum.size)[:NEGATIVE_DIRECTIONS]
         for k in negative:
@@ -364,7 +364,7 @@ class _Search:
             if norm(direction) > 0:
                 yield from self._both_ways(direction, "along a direction of negative curvature")
 
-    def _degenerate(self, spectra: list[Spectrum]) -> Iterator[Better]:
+    def _degenerate(self, spectra: list[Eigenpairs]) -> Iterator[Better]:
         """Steps along random directions in which curvature vanishes, if all directions with
         curvature are known."""
         spectrum = spectra[-1]

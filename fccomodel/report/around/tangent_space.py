@@ -23,7 +23,7 @@ DEPENDENT = 1e-10
 BEYOND_BOUNDS = 1e300
 
 
-class Tangent:
+class TangentSpace:
     """Directions along which entries and constraints with multipliers stay at their bounds.
 
     free       1 for entries that no bound holds, (entries,)

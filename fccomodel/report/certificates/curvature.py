@@ -12,10 +12,10 @@ from fccomodel.core import ir
 from fccomodel.core.work import Meter
 from fccomodel.report.certificates.support_functions import Support, reach
 from fccomodel.report.kkt import lagrangian
-from fccomodel.report.kkt.lagrangian import Root
+from fccomodel.report.kkt.lagrangian import LagrangianTerm
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.system import System
-from fccomodel.report.quadratic_parts import Parts
+from fccomodel.report.quadratic_parts import WeightedParts
 from fccomodel.structure import Analysis
 
 Array = np.ndarray
@@ -27,7 +27,7 @@ Hessians = dict[tuple, Array]
 
 def constant_hessian(
     system: System,
-    functions: list[Root],
+    functions: list[LagrangianTerm],
     quadratics: list[ir.Expr | None],
     analysis: Analysis,
     optimal: Optimum,
@@ -43,7 +43,7 @@ def constant_hessian(
     work = 3 * system.forward_s * system.d
     dense = system.d <= DENSE and work < meter.left
     if not dense:
-        plain = Parts(see=analysis.see, plain=True)
+        plain = WeightedParts(see=analysis.see, plain=True)
         quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
     terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
     if dense:
@@ -78,7 +78,7 @@ def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple
     """The weights of kinks whose terms are quadratic: phi >= q.t, and the Hessian of q.t is constant."""
     curved_parts = []
     for k, weights in optimal.weights:
-        parts = Parts(see=analysis.see)
+        parts = WeightedParts(see=analysis.see)
         for term in system.records[k].kink.weighed:
             parts.quadratic(term, system.records[k].kink.sign)
         if not parts.higher and weights.any():

@@ -41,12 +41,12 @@ from fccomodel.report.certificates.support_functions import (
     supports_of,
 )
 from fccomodel.report.kinks.kinks import Kink
-from fccomodel.report.kkt.lagrangian import CONSTANT, Root, roots, spectrum
+from fccomodel.report.kkt.lagrangian import CONSTANT, LagrangianTerm, roots, spectrum
 from fccomodel.report.kkt.optimality import Optimum, optimum
-from fccomodel.report.new_rows.sampling import Noise
+from fccomodel.report.new_rows.sampling import StandardErrors
 from fccomodel.report.point.rows import Gradients
 from fccomodel.report.point.system import System
-from fccomodel.report.quadratic_parts import Parts
+from fccomodel.report.quadratic_parts import WeightedParts
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
 
@@ -147,7 +147,7 @@ def _up(value: float) -> str:
 
 
 @dataclass
-class Known:
+class SharedResults:
     """Results that several candidates share.
 
     hessians   constant Hessians
@@ -172,7 +172,7 @@ def certify(
     analysis: Analysis,
     candidates: list[Optimum],
     meter: Meter,
-    noise: Noise | None = None,
+    noise: StandardErrors | None = None,
     rounded: Rounding | None = None,
 ) -> Gap:
     """The least gap that one of the candidates' multipliers proves, or the range of the objective.
@@ -208,7 +208,7 @@ def _certified(
             admissible = [optimum(system, shared, meter, by_label, held=composed) for by_label in multipliers]
     except _Refused as refusal:
         return _closest(_by_range(system, analysis, str(refusal)))
-    known, gaps, why = Known(), list[Gap](), "no multipliers"
+    known, gaps, why = SharedResults(), list[Gap](), "no multipliers"
     for candidate in admissible:
         try:
             gap = _Candidate(system, analysis, candidate, meter, known, rounded).gap()
@@ -306,13 +306,13 @@ class _Candidate:
         analysis: Analysis,
         optimal: Optimum,
         meter: Meter,
-        known: Known,
+        known: SharedResults,
         rounded: Rounding | None,
     ):
         self.system, self.analysis, self.optimal = system, analysis, optimal
         self.meter, self.known, self.rounded = meter, known, rounded
         self.functions = roots(system, optimal.multipliers)
-        self.parts = Parts(see=analysis.see)
+        self.parts = WeightedParts(see=analysis.see)
         self.quadratics = [self.parts.quadratic(root.expr, root.sign) for root in self.functions]
         _kinks(system, optimal.multipliers, analysis, self.parts)
         products = optimal.multipliers * system.values
@@ -471,7 +471,12 @@ def _forgiven(system: System, analysis: Analysis, optimal: Optimum) -> float:
 
 
 def _near(
-    system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float
+    system: System,
+    functions: list[LagrangianTerm],
+    optimal: Optimum,
+    analysis: Analysis,
+    meter: Meter,
+    base: float,
 ) -> _Bound:
     """``base`` plus the most that the Lagrangian falls from w, by its curvature near w."""
     normals, rest = _normals(system, optimal.lagrangian)
@@ -541,7 +546,7 @@ def _bounded(
 
 
 # -------------------------------------------------------------------------------------------- kinks
-def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts) -> None:
+def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: WeightedParts) -> None:
     """Raise ``_Refused`` if a kink is no part of a sum: only then do weights of its terms give a
     subgradient of the sum."""
     used: set[int] = set()
@@ -556,7 +561,7 @@ def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts)
 def _composed(system: System, analysis: Analysis) -> frozenset[int]:
     """The records that are no parts of the sum or are inside other kinks. They must have weights that
     attain their values, as the chain rule takes them."""
-    parts = Parts(see=analysis.see)
+    parts = WeightedParts(see=analysis.see)
     parts.quadratic(system.problem.objective.expr, system.sign)
     for constraint in system.problem.constraints:
         parts.quadratic(constraint.body, 1.0)
@@ -565,7 +570,7 @@ def _composed(system: System, analysis: Analysis) -> frozenset[int]:
     return frozenset({k for k in rows if not _part(system.records[k].kink, parts, analysis)} | inner)
 
 
-def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:
+def _part(kink: Kink, parts: WeightedParts, analysis: Analysis) -> bool:
     """Whether every weighted sum of the terms is a convex part of the sum."""
     return parts.convex and id(kink.node) in parts.leaves and _sound(kink, analysis)
 

@@ -17,9 +17,9 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply, const, substitute
 from fccomodel.core.work import Meter
 from fccomodel.report.certificates.absolute_values import two_sided_growth
-from fccomodel.report.kkt.lagrangian import AT_A_POINT, Root, curvature, spectrum
+from fccomodel.report.kkt.lagrangian import AT_A_POINT, LagrangianTerm, curvature, spectrum
 from fccomodel.report.point.system import System
-from fccomodel.report.quadratic_parts import Parts
+from fccomodel.report.quadratic_parts import WeightedParts
 from fccomodel.structure import Analyser
 from fccomodel.structure.facts import Standing
 
@@ -28,7 +28,7 @@ PASSES_PER_VARIABLE = 3
 
 
 @dataclass(eq=False, kw_only=True)
-class _Grown(Parts):
+class _Grown(WeightedParts):
     """The objective with other terms for its parts that are at least ``least + c |u - u_0|``.
 
     Each such part becomes ``c u^2 / (2 L)``, whose curvature is the curvature of G. The other parts become
@@ -76,7 +76,7 @@ def radius(system: System, see: Analyser, meter: Meter, most: int) -> float:
     if low == -math.inf or ends.standing > Standing.BOUNDED:
         return math.inf
     meter.spend(work)
-    matrix = curvature(system, [(Root(objective, system.sign), curved)])
+    matrix = curvature(system, [(LagrangianTerm(objective, system.sign), curved)])
     eigenvalues = spectrum(matrix, AT_A_POINT)[0]
     mu = float(eigenvalues[0])
     if mu > 0:

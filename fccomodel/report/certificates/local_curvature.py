@@ -21,10 +21,10 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.rewrite import const, with_children
 from fccomodel.core.work import Meter
-from fccomodel.report.kkt.lagrangian import AT_A_POINT, Root, Term, Weights, hessian, spectrum
+from fccomodel.report.kkt.lagrangian import AT_A_POINT, LagrangianTerm, Term, Weights, hessian, spectrum
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.system import System
-from fccomodel.report.quadratic_parts import Parts
+from fccomodel.report.quadratic_parts import WeightedParts
 from fccomodel.structure import Analyser
 
 Array = np.ndarray
@@ -53,7 +53,7 @@ class _Model(NamedTuple):
 
 def fall(
     system: System,
-    functions: list[Root],
+    functions: list[LagrangianTerm],
     optimal: Optimum,
     rest: Array,
     see: Analyser,
@@ -89,9 +89,11 @@ def fall(
     return None
 
 
-def _model(system: System, functions: list[Root], optimal: Optimum, see: Analyser, radius: float) -> _Model:
+def _model(
+    system: System, functions: list[LagrangianTerm], optimal: Optimum, see: Analyser, radius: float
+) -> _Model:
     """The function for balls of this radius around w."""
-    parts = Parts(see=see, radius=radius)
+    parts = WeightedParts(see=see, radius=radius)
     terms = [
         (root, part) for root in functions if (part := parts.quadratic(root.expr, root.sign)) is not None
     ]

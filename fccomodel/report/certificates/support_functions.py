@@ -11,7 +11,7 @@ import torch
 
 from fccomodel.library.sets import SimpleSet
 from fccomodel.report.point.system import System, norm
-from fccomodel.report.quadratic_parts import Size, sizes
+from fccomodel.report.quadratic_parts import NormBound, sizes
 from fccomodel.structure import Analysis
 
 Array = np.ndarray
@@ -65,7 +65,7 @@ def _support(simple: SimpleSet, args: tuple, s: torch.Tensor) -> float:
     return float(simple.support(s, *args))
 
 
-def _norm_ball(size: Size, s: torch.Tensor) -> float:
+def _norm_ball(size: NormBound, s: torch.Tensor) -> float:
     return size.radius * float(SUPPORTS[size.ball](s))
 
 

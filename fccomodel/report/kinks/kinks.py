@@ -27,7 +27,7 @@ from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.kinks import kinked
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.report.kinks import nested_maxima
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 
 #: Numbers that the terms of a kink may have, at most.
 MOST_NUMBERS = 1 << 21
@@ -40,14 +40,22 @@ class Lists:
     """The elements of a reduction whose condition gives each cell a list of its own.
 
     shape    of the result
-    parts    for each length: the cells with lists of that length, and their elements, (axes kept,
-             cells, elements)
+    parts    for each length, and for each cap: the cells with such lists, and their elements, (axes
+             kept, cells, elements)
     finish   gives a result, (axes kept, cells), its axes again
+    caps     the largest weight of an element, of each part; empty if the option is one number
     """
 
     shape: tuple[int, ...]
     parts: tuple[tuple[torch.Tensor, torch.Tensor], ...]
     finish: Callable[[torch.Tensor], Named]
+    caps: tuple[float, ...] = ()
+
+    def weights(self, part: int, same: WeightSet) -> WeightSet:
+        """The weights of a part, with a cap of its own if the option depends on an index."""
+        if not self.caps:
+            return same
+        return replace(same, high=min(1.0, self.caps[part]))
 
 
 Terms = Callable[[Evaluator, ir.Expr, Env], Named | Lists | None]
@@ -69,7 +77,7 @@ class Kink:
     """
 
     node: ir.Expr
-    weights: Callable[[Evaluator, int], Weights]
+    weights: Callable[[Evaluator, int], WeightSet]
     terms: Terms
     sign: float = 1.0
     signed: bool = False
@@ -227,11 +235,11 @@ def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr,
 
 
 #: Weights of the terms of a maximum.
-SIMPLEX = Weights(kind="simplex")
+SIMPLEX = WeightSet(kind="simplex")
 #: Weights of an absolute value.
-BOX = Weights(kind="box", low=-1.0, high=1.0)
+BOX = WeightSet(kind="box", low=-1.0, high=1.0)
 #: Weights of a positive part.
-SHARE = Weights(kind="box", low=0.0, high=1.0)
+SHARE = WeightSet(kind="box", low=0.0, high=1.0)
 
 
 def of(node: ir.Expr) -> Kink | None:
@@ -271,7 +279,7 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
     if atom.extreme:
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=float(atom.extreme))
     if (root := _below_root(node)) is not None:
-        weights = _fixed(Weights(kind="ball" if root.signed else "positive"))
+        weights = _fixed(WeightSet(kind="ball" if root.signed else "positive"))
         return Kink(node=node, weights=weights, terms=partial(_roots, root=root), signed=root.signed)
     if node.op == "clip":
         low = Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=1), sign=1)
@@ -295,7 +303,7 @@ def _of_affine_pieces(node: ir.Apply, atom: atoms.ScalarAtom) -> Kink | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Root:
+class SquareRootKink:
     """A square root of u^2, or of a sum or mean of such squares.
 
     over     the reduction that adds them up; None for a single square
@@ -309,7 +317,7 @@ class Root:
     mean: bool = False
 
 
-def _below_root(node: ir.Apply) -> Root | None:
+def _below_root(node: ir.Apply) -> SquareRootKink | None:
     """The squares below a root, or None if the node is no root of squares."""
     power = atoms.as_power(node)
     if power is None or not isinstance(power[1], ir.Const) or power[1].value != 0.5:
@@ -320,25 +328,25 @@ def _below_root(node: ir.Apply) -> Root | None:
     if any(isinstance(binder.domain, ir.Distribution | ir.VectorSet) for binder in over.binders):
         return None
     if reductions.of(over) is VARIANCE:
-        return Root(u=over.body, over=over, mean=True)
+        return SquareRootKink(u=over.body, over=over, mean=True)
     if reductions.of(over).additive:
         return _square(over.body, over)
     return None
 
 
-def _square(expr: ir.Expr, over: ir.Reduce | None) -> Root | None:
+def _square(expr: ir.Expr, over: ir.Reduce | None) -> SquareRootKink | None:
     """The root of this expression, or None if it is no square."""
     u = atoms.squared(expr)
     base = expr if u is None else u
     atom = atoms.of(base)
     if atom is not None and "sqhinge" in (atom.name, atom.squared):
-        return Root(u=base.children[0], over=over, signed=False)
+        return SquareRootKink(u=base.children[0], over=over, signed=False)
     if u is None:
         return None
-    return Root(u=u, over=over)
+    return SquareRootKink(u=u, over=over)
 
 
-def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
+def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> WeightSet:
     """The weights of a maximum of multiples of a number: from the least to the largest multiple."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ScalarAtom)
@@ -346,10 +354,10 @@ def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
         slope
         for slope, _ in atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
     ]
-    return Weights(kind="box", low=min(slopes), high=max(slopes))
+    return WeightSet(kind="box", low=min(slopes), high=max(slopes))
 
 
-def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
+def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> WeightSet:
     """The weights of a norm: the unit ball of the dual norm."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ArrayAtom) and atom.ball is not None
@@ -358,20 +366,31 @@ def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
         columns = elements.shape(evaluator.bound, node.args[0].shape)[-1]
     if atom.in_groups:
         columns = int(evaluator.value(node.args[-1], {}).data)
-    return Weights(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
+    return WeightSet(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
 
 
-def _fixed(weights: Weights) -> Callable[[Evaluator, int], Weights]:
+def _fixed(weights: WeightSet) -> Callable[[Evaluator, int], WeightSet]:
     """Weights that do not depend on data."""
     return lambda evaluator, count: weights
 
 
-def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> Weights:
-    """The weights of a reduction's elements: a simplex whose weights have an upper limit."""
+def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> WeightSet:
+    """The weights of a reduction's elements: a simplex whose weights have an upper limit.
+
+    If the limit depends on an index, it comes with the elements (see ``Lists.caps``).
+    """
     cap = reductions.of(node).cap
     assert cap is not None
-    high = float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))
-    return Weights(kind="simplex", high=min(1.0, high))
+    if _varies(node):
+        return SIMPLEX
+    alone = Product(over=(), kept=(), lengths={})
+    high = float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node, alone, {})))
+    return WeightSet(kind="simplex", high=min(1.0, high))
+
+
+def _varies(node: ir.Reduce) -> bool:
+    """Whether an option of a reduction depends on an index."""
+    return any(ir.free_binders(option) for option in node.options.values())
 
 
 def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
@@ -383,9 +402,9 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
     if form is None or form.divergence:
         return None
 
-    def weights(evaluator: Evaluator, count: int) -> Weights:
+    def weights(evaluator: Evaluator, count: int) -> WeightSet:
         """The weights of the maximum: a simplex with the set's cap."""
-        return Weights(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
+        return WeightSet(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
 
@@ -453,7 +472,7 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     return Named(value.unsqueeze(-1) * slope + shift, axes)
 
 
-def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: Root) -> Named | None:
+def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: SquareRootKink) -> Named | None:
     """The terms that are squared below the root, times the root of their weight: their Euclidean
     length is the value of the root."""
     if root.over is None:
@@ -501,12 +520,33 @@ def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | Lists | N
     evaluator.not_empty(node, space, space.count, inner)
     full = space.full(evaluator.value(node.body, inner))
     order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
-    return Named(full.permute(order).reshape((*space.shape, -1)), space.kept)
+    table = full.permute(order).reshape((*space.shape, -1))
+    if not _varies(node):
+        return Named(table, space.kept)
+    count = torch.full((math.prod(space.shape),), table.shape[-1], dtype=torch.float64)
+    caps = _caps(evaluator, node, space, inner, count)
+    rows = table.reshape(len(count), -1)
+    same = [np.flatnonzero(caps == cap) for cap in np.unique(caps)]
+    return Lists(
+        shape=(len(count),),
+        parts=tuple((torch.from_numpy(cells), rows[torch.from_numpy(cells)]) for cells in same),
+        finish=lambda result: Named(result.reshape(space.shape), space.kept),
+        caps=tuple(np.unique(caps).tolist()),
+    )
+
+
+def _caps(
+    evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env, count: torch.Tensor
+) -> np.ndarray:
+    """The largest weight of an element, for each entry of a reduction with so many elements each."""
+    cap = reductions.of(node).cap
+    assert cap is not None
+    return cap(count, evaluator.options(node, space, inner)).expand(count.shape).numpy()
 
 
 def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Lists | None:
     """The elements of a reduction with a list for each cell, or None if they are too many."""
-    if space.over or elements.shape(evaluator.bound, node.shape):
+    if space.over or elements.shape(evaluator.bound, node.shape) or (space.kept and _varies(node)):
         return None
     if math.prod(space.lengths[axis] for axis in space.kept) * space.total_size > MOST_NUMBERS:
         return None
@@ -518,12 +558,17 @@ def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -
     full = block.full(value)
     order = np.argsort(cell, kind="stable")
     first = np.cumsum(count) - count
+    caps = np.zeros(len(count))
+    if _varies(node):
+        caps = _caps(evaluator, node, space, inner, torch.from_numpy(count).to(torch.float64))
     parts = []
-    for length in np.unique(count).tolist():
-        cells = np.flatnonzero(count == length)
-        places = order[first[cells][:, None] + np.arange(length)]
+    kinds = np.unique(np.stack([count, caps]), axis=1).T.tolist()
+    for length, cap in kinds:
+        cells = np.flatnonzero((count == length) & (caps == cap))
+        places = order[first[cells][:, None] + np.arange(int(length))]
         parts.append((torch.from_numpy(cells), full[..., torch.from_numpy(places)]))
-    return Lists(shape=space.shape, parts=tuple(parts), finish=space.finish)
+    given = tuple(cap for _, cap in kinds) if _varies(node) else ()
+    return Lists(shape=space.shape, parts=tuple(parts), finish=space.finish, caps=given)
 
 
 def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:

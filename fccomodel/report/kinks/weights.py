@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from fccomodel.core.work import multiplied
 from fccomodel.library.sets.capped_simplex import project_capped
 
 #: Distance of terms, relative to 1 + the largest, up to which they count as tied.
@@ -21,7 +22,7 @@ VANISHING_SINGULAR_VALUE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class WeightSet:
     """Q, a convex set of weights over the last dim; ``kind`` is a key of ``SHAPES``.
 
     low, high   the ends of a box; ``high`` is also the largest weight of a simplex
@@ -48,6 +49,11 @@ class Weights:
         """The nearest weights."""
         return SHAPES[self.kind].project(self, q)
 
+    def projection_s(self, entries: int) -> float:
+        """Counted seconds of one call of ``project`` for so many entries."""
+        shape = SHAPES[self.kind]
+        return multiplied(0, calls=shape.calls) + shape.entry_s * entries
+
     def support(self, t: np.ndarray) -> np.ndarray:
         """phi(t), the largest q.t over Q."""
         return (self.top(t) * t).sum(-1)
@@ -56,7 +62,7 @@ class Weights:
         """Distance from t to a kink of phi, where a second q attains the largest value."""
         return SHAPES[self.kind].margin(self, t)
 
-    def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
+    def narrowed(self, t: np.ndarray, most: int) -> tuple[WeightSet, np.ndarray, np.ndarray]:
         """The terms of each row of t whose weights are uncertain: ``most`` of them, and those tied
         with these. Only simplexes are narrowed; other sets keep all terms.
 
@@ -86,19 +92,26 @@ class Weights:
 
 
 class Shape:
-    """One kind of set: its projection, its support points, its kinks."""
+    """One kind of set: its projection, its support points, its kinks.
+
+    curved    whether it is no polytope
+    calls     calls of NumPy and torch in a projection
+    entry_s   seconds that a projection takes for each entry, as measured
+    """
 
     curved = False
+    calls = 8
+    entry_s = 1e-8
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """A q of the set with the largest q.t."""
         raise NotImplementedError
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """The nearest point of the set."""
         raise NotImplementedError
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """Distance from t to where a second q attains the largest q.t."""
         raise NotImplementedError
 
@@ -106,17 +119,20 @@ class Shape:
 class Simplex(Shape):
     """0 <= q <= high, with the sum ``total``."""
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    calls = 40
+    entry_s = 2e-7
+
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The largest terms get ``high`` each, as long as the total lasts."""
         left = weights.total - weights.high * _rank(t)
         return np.clip(left, 0, weights.high)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """The projection on a simplex of total 1, scaled."""
         shares = _project_simplex(q / weights.total, weights.high / weights.total)
         return weights.total * shares
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the least term with a weight to the largest term without a full one."""
         q = self.top(weights, t)
         least_weighed = np.where(q > 0, t, np.inf).min(-1)
@@ -127,17 +143,17 @@ class Simplex(Shape):
 class Box(Shape):
     """low <= q <= high."""
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """An end of the interval by the sign of each term."""
         at_zero = np.clip(0.0, weights.low, weights.high)
         not_positive = np.where(t < 0, weights.low, at_zero)
         return np.where(t > 0, weights.high, not_positive)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Each weight moved into the interval."""
         return np.clip(q, weights.low, weights.high)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The size of the term nearest to 0."""
         return np.abs(t).min(-1)
 
@@ -145,18 +161,21 @@ class Box(Shape):
 class Cross(Shape):
     """|q|_1 <= 1."""
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    calls = 45
+    entry_s = 2e-7
+
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The sign of the largest term at its place."""
         is_largest = _rank(np.abs(t)) == 0
         return np.where(is_largest, np.sign(t), 0.0)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Sizes projected on the simplex, unless their sum is at most 1."""
         size = np.abs(q)
         inside = size.sum(-1, keepdims=True) <= 1
         return np.where(inside, q, np.sign(q) * _project_simplex(size, 1.0))
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the largest size to the second largest, or to 0."""
         size = np.abs(t)
         return size.max(-1) - np.maximum(_second(size), 0.0)
@@ -167,19 +186,19 @@ class Ball(Shape):
 
     curved = True
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """Each vector divided by its norm."""
         vectors = weights.matrix(self.attainable(t))
         norm = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return (vectors / np.where(norm > 0, norm, 1)).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Each vector shortened to length 1 if it is longer."""
         vectors = weights.matrix(self.attainable(q))
         norm = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return (vectors / np.maximum(1, norm)).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The norm of the shortest vector."""
         vectors = weights.matrix(self.attainable(t))
         return np.linalg.norm(vectors, axis=-1).min(-1)
@@ -201,20 +220,21 @@ class SpectralBall(Shape):
     """q is a matrix with rows of ``columns`` entries and singular values of at most 1."""
 
     curved = True
+    entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """All singular values that are not 0 become 1."""
         left, size, right = np.linalg.svd(weights.matrix(t), full_matrices=False)
         positive = size > VANISHING_SINGULAR_VALUE * size.max(-1, keepdims=True)
         return ((left * positive[..., None, :]) @ right).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Singular values beyond 1 become 1."""
         left, size, right = np.linalg.svd(weights.matrix(q), full_matrices=False)
         shortened = np.minimum(size, 1)
         return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The smallest singular value."""
         return np.linalg.svd(weights.matrix(t), compute_uv=False).min(-1)
 
@@ -223,20 +243,22 @@ class NuclearBall(Shape):
     """q is such a matrix, and the sum of its singular values is at most 1."""
 
     curved = True
+    calls = 50
+    entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The product of the leading singular vectors."""
         left, _, right = np.linalg.svd(weights.matrix(t), full_matrices=False)
         return (left[..., :1] @ right[..., :1, :]).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Singular values projected on the simplex, unless their sum is at most 1."""
         left, size, right = np.linalg.svd(weights.matrix(q), full_matrices=False)
         inside = size.sum(-1, keepdims=True) <= 1
         shortened = np.where(inside, size, _project_simplex(size, 1.0))
         return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the largest singular value to the second largest, or to 0."""
         size = np.linalg.svd(weights.matrix(t), compute_uv=False)
         return size[..., 0] - np.maximum(_second(size), 0.0)
@@ -246,20 +268,22 @@ class Spectraplex(Shape):
     """q is a symmetric matrix of trace 1 without a negative eigenvalue."""
 
     curved = True
+    calls = 50
+    entry_s = 2e-7
 
-    def top(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """The square of the leading eigenvector."""
         vectors = np.linalg.eigh(_symmetric(weights.matrix(t)))[1]
         leading = vectors[..., -1:]
         return (leading @ leading.swapaxes(-1, -2)).reshape(t.shape)
 
-    def project(self, weights: Weights, q: np.ndarray) -> np.ndarray:
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
         """Eigenvalues projected on the simplex."""
         size, vectors = np.linalg.eigh(_symmetric(weights.matrix(q)))
         weighed = vectors * _project_simplex(size, 1.0)[..., None, :]
         return (weighed @ vectors.swapaxes(-1, -2)).reshape(q.shape)
 
-    def margin(self, weights: Weights, t: np.ndarray) -> np.ndarray:
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
         """From the largest eigenvalue to the second largest."""
         size = np.linalg.eigvalsh(_symmetric(weights.matrix(t)))
         return size[..., -1] - _second(size)

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from fccomodel.core.work import Meter, multiplied
 from fccomodel.numerics.cone_programs import ConeProgram, solved
-from fccomodel.report.kkt.groups import Array, Cone, Group, Part, Simple, Weighing
+from fccomodel.report.kkt.groups import Array, Cone, Group, KinkWeights, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
 #: Accuracy that the solver is asked for.
@@ -121,7 +121,7 @@ class _Program:
         elif isinstance(group, Weighing):
             self.part(group.part, -1, group.scale)
 
-    def part(self, part: Part, place: int, scale: float) -> None:
+    def part(self, part: KinkWeights, place: int, scale: float) -> None:
         """Each row of weights in its set times the unknown at ``place`` (-1: times ``scale``), and the
         weights of kinks inside."""
         q = part.weights
@@ -138,14 +138,14 @@ class _Program:
             for inner in inside:
                 self.part(inner, at, 1.0)
 
-    def box(self, part: Part, place: int, scale: float) -> None:
+    def box(self, part: KinkWeights, place: int, scale: float) -> None:
         """low s <= q <= high s."""
         flat = part.at.ravel()
         for side, end in ((1.0, part.weights.low), (-1.0, part.weights.high)):
             limit = (-side * end, self.times(place, scale, len(flat)))
             self.nonneg(_sum((side, self.at(flat)), limit))
 
-    def simplex(self, part: Part, place: int, scale: float) -> None:
+    def simplex(self, part: KinkWeights, place: int, scale: float) -> None:
         """0 <= q <= high s, and each row's sum is total s."""
         q, flat = part.weights, part.at.ravel()
         self.nonneg(self.at(flat))
@@ -155,7 +155,7 @@ class _Program:
         total = (-q.total, self.times(place, scale, len(part.at)))
         self.append("zero", _sum((1.0, self.summed(part.at)), total))
 
-    def cross(self, part: Part, place: int, scale: float) -> None:
+    def cross(self, part: KinkWeights, place: int, scale: float) -> None:
         """|q|_1 <= s in each row, by an added variable for every entry's size."""
         flat = part.at.ravel()
         size = self.size + self.more + np.arange(len(flat))

@@ -4,12 +4,12 @@ function."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, copysign, log2
 
 import numpy as np
 
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 
 Array = np.ndarray
 
@@ -29,6 +29,10 @@ class Simple:
         """Move these entries of z to the nearest point of the set."""
         z[self.at] = np.where(self.free, z[self.at], np.maximum(z[self.at], 0))
 
+    def places(self) -> Array:
+        """The places of the group's unknowns."""
+        return self.at
+
     def rays(self, slope: Array) -> Iterator[Array]:
         """The directions of single entries that go down the slope."""
         for place, free in zip(self.at, self.free, strict=True):
@@ -39,7 +43,7 @@ class Simple:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class KinkWeights:
     """The weights of a kink: each row is in the set ``weights`` times a scale.
 
     at       their places among the unknowns, (instances, terms)
@@ -47,8 +51,8 @@ class Part:
     """
 
     at: Array
-    weights: Weights
-    inside: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
+    weights: WeightSet
+    inside: Mapping[int, tuple[KinkWeights, ...]] = field(default_factory=dict)
 
     def nearest(self, z: Array, scale: float) -> Array:
         """The weights nearest to those in z. Kinks inside are left alone."""
@@ -79,7 +83,11 @@ class Part:
             z += z[place] * rest
         return z, float((chosen * total).sum())
 
-    def all(self) -> Iterator[Part]:
+    def places(self) -> Array:
+        """The places of the weights, also of kinks inside."""
+        return np.concatenate([part.at.ravel() for part in self.all()])
+
+    def all(self) -> Iterator[KinkWeights]:
         """This part, and all parts inside it."""
         yield self
         for parts in self.inside.values():
@@ -91,12 +99,16 @@ class Part:
 class Weighing:
     """The weights of a kink in the objective."""
 
-    part: Part
+    part: KinkWeights
     scale: float = 1.0
 
     def project(self, z: Array) -> None:
         """Move the weights in z into their set."""
         self.part.project(z, self.scale)
+
+    def places(self) -> Array:
+        """The places of the group's unknowns."""
+        return self.part.places()
 
     def lowest(self, slope: Array) -> Array:
         """The weights with the least ``slope . z``."""
@@ -109,7 +121,7 @@ class Cone:
     mu_j in lambda Q_j."""
 
     at: int
-    parts: tuple[Part, ...]
+    parts: tuple[KinkWeights, ...]
 
     def project(self, z: Array) -> None:
         """Move the multiplier and the weights in z into the cone."""
@@ -122,6 +134,10 @@ class Cone:
         z[self.at] = scale
         for part in self.parts:
             part.project(z, scale)
+
+    def places(self) -> Array:
+        """The places of the multiplier and of the weights."""
+        return np.concatenate([[self.at], *(part.places() for part in self.parts)]).astype(int)
 
     def rays(self, slope: Array) -> Iterator[Array]:
         """The multiplier 1 with the weights that go down the slope fastest, if they go down."""
@@ -191,13 +207,32 @@ def _root(f: Callable[[float], float], low: float, high: float, accuracy: float 
 Group = Simple | Weighing | Cone
 
 
-def parts_of(groups: Sequence[Group]) -> Iterator[Part]:
+def parts_of(groups: Sequence[Group]) -> Iterator[KinkWeights]:
     """The weights of all kinks, including those inside others."""
     for group in groups:
-        parts: tuple[Part, ...] = ()
+        parts: tuple[KinkWeights, ...] = ()
         if isinstance(group, Weighing):
             parts = (group.part,)
         elif isinstance(group, Cone):
             parts = group.parts
         for part in parts:
             yield from part.all()
+
+
+def renumbered(group: Group, numbers: Array) -> Group:
+    """The group among fewer unknowns: ``numbers`` has the new place of each of them."""
+    if isinstance(group, Simple):
+        return replace(group, at=numbers[group.at])
+    if isinstance(group, Weighing):
+        return replace(group, part=_renumbered(group.part, numbers))
+    parts = tuple(_renumbered(part, numbers) for part in group.parts)
+    return Cone(at=int(numbers[group.at]), parts=parts)
+
+
+def _renumbered(part: KinkWeights, numbers: Array) -> KinkWeights:
+    """The weights of a kink among fewer unknowns."""
+    inside = {
+        int(numbers[place]): tuple(_renumbered(inner, numbers) for inner in parts)
+        for place, parts in part.inside.items()
+    }
+    return replace(part, at=numbers[part.at], inside=inside)

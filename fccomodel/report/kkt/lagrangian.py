@@ -21,7 +21,7 @@ from fccomodel.report.point.system import System
 Array = np.ndarray
 
 
-class Root(NamedTuple):
+class LagrangianTerm(NamedTuple):
     """``sign * expr``, or ``weights . expr`` over the members of a constraint."""
 
     expr: ir.Expr
@@ -30,13 +30,13 @@ class Root(NamedTuple):
     constraint: ir.Constraint | None = None
 
 
-def roots(system: System, multipliers: Array) -> list[Root]:
+def roots(system: System, multipliers: Array) -> list[LagrangianTerm]:
     """The functions whose sum is the Lagrangian."""
     constraints = [
-        Root(constraint.body, 1.0, weights, constraint)
+        LagrangianTerm(constraint.body, 1.0, weights, constraint)
         for constraint, weights in of_members(system, multipliers)
     ]
-    return [Root(system.problem.objective.expr, system.sign), *constraints]
+    return [LagrangianTerm(system.problem.objective.expr, system.sign), *constraints]
 
 
 def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constraint, Array]]:
@@ -49,7 +49,7 @@ def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constrai
             yield constraint, weights
 
 
-Term = tuple[Root, ir.Expr]
+Term = tuple[LagrangianTerm, ir.Expr]
 Weights = Sequence[tuple[int, Array]]
 Instead = Mapping[int, ir.Expr]
 

@@ -18,7 +18,7 @@ SPARSE_FROM = 100_000
 SPARSE_SHARE = 0.05
 
 
-class Linear(Protocol):
+class LinearOperator(Protocol):
     """A matrix, by its products."""
 
     @property
@@ -46,7 +46,7 @@ class Squares:
               None if there are no such sets
     """
 
-    matrix: Linear
+    matrix: LinearOperator
     offset: Array
     owner: Array
     rate: Array
@@ -118,12 +118,31 @@ class Squares:
 
     def scaled(self, scale: Array) -> Squares:
         """The problem in the unknowns z / scale, without its groups."""
-        matrix: Linear
+        matrix: LinearOperator
         if isinstance(self.matrix, np.ndarray):
             matrix = self.matrix * scale
         else:
-            matrix = Scaled(self.matrix, scale)
+            matrix = ScaledColumns(self.matrix, scale)
         return replace(self, matrix=matrix, rate=self.rate * scale, diagonal=self.diagonal * scale, groups=())
+
+    def restricted(self, places: Array) -> Squares:
+        """The problem in the unknowns at these places, without its groups; all others are 0."""
+        return replace(
+            self,
+            matrix=np.asarray(self.matrix)[:, places],
+            owner=self.owner[places],
+            rate=self.rate[places],
+            diagonal=self.diagonal[places],
+            groups=(),
+        )
+
+    def homogeneous(self) -> Squares:
+        """The problem without the constants of its squares."""
+        return replace(self, offset=np.zeros(len(self.offset)), constant=np.zeros(len(self.constant)))
+
+    def over_groups(self, groups: Sequence[Group]) -> Squares:
+        """The problem with these sets of the unknowns."""
+        return replace(self, groups=groups)
 
     def over(self, tangent: Callable[[Array], Array]) -> Squares:
         """The problem for the gradients after the map ``tangent``."""
@@ -158,7 +177,7 @@ class Squares:
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class ProductOperator:
     """A matrix by two functions: it times z, and its transpose times a vector."""
 
     shape: tuple[int, ...]
@@ -169,15 +188,15 @@ class Products:
         return self.times(z)
 
     @property
-    def T(self) -> Products:
+    def T(self) -> ProductOperator:
         """The transpose."""
-        return Products(self.shape[::-1], self.transposed, self.times)
+        return ProductOperator(self.shape[::-1], self.transposed, self.times)
 
 
-class Scaled(Products):
+class ScaledColumns(ProductOperator):
     """A matrix whose columns are multiplied by a scale."""
 
-    def __init__(self, matrix: Linear, scale: Array):
+    def __init__(self, matrix: LinearOperator, scale: Array):
         super().__init__(matrix.shape, lambda z: matrix @ (scale * z), lambda rest: scale * (matrix.T @ rest))
 
 

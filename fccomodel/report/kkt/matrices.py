@@ -13,7 +13,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.sets import members
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.pairs import Array
 from fccomodel.report.point.system import System
@@ -55,5 +55,5 @@ def _at_top(system: System, constraint: ir.Constraint) -> Array:
     with torch.no_grad():
         values = family.over(evaluator.value(constraint.body.args[0], family.env)).double().numpy()
     size = values.shape[-1]
-    weights = Weights(kind="spectraplex", columns=size)
+    weights = WeightSet(kind="spectraplex", columns=size)
     return weights.top(values.reshape(-1, size * size)).reshape(-1, size, size)

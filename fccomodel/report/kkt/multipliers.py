@@ -10,6 +10,7 @@ import numpy as np
 from fccomodel.core.work import Meter, multiplied, priced
 from fccomodel.numerics import fista, min_norm, power_method
 from fccomodel.numerics.fista import Minimiser
+from fccomodel.report.kkt import working_set
 from fccomodel.report.kkt.groups import Array, Cone, Group, Simple, Weighing, parts_of
 from fccomodel.report.kkt.least_squares import Squares
 
@@ -29,8 +30,8 @@ COSTLY_MULTIPLICATIONS = 1e8
 LITTLE_TIME_S = 1.0
 #: Residual that counts as 0, relative to the residual at the start.
 NEGLIGIBLE = 1e-12
-#: Calls of NumPy in one projection on the weights of a kink.
-CALLS_OF_PART = 12
+#: Iterations of projected gradients that must be affordable, or none are made.
+LEAST_ITERATIONS = 20
 #: Projections on its kinks' weights that one projection on a cone takes, in a typical search for its root.
 PROJECTIONS_OF_CONE = 15
 
@@ -38,13 +39,21 @@ PROJECTIONS_OF_CONE = 15
 def solve(squares: Squares, start: Array, meter: Meter) -> Array:
     """The z with the least residual, or the best that is found with the work left.
 
-    The answer is exact if ``tangent`` is None and the matrix is known by its entries and not very
-    large: by cones, else by vertices. Otherwise it comes from projected gradients.
+    Many cones come in by a working set. The answer is exact if ``tangent`` is None and the matrix is
+    known by its entries and not very large: by cones, else by vertices. Otherwise it comes from
+    projected gradients.
     """
     if not squares.size:
         return start
     if squares.tangent is not None or not squares.dense:
         return descend(squares, start, meter).z
+    if working_set.helps(squares):
+        return working_set.solve(squares, start, meter, _solve_together)
+    return _solve_together(squares, start, meter)
+
+
+def _solve_together(squares: Squares, start: Array, meter: Meter) -> Array:
+    """``solve`` for a matrix that is known by its entries, with all unknowns at once."""
     if len(start) <= FEW_UNKNOWNS and _polyhedral(squares):
         solution = _by_vertices(squares, start, meter)
         if solution.exact:
@@ -122,12 +131,18 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
             if not isinstance(group, Weighing):
                 yield from group.rays(slope)
 
-    return min_norm.Generators(vertex=vertex, rays=rays)
+    parts = list(parts_of(groups))
+    round_s = sum(part.weights.projection_s(part.at.size) for part in parts)
+    round_s += multiplied(len(parts) * len(start))
+    return min_norm.Generators(vertex=vertex, rays=rays, round_s=round_s)
 
 
 def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITERATIONS) -> Minimiser:
     """FISTA with restarts, with the work left; the unknowns are scaled so that their columns have one
     norm."""
+    projection_s = _projection_s(squares.groups)
+    if LEAST_ITERATIONS * projection_s > meter.left:
+        return Minimiser(start, False)
     scale = _scales(squares)
     reduced = squares.scaled(scale).compressed()
 
@@ -148,7 +163,7 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
         project,
         begin,
         lipschitz=lipschitz,
-        price=_price(reduced, begin) + multiplied(0, calls=_calls_of_projection(squares.groups)),
+        price=_price(reduced, begin) + projection_s,
         meter=meter,
         iterations=iterations,
     )
@@ -165,10 +180,16 @@ def _price(squares: Squares, z: Array) -> float:
     return passes + multiplied(2 * entries + 20 * len(z), calls=20)
 
 
-def _calls_of_projection(groups: Sequence[Group]) -> int:
-    """Calls of NumPy that one projection on the cones among the groups takes."""
-    kinks = sum(1 for group in groups if isinstance(group, Cone) for _ in parts_of([group]))
-    return PROJECTIONS_OF_CONE * CALLS_OF_PART * kinks
+def _projection_s(groups: Sequence[Group]) -> float:
+    """Counted seconds of one projection on the weights of kinks."""
+    total = 0.0
+    for group in groups:
+        once = sum(part.weights.projection_s(part.at.size) for part in parts_of([group]))
+        if isinstance(group, Cone):
+            total += PROJECTIONS_OF_CONE * once
+        else:
+            total += once
+    return total
 
 
 def _lipschitz(squares: Squares, rounds: int = 30) -> float:

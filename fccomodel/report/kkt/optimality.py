@@ -22,11 +22,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from fccomodel.core.work import Meter
-from fccomodel.report.kkt.groups import Cone, Group, Part, Simple, Weighing
-from fccomodel.report.kkt.lagrangian import Root, gradient, of_members
-from fccomodel.report.kkt.least_squares import Linear, Products, Squares
+from fccomodel.report.kkt.groups import Cone, Group, KinkWeights, Simple, Weighing
+from fccomodel.report.kkt.lagrangian import LagrangianTerm, gradient, of_members
+from fccomodel.report.kkt.least_squares import LinearOperator, ProductOperator, Squares
 from fccomodel.report.kkt.multipliers import solve
-from fccomodel.report.point.pairs import Array, Charge, Pair, pairs_of, scattered, slack_row, summed, tensors
+from fccomodel.report.point.pairs import (
+    Array,
+    Charge,
+    KinkInFunction,
+    pairs_of,
+    scattered,
+    slack_row,
+    summed,
+    tensors,
+)
 from fccomodel.report.point.rows import Gradients
 from fccomodel.report.point.system import System, norm
 
@@ -168,11 +177,13 @@ class Lagrangian:
             values[pair.factor] += float((weights * terms[record][instances]).sum())
         return values
 
-    def matrix(self, shared: Gradients) -> Linear:
+    def matrix(self, shared: Gradients) -> LinearOperator:
         """The gradient's linear part: by its entries if the gradients are held, else by its products."""
         if shared.c is None:
             constant = self.gradient(np.zeros(self.size))
-            return Products((self.system.d, self.size), lambda z: self.gradient(z) - constant, self.pushed)
+            return ProductOperator(
+                (self.system.d, self.size), lambda z: self.gradient(z) - constant, self.pushed
+            )
         columns = np.zeros((self.system.d, self.size))
         columns[:, : self.count] = shared.c.T
         held: dict[int, list[Charge]] = {}
@@ -220,7 +231,7 @@ def _of_others(system: System, multipliers: Array) -> Array:
     subgradient of automatic differentiation."""
     at = system.flat
     constraints = [
-        Root(constraint.body, 1.0, weights, constraint)
+        LagrangianTerm(constraint.body, 1.0, weights, constraint)
         for constraint, weights in of_members(system, multipliers)
     ]
     return gradient(system, [(root, root.expr) for root in constraints], at)
@@ -236,7 +247,7 @@ def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, meter: Meter, *,
             for pair, part in _parts(lagrangian.pairs, count, shift=count)
         ]
         missed = np.bincount(squares.owner, squares.rate * at, 1 + count) + squares.constant
-        matrix: Linear = _columns_from(squares.matrix, count, len(z))
+        matrix: LinearOperator = _columns_from(squares.matrix, count, len(z))
         squares = Squares(
             matrix=matrix,
             offset=squares.matrix @ at + squares.offset,
@@ -250,14 +261,14 @@ def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, meter: Meter, *,
     return _beside_normals(lagrangian.system, squares, z, meter)
 
 
-def _columns_from(matrix: Linear, first: int, size: int) -> Linear:
+def _columns_from(matrix: LinearOperator, first: int, size: int) -> LinearOperator:
     """The columns from ``first`` on of a matrix with ``size`` columns."""
     if isinstance(matrix, np.ndarray):
         columns: Array = matrix[:, first:]
         return columns
     before = np.zeros(first)
     shape = (matrix.shape[0], size - first)
-    return Products(
+    return ProductOperator(
         shape, lambda z: matrix @ np.concatenate([before, z]), lambda rest: (matrix.T @ rest)[first:]
     )
 
@@ -278,31 +289,33 @@ def _beside_normals(system: System, squares: Squares, z: Array, meter: Meter) ->
     return solve(squares.extended(columns, free), start, meter)[: len(z)]
 
 
-def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Part]]:
+def _parts(
+    pairs: list[KinkInFunction], count: int, shift: int = 0
+) -> list[tuple[KinkInFunction, KinkWeights]]:
     """The outermost kinks, which one of ``count`` multipliers scales or nothing, with those inside
     them. ``shift`` is taken off all places."""
     unknown = [pair for pair in pairs if pair.at.size]
-    nested: dict[int, list[Pair]] = {}
+    nested: dict[int, list[KinkInFunction]] = {}
     for pair in (p for p in unknown if p.factor >= count):
         nested.setdefault(pair.factor, []).append(pair)
 
-    def part(pair: Pair) -> Part:
+    def part(pair: KinkInFunction) -> KinkWeights:
         """The part of a pair, with the parts inside it."""
         if nested:
             places = [place for place in pair.at.ravel().tolist() if place in nested]
         else:
             places = []
         inside = {place - shift: tuple(part(inner) for inner in nested[place]) for place in places}
-        return Part(at=pair.at - shift, weights=pair.weights, inside=inside)
+        return KinkWeights(at=pair.at - shift, weights=pair.weights, inside=inside)
 
     return [(pair, part(pair)) for pair in unknown if pair.factor < count]
 
 
-def _groups(system: System, pairs: list[Pair]) -> list[Group]:
+def _groups(system: System, pairs: list[KinkInFunction]) -> list[Group]:
     """The sets of the unknowns: weights, cones of multipliers with their weights, and multipliers of
     constraints without kinks."""
     groups: list[Group] = []
-    coned: dict[int, list[Part]] = {}
+    coned: dict[int, list[KinkWeights]] = {}
     for pair, part in _parts(pairs, len(system.kept)):
         if pair.factor < 0:
             groups.append(Weighing(part=part))

@@ -26,7 +26,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import counting
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import part_of
-from fccomodel.data.subsets import Parts, averaged, without_groups
+from fccomodel.data.subsets import RandomParts, averaged, without_groups
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.passes import amount, values
 
@@ -44,7 +44,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class IntervalEstimate:
     """``value +- half`` with 95% confidence.
 
     holds   for a constraint: True if it holds over the whole interval, False if it fails over the
@@ -66,8 +66,8 @@ class Intervals:
     events   how often the events of chance constraints happen, in sentences
     """
 
-    objective: Estimate
-    constraints: Mapping[str, Estimate] = field(default_factory=dict)
+    objective: IntervalEstimate
+    constraints: Mapping[str, IntervalEstimate] = field(default_factory=dict)
     groups: int = 0
     why: str = ""
     cut: str = ""
@@ -80,11 +80,11 @@ def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDG
     sure = deviations(bound, point, seed=seed, budget=budget)
     halves = student((1 + CONFIDENCE) / 2, max(sure.groups, FEWEST) - 1) * sure.errors
     estimates = [
-        Estimate(value=float(v), half=float(half), holds=_holds(float(v), float(half), is_equal))
+        IntervalEstimate(value=float(v), half=float(half), holds=_holds(float(v), float(half), is_equal))
         for v, half, is_equal in zip(sure.values, halves, [False, *sure.equal], strict=True)
     ]
     named = dict(zip(sure.labels, estimates[1:], strict=True))
-    first = Estimate(value=estimates[0].value, half=estimates[0].half)
+    first = IntervalEstimate(value=estimates[0].value, half=estimates[0].half)
     cut = ""
     if sure.share != 1.0:
         cut = f"half-widths are those of {sure.share:.2g} of the rows, drawn at random, times its root"
@@ -127,7 +127,7 @@ def deviations(
         """The values on a part of the rows, by passes of nets as thrifty as those over all rows."""
         return values(part_of(part, bound), point, seed)[0]
 
-    parts = Parts(bound=bound, seed=seed)
+    parts = RandomParts(bound=bound, seed=seed)
     with one_thread():
         with counting() as spent:
             whole_values, labels, equal = values(bound, point, seed)
@@ -206,7 +206,7 @@ def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> t
 
 
 def _holds(value: float, half: float, equal: bool) -> bool | None:
-    """Whether a constraint holds over the whole interval, see ``Estimate``."""
+    """Whether a constraint holds over the whole interval, see ``IntervalEstimate``."""
     if equal and abs(value) > half:
         return False
     if equal or np.isnan(half):

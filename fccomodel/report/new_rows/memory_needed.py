@@ -11,7 +11,7 @@ from fccomodel.core.held import held
 from fccomodel.core.work import Meter, priced
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import THRIFTY_ROWS, dear, part_of
-from fccomodel.data.subsets import Parts
+from fccomodel.data.subsets import RandomParts
 from fccomodel.evaluation import memory, passes
 from fccomodel.evaluation.interpret.evaluator import CHUNK
 from fccomodel.evaluation.sets import elements
@@ -43,7 +43,7 @@ def bytes_needed(bound: Bound, *, seed: int = 0) -> float | None:
 
 def _counted(bound: Bound, seed: int) -> float | None:
     """``bytes_needed``, counted at the first point of ``TRIED`` where the problem is defined."""
-    part = _part(Parts(bound=bound, seed=seed))
+    part = _part(RandomParts(bound=bound, seed=seed))
     for entry in TRIED:
         try:
             counted = _held(part, _point(part, entry), seed)
@@ -53,7 +53,7 @@ def _counted(bound: Bound, seed: int) -> float | None:
     return None
 
 
-def _part(parts: Parts) -> Bound:
+def _part(parts: RandomParts) -> Bound:
     """The problem on the rows on which bytes are counted."""
     bound = parts.bound
     if parts.obstacle:

@@ -29,7 +29,7 @@ ERRORS = 2.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Noise:
+class StandardErrors:
     """Standard errors at a point.
 
     names        the draws, as the model writes them
@@ -59,7 +59,7 @@ def fresh(problem: ir.Problem, seed: int) -> int:
     return seed
 
 
-def noise(system: System, multipliers: Array) -> Noise | None:
+def noise(system: System, multipliers: Array) -> StandardErrors | None:
     """The standard errors at the system's point, or None if nothing is drawn. At kinks the subgradient
     of automatic differentiation is used."""
     sampled = system.evaluator.sampled
@@ -77,7 +77,7 @@ def noise(system: System, multipliers: Array) -> Noise | None:
     errors = np.std(values, axis=0, ddof=1)
     slope = norm(np.std(slopes, axis=0, ddof=1))
     names = ", ".join(f"`{binder.name} ~ {binder.domain.name}`" for binder in sampled)
-    return Noise(
+    return StandardErrors(
         names=names,
         count=max(sampled.values()),
         objective=float(errors[0]),

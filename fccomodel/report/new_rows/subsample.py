@@ -19,7 +19,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.memory import lacking
 from fccomodel.data.bound import Bound
 from fccomodel.data.net_costs import dear, part_of
-from fccomodel.data.subsets import Parts
+from fccomodel.data.subsets import RandomParts
 from fccomodel.evaluation import passes
 from fccomodel.evaluation.checks.sizes import beyond_memory
 from fccomodel.evaluation.errors import EMPTY_GROUP
@@ -74,7 +74,7 @@ ERRORS_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class RowSample:
     """A part of the rows in place of all.
 
     rows     which rows, in words
@@ -89,13 +89,13 @@ class Part:
 
 
 def part_for(
-    parts: Parts,
+    parts: RandomParts,
     point: Mapping[str, np.ndarray],
     *,
     afford: float,
     most: float = 0.0,
     late: Callable[[], bool] = bool,
-) -> Part | None:
+) -> RowSample | None:
     """A part of the rows whose report takes about ``afford`` counted seconds, or None if a report on all
     rows takes no more.
 
@@ -121,12 +121,12 @@ def part_for(
 
 
 def _part_of_pairs(
-    parts: Parts,
+    parts: RandomParts,
     whole: float,
     point: Mapping[str, np.ndarray],
     room: tuple[float, float],
     late: Callable[[], bool],
-) -> Part | None:
+) -> RowSample | None:
     """``part_for`` of problems without expensive nets; ``room``: its ``afford`` and ``most``.
 
     Raises F0705 if a group is empty in a part: a pair of rows that a condition asks for may be missing.
@@ -151,7 +151,9 @@ def _part_of_pairs(
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
-def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: float) -> tuple[float, float]:
+def _price(
+    parts: RandomParts, whole: float, point: Mapping[str, np.ndarray], afford: float
+) -> tuple[float, float]:
     """The counted seconds of a pass over all rows, from those over two parts, and the power of the
     number of elements by which they grow. Parts that take too much themselves become smaller."""
     large = whole > LARGE_ELEMENTS and afford >= ROOM_FOR_LARGE_PARTS
@@ -176,7 +178,7 @@ def _price(parts: Parts, whole: float, point: Mapping[str, np.ndarray], afford: 
     return prices[1] * (whole / sizes[1]) ** power, power
 
 
-def _bearable(parts: Parts, kept: float, point: Mapping[str, np.ndarray], afford: float) -> Bound:
+def _bearable(parts: RandomParts, kept: float, point: Mapping[str, np.ndarray], afford: float) -> Bound:
     """The problem on a part of about ``kept`` elements, or of fewer if a pass takes more than was
     foreseen. An empty group is met here."""
     last = math.inf
@@ -192,12 +194,12 @@ def _bearable(parts: Parts, kept: float, point: Mapping[str, np.ndarray], afford
 
 
 def _part_of_dear_nets(
-    parts: Parts,
+    parts: RandomParts,
     whole: float,
     point: Mapping[str, np.ndarray],
     afford: float,
     late: Callable[[], bool],
-) -> Part | None:
+) -> RowSample | None:
     """``part_for`` where the rows of nets cost most: what passes take grows with their number."""
     bound, seed = parts.bound, parts.seed
     least = min(SMALL_SHARE, FEW_ROWS / max(table.n for table in bound.tables.values()))
@@ -222,7 +224,7 @@ def foreseen(bound: Bound, *, seed: int) -> float:
     return PASSES * passes.seconds_at_origin(bound, seed, FREE_ELEMENTS)
 
 
-def parts_after(parts: Parts, tried: Part | None = None) -> Iterator[Part]:
+def parts_after(parts: RandomParts, tried: RowSample | None = None) -> Iterator[RowSample]:
     """Parts in place of rows that memory does not hold together, or of a part of them that was ``tried``.
     Each is smaller than the one before; there are none if the problem has no parts."""
     if parts.obstacle:
@@ -236,7 +238,7 @@ def parts_after(parts: Parts, tried: Part | None = None) -> Iterator[Part]:
         kept /= SMALLER
 
 
-def part_that_fits(parts: Parts) -> Part | None:
+def part_that_fits(parts: RandomParts) -> RowSample | None:
     """A part in place of rows whose report takes more memory than there is; None if all rows fit."""
     whole = passes.amount(parts.bound)
     rows = sum(table.n for table in parts.bound.tables.values())
@@ -249,10 +251,10 @@ def part_that_fits(parts: Parts) -> Part | None:
     return _described(parts, passes.thinned(parts, min(KEPT, whole * left / needed)), whole)
 
 
-def _described(parts: Parts, thin: Bound, whole: float) -> Part:
+def _described(parts: RandomParts, thin: Bound, whole: float) -> RowSample:
     """A part of the rows, with its words."""
     rows = f"estimated on {parts.rows(thin)}, drawn at random"
-    return Part(bound=thin, rows=rows, why=f"{whole:.1e} elements are too many for this report: {rows}")
+    return RowSample(bound=thin, rows=rows, why=f"{whole:.1e} elements are too many for this report: {rows}")
 
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: float) -> str:
@@ -270,9 +272,9 @@ def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: 
 def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Intervals:
     """``intervals`` in about ``afford`` counted seconds. If all rows take more, or cannot be evaluated
     together, a random part of them is used, whose half-widths are larger."""
-    parts = Parts(bound=bound, seed=seed)
+    parts = RandomParts(bound=bound, seed=seed)
 
-    def on(part: Part | None) -> Intervals:
+    def on(part: RowSample | None) -> Intervals:
         """The intervals on a part, or on all rows."""
         certain_values = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
         if part is None:
@@ -283,7 +285,9 @@ def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: fl
         return within_memory(parts, part_for(parts, point, afford=afford), on)
 
 
-def within_memory(parts: Parts, part: Part | None, work: Callable[[Part | None], Result]) -> Result:
+def within_memory(
+    parts: RandomParts, part: RowSample | None, work: Callable[[RowSample | None], Result]
+) -> Result:
     """``work`` on a part of the rows (None: on all), or on the first smaller part that memory suffices for.
 
     Raises the last error if it suffices for none.

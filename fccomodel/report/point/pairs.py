@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 from fccomodel.report.point.system import SPARE, System
 
 Array = np.ndarray
@@ -22,7 +22,7 @@ Charge = tuple[int, Array, Array]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pair:
+class KinkInFunction:
     """A kink in a function, or in a term of another kink of that function.
 
     function    0 for the objective, else 1 + the number of the constraint among those kept
@@ -42,7 +42,7 @@ class Pair:
     instances: Array
     slope: Array
     terms: Array
-    weights: Weights
+    weights: WeightSet
     at: Array
     held: Array
 
@@ -72,7 +72,9 @@ class Pair:
         return self.instances[:, None] * self.held.shape[1] + self.terms
 
 
-def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tuple[list[Pair], list[Pair]]:
+def pairs_of(
+    system: System, *, weighed: bool, held: Collection[int] = ()
+) -> tuple[list[KinkInFunction], list[KinkInFunction]]:
     """The kinks whose weights are unknown, each before those inside it, and the kinks whose largest
     terms have all weight.
 
@@ -93,7 +95,10 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Use:
-    """A function, or a term of a kink in it, that depends on instances of a record; see ``Pair``."""
+    """A function, or a term of a kink in it, that depends on instances of a record.
+
+    See ``KinkInFunction``.
+    """
 
     function: int
     factor: int
@@ -112,8 +117,8 @@ class _Pairs:
 
     def __init__(self, system: System, held: frozenset[int]):
         self.system, self.held = system, held
-        self.pairs: list[Pair] = []
-        self.topped: list[Pair] = []
+        self.pairs: list[KinkInFunction] = []
+        self.topped: list[KinkInFunction] = []
         self.tops = [record.top() for record in system.records]
         self.inside = {record: _by_instance(uses) for record, uses in system.inside.items()}
         self.place = len(system.kept)
@@ -139,7 +144,7 @@ class _Pairs:
             below = _Use(function=use.function, factor=factor, record=inner, instances=places, slope=slope)
             self.add(below, free, depth + 1)
 
-    def pair(self, use: _Use, free: bool) -> tuple[Pair, Array]:
+    def pair(self, use: _Use, free: bool) -> tuple[KinkInFunction, Array]:
         """The pair of a use, and the weights of its largest terms."""
         system = self.system
         record = system.records[use.record]
@@ -150,7 +155,7 @@ class _Pairs:
             weights, terms, rest = record.weights.narrowed(plain, 2 * system.d + len(system.kept) + SPARE)
         at = self.place + np.arange(terms.size).reshape(terms.shape)
         self.place += at.size
-        pair = Pair(
+        pair = KinkInFunction(
             function=use.function,
             factor=use.factor,
             record=use.record,
@@ -227,7 +232,7 @@ def tensors(system: System, charges: Iterable[Charge]) -> list[tuple[torch.Tenso
     return [(system.records[record].terms, weights) for record, weights in summed(system, charges).items()]
 
 
-def slack_row(system: System, pair: Pair) -> tuple[Array, float]:
+def slack_row(system: System, pair: KinkInFunction) -> tuple[Array, float]:
     """(by term, constant): the weights of a kink miss its value by constant * factor + by term . weights."""
     record, size = system.records[pair.record], np.abs(pair.slope)
     terms, phi = (

@@ -20,7 +20,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis
 from fccomodel.report.kinks.kinks import MOST_NUMBERS, Kink, Lists
-from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kinks.weights import WeightSet
 
 #: Terms of the rows of a kink that are weighed, at most; further rows keep the subgradient of
 #: automatic differentiation.
@@ -36,7 +36,7 @@ MOST_NESTED = 500
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Record:
+class KinkRecord:
     """A kink met in an evaluation.
 
     call     number of the kink in the order of the evaluation
@@ -47,7 +47,7 @@ class Record:
     """
 
     kink: Kink
-    weights: Weights
+    weights: WeightSet
     call: int
     terms: torch.Tensor
     value: torch.Tensor
@@ -69,8 +69,8 @@ class Recorder:
     """
 
     kinks: Mapping[int, Kink]
-    frozen: Sequence[Record] | None = None
-    records: list[Record] = field(default_factory=list)
+    frozen: Sequence[KinkRecord] | None = None
+    records: list[KinkRecord] = field(default_factory=list)
     refused: list[ir.Expr] = field(default_factory=list)
     calls: int = 0
     instead: Mapping[int, ir.Expr] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Recorder:
                 terms = terms[near]
         value = _leaf(phi, self._earlier(call))
         self.records.append(
-            Record(
+            KinkRecord(
                 kink=kink,
                 weights=weights,
                 call=call,
@@ -160,7 +160,7 @@ class Recorder:
             rest = evaluator.uncut(node, env).data - values.data.abs().sum(-1)
         return Named(whole.reshape(values.data.shape[:-1]) + rest, values.axes)
 
-    def _earlier(self, call: int) -> Record | None:
+    def _earlier(self, call: int) -> KinkRecord | None:
         """The record of this kink in the earlier evaluation, or None."""
         return next((record for record in self.frozen or () if record.call == call), None)
 
@@ -169,7 +169,7 @@ class Recorder:
         return sum(record.terms.numel() for record in self.records)
 
     def _weighed(
-        self, kink: Kink, weights: Weights, terms: np.ndarray, call: int
+        self, kink: Kink, weights: WeightSet, terms: np.ndarray, call: int
     ) -> tuple[np.ndarray | None, float] | None:
         """The instances to weigh and their largest distance, as in ``chosen``; None if the kink keeps the
         subgradient of automatic differentiation."""
@@ -191,16 +191,18 @@ class Recorder:
             self.refused.append(node)
             return None
         whole = torch.zeros(values.shape, dtype=torch.float64)
-        for cells, part in values.parts:
+        for k, (cells, part) in enumerate(values.parts):
             terms = part.reshape(-1, part.shape[-1])
-            weights = kink.weights(evaluator, part.shape[-1])
+            weights = values.weights(k, kink.weights(evaluator, part.shape[-1]))
             phi = kink.sign * weights.support(kink.sign * terms.detach().numpy())
             value = _leaf(phi, None if self.frozen is None else self.frozen[len(self.records)])
-            self.records.append(Record(kink=kink, weights=weights, call=self.calls, terms=terms, value=value))
+            self.records.append(
+                KinkRecord(kink=kink, weights=weights, call=self.calls, terms=terms, value=value)
+            )
             whole = whole.index_copy(-1, cells, value.reshape(part.shape[:-1]))
         return values.finish(whole)
 
-    def chosen(self, kink: Kink, weights: Weights, terms: np.ndarray) -> tuple[np.ndarray | None, float]:
+    def chosen(self, kink: Kink, weights: WeightSet, terms: np.ndarray) -> tuple[np.ndarray | None, float]:
         """The instances of a kink to weigh, None for all, and their largest distance from the kink."""
         if not kink.rows and len(terms) <= MOST_INSTANCES:
             return None, 0.0
@@ -211,7 +213,7 @@ class Recorder:
         return near, float(margin[near].max(initial=0.0))
 
 
-def _leaf(phi: np.ndarray, earlier: Record | None) -> torch.Tensor:
+def _leaf(phi: np.ndarray, earlier: KinkRecord | None) -> torch.Tensor:
     """A leaf with some values, or the equal leaf of an earlier record."""
     if earlier is not None:
         return earlier.value
@@ -247,7 +249,7 @@ def at_rows(
 def notes(
     left: list[tuple[ir.Expr, str]],
     refused: list[ir.Expr],
-    records: Sequence[Record],
+    records: Sequence[KinkRecord],
     say: Callable[[ir.Expr], str],
 ) -> Iterator[str]:
     """Sentences on the kinks whose subgradients were not chosen, and on the rows whose subgradients
@@ -268,7 +270,7 @@ def notes(
             f"{say(node)}: too many terms to weigh, so the largest take all weight; the stationarity "
             "is an upper bound"
         )
-    by_node: dict[int, list[Record]] = {}
+    by_node: dict[int, list[KinkRecord]] = {}
     for record in (r for r in records if r.near is not None):
         by_node.setdefault(id(record.kink.node), []).append(record)
     for at_node in by_node.values():

@@ -26,7 +26,7 @@ from fccomodel.evaluation.values import functions
 from fccomodel.library import sets
 from fccomodel.report import errors
 from fccomodel.report.kinks.kinks import find
-from fccomodel.report.point.recording import Record, Recorder
+from fccomodel.report.point.recording import KinkRecord, Recorder
 
 Array = np.ndarray
 #: Distance from a bound up to which an entry of a variable is at it, relative to 1 + |bound|.
@@ -126,7 +126,7 @@ class System:
             values, self.forward_s = priced(lambda: self.evaluate(leaves, recorder))
         self.f, self.c, self.labels, self.equal, self.evaluator = values
         self.leaves = [self.evaluator.point[name] for name in self.names]
-        self.records: tuple[Record, ...] = tuple(recorder.records)
+        self.records: tuple[KinkRecord, ...] = tuple(recorder.records)
         self.refused = recorder.refused
         self.objective = self.sign * float(self.f.detach())
         self.rounding = 0.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fccomodel.report.around.local_search import Better
 from fccomodel.report.around.second_order import Examined
 from fccomodel.report.certificates.gap import Gap
-from fccomodel.report.new_rows.sampling import ERRORS, Noise
+from fccomodel.report.new_rows.sampling import ERRORS, StandardErrors
 
 #: Grades of a point, each with the largest relative residual up to which it is given.
 GRADES: tuple[tuple[float, str], ...] = (
@@ -193,7 +193,7 @@ class Evidence:
     size: float
     beyond: float = 0.0
     convex: bool = False
-    noise: Noise | None = None
+    noise: StandardErrors | None = None
     errors: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -10,7 +10,7 @@ from fccomodel.core import ir
 from fccomodel.data import nets
 from fccomodel.data.drawn import drawn
 from fccomodel.report.kkt.optimality import Optimum
-from fccomodel.report.new_rows.sampling import Noise
+from fccomodel.report.new_rows.sampling import StandardErrors
 from fccomodel.report.point import recording
 from fccomodel.report.point.system import System
 from fccomodel.report.verdicts.grades import GRADES, NO_GAP
@@ -48,7 +48,7 @@ def cancelling(system: System, lost: float) -> Iterator[str]:
     yield f"Terms cancel: the objective may be off by {lost:.1e} by rounding{named}"
 
 
-def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> Iterator[str]:
+def notes_of(system: System, optimal: Optimum, noise: StandardErrors | None = None) -> Iterator[str]:
     """The facts that a reader must know to trust the numbers."""
     if noise is not None:
         yield _sampled(noise)
@@ -118,7 +118,7 @@ def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> I
             )
 
 
-def _sampled(noise: Noise) -> str:
+def _sampled(noise: StandardErrors) -> str:
     """A note on the expectations that draws stand for, and their standard errors."""
     constraints = ""
     if len(noise.constraints):

@@ -16,7 +16,7 @@ from fccomodel.report.around.local_search import Better
 from fccomodel.report.certificates import gap
 from fccomodel.report.certificates.conflicts import Conflict
 from fccomodel.report.kkt.optimality import Optimum
-from fccomodel.report.new_rows.sampling import Noise
+from fccomodel.report.new_rows.sampling import StandardErrors
 from fccomodel.report.point.system import System
 from fccomodel.report.verdicts.grades import BEATEN, GOOD, OPEN, SADDLE, Judged
 from fccomodel.report.verdicts.notes import below_roots
@@ -61,7 +61,7 @@ class Findings:
     ended: Ending | None = None
     convex: bool = False
     loose: str = ""
-    noise: Noise | None = None
+    noise: StandardErrors | None = None
     conflict: Conflict | None = None
     unattained: float | None = None
 

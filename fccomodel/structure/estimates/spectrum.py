@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 
-from fccomodel.library.amounts import ZERO, Amount, amount, rounded
+from fccomodel.library.amounts import SOME, ZERO, Amount, amount, rounded
 
 #: An eigenvalue of the other sign counts as rounding of the matrix up to this share of the largest size.
 FORGIVEN = 1e-12
@@ -34,6 +35,10 @@ class Spectrum:
     largest: float
     negative: Amount
     positive: Amount
+
+
+#: What the declaration `in psd` says of a matrix.
+DECLARED_DEFINITE = Spectrum(least=0.0, largest=inf, negative=ZERO, positive=SOME)
 
 
 def spectrum(matrix: np.ndarray) -> Spectrum:

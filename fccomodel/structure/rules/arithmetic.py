@@ -12,7 +12,7 @@ from fccomodel.library import atoms
 from fccomodel.library.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.library.atoms import ArrayAtom, Interval, Properties, ScalarAtom
 from fccomodel.structure.declarations import REALS, opened
-from fccomodel.structure.draft import Draft, settled
+from fccomodel.structure.draft import FactsDraft, settled
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, combine
 from fccomodel.structure.rules.compose import compose
 
@@ -28,7 +28,7 @@ def spread_to(entries: float) -> Amount:
 
 def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries: float) -> Facts:
     """The facts of ``+- a +- b ..``; every argument has the shape of the whole (see ``spread``)."""
-    draft = Draft(expr=expr, args=args, entries=entries)
+    draft = FactsDraft(expr=expr, args=args, entries=entries)
     total = _interval_of_sum([a.interval.value for a in args], signs)
     known = [a.interval for a in args if a.interval.holds]
     draft.propose("interval", opened(total), "interval arithmetic", "", known)
@@ -65,13 +65,13 @@ def _interval_of_sum(ranges: Sequence[Interval], signs: Sequence[int]) -> Interv
     )
 
 
-def _propose_sum(draft: Draft, kind: str, terms: Sequence[Fact]) -> None:
+def _propose_sum(draft: FactsDraft, kind: str, terms: Sequence[Fact]) -> None:
     """Propose that a constant of a sum is at most the sum of the terms' constants."""
     total = plus(*(term.value for term in terms))
     draft.propose(kind, total, "sum", "", terms)
 
 
-def _add_curvature(draft: Draft, kind: str, terms: list[tuple[Facts, int]]) -> None:
+def _add_curvature(draft: FactsDraft, kind: str, terms: list[tuple[Facts, int]]) -> None:
     """Propose the curvature of a sum from one side; ``terms`` are the varying ones with their signs."""
     if kind == "below":
         opposite, curved, other_side = "above", "convex", "concave"
@@ -107,7 +107,7 @@ def _bad_term(curved: str, turned: str, sign: int) -> str:
 
 
 def together(
-    draft: Draft, args: tuple[Facts, ...], rule: str, total: Callable[..., Amount], factor: Amount = ONE
+    draft: FactsDraft, args: tuple[Facts, ...], rule: str, total: Callable[..., Amount], factor: Amount = ONE
 ) -> None:
     """Propose smoothness of a linear combination: it is smooth if every part is.
 
@@ -164,7 +164,7 @@ def scale(
     It is a product entry by entry, or (``dot``, ``matmul``, ``outer``) a linear map of ``g`` with
     constant coefficients, whose curvature grows by ``spread`` (see ``spread_to``).
     """
-    draft = Draft(expr=expr, args=(factor, g), entries=entries)
+    draft = FactsDraft(expr=expr, args=(factor, g), entries=entries)
     where = _range(op, factor.interval.value, g.interval.value)
     known = [f.interval for f in (factor, g) if f.interval.holds]
     draft.propose("interval", where, "interval arithmetic", "", known)
@@ -231,7 +231,7 @@ class _Multiple:
             return "linear map"
         return "scaling"
 
-    def curvature(self, draft: Draft, kind: str) -> None:
+    def curvature(self, draft: FactsDraft, kind: str) -> None:
         """Propose the curvature of the multiple from one side."""
         opposite = "above" if kind == "below" else "below"
         sides = {INCREASING: (kind,), DECREASING: (opposite,), NEITHER: ("below", "above")}[self.sign]
@@ -303,7 +303,7 @@ def product(
 
     It is a product entry by entry, or an inner product; ``spread`` is the root of its number of terms.
     """
-    draft = Draft(expr=expr, args=(a, b), entries=entries)
+    draft = FactsDraft(expr=expr, args=(a, b), entries=entries)
     where = _range(op, a.interval.value, b.interval.value)
     known = [f.interval for f in (a, b) if f.interval.holds]
     draft.propose("interval", where, "interval arithmetic", "", known)
@@ -456,7 +456,7 @@ def power(expr: ir.Expr, base: Facts, exponent: Facts, entries: float, free: Fre
         else:
             inner = product(expr, logarithm, exponent, entries)
         return compose(expr, exp, (inner,), (entries,), entries, free)
-    draft = Draft(expr=expr, args=(base, exponent), entries=entries)
+    draft = FactsDraft(expr=expr, args=(base, exponent), entries=entries)
     draft.leaves = {name: NEITHER for f in (base, exponent) for name in f.leaves}
     reason = "its exponent depends on the variables and its base is not known to be positive"
     draft.both(amount(inf), "no rule", reason)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from fccomodel.core import ir
 from fccomodel.library import atoms, distributions, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.structure.draft import Draft
+from fccomodel.structure.draft import FactsDraft
 from fccomodel.structure.facts import Facts, combine
 
 See = Callable[[ir.Expr], Facts]
@@ -31,7 +31,7 @@ def averaged(node: ir.Reduce, body: Facts, see: See, facts: Facts) -> Facts:
         return facts
     names = ", ".join(binder.name for binder in draws)
     reason = f"the draws of {names} meet a kink with probability 0"
-    draft = Draft(expr=node, args=(body,), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
+    draft = FactsDraft(expr=node, args=(body,), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     draft.propose("differentiable", True, "kinks under a density", reason, [body.lipschitz])
     return combine(facts, draft.finish())
 

@@ -11,7 +11,7 @@ from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, Amount, amount, length, plus, times
 from fccomodel.library.atoms import Atom
 from fccomodel.structure.declarations import REALS, opened
-from fccomodel.structure.draft import Draft, settled
+from fccomodel.structure.draft import FactsDraft, settled
 from fccomodel.structure.facts import NEITHER, Fact, Facts, make
 from fccomodel.structure.rules.fixes import advice
 from fccomodel.structure.rules.placed import Placed
@@ -27,7 +27,7 @@ class Composition(Placed):
 
         ``free`` gives an argument's facts with its variables ranging over all reals.
         """
-        draft = Draft(expr=self.expr, args=self.args, domain=self._undefined(), entries=self.entries)
+        draft = FactsDraft(expr=self.expr, args=self.args, domain=self._undefined(), entries=self.entries)
         self._range(draft)
         if not any(self.varying):
             self._constant_size(draft)
@@ -66,7 +66,7 @@ class Composition(Placed):
                 conditions.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
         return tuple(conditions)
 
-    def _range(self, draft: Draft) -> None:
+    def _range(self, draft: FactsDraft) -> None:
         """Propose the range of the value, which uses the arguments' ranges if it depends on them."""
         where = settled(self.atom.range(*self.intervals))
         if where == REALS:
@@ -79,14 +79,14 @@ class Composition(Placed):
         reason = f"the range of {self.called} over where its arguments lie"
         draft.propose("interval", where, "interval arithmetic", reason, uses)
 
-    def _constant_size(self, draft: Draft) -> None:
+    def _constant_size(self, draft: FactsDraft) -> None:
         """Propose that the value is bounded, if all arguments are constant and bounded."""
         if any(a.random for a in self.args) and not self.atom.moderate:
             return
         if all(a.size.value.finite for a in self.args):
             draft.propose("size", SOME, "finite data", uses=[a.size for a in self.args])
 
-    def _monotone(self, draft: Draft) -> None:
+    def _monotone(self, draft: FactsDraft) -> None:
         """Set monotonicity and Lipschitz constants per variable, and propose the whole constant."""
         leaves: dict[str, int] = {}
         parts: dict[str, list[Amount]] = {}
@@ -106,7 +106,7 @@ class Composition(Placed):
         uses = [a.lipschitz for _, a in self.active]
         draft.propose("lipschitz", whole, "chain of constants", reason, uses)
 
-    def _curvature(self, draft: Draft, kind: str) -> None:
+    def _curvature(self, draft: FactsDraft, kind: str) -> None:
         """Propose the curvature from one side: from the arguments' curvature and the atom's own curvature."""
         bend = self.weak if kind == "below" else self.weak_above
         terms, uses = [], list(self.ranges)
@@ -126,7 +126,7 @@ class Composition(Placed):
             fix = advice(self.atom, self.args, kind)
         draft.propose(kind, total, rule, reason, uses, lacks=missing, fix=fix)
 
-    def _smoothness(self, draft: Draft) -> None:
+    def _smoothness(self, draft: FactsDraft) -> None:
         """Propose differentiability and the constant of the gradient, C_f L_g + L_f C_g^2."""
         rough = [a.differentiable for _, a in self.active if not a.smooth]
         if self.bend is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, ZERO, amount
 from fccomodel.structure.declarations import Declarations
-from fccomodel.structure.draft import Draft
+from fccomodel.structure.draft import FactsDraft
 from fccomodel.structure.facts import NEITHER, Facts, Standing
 
 BOUNDED = "on every bounded set of weights; that the iterates stay in one is assumed"
@@ -19,7 +19,7 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
     """The facts of ``s(w; x)`` as a function of w, and of the variables that x depends on."""
     rows = args if node.params is None else args[1:]
     names = {name: NEITHER for a in args for name in a.leaves}
-    draft = Draft(
+    draft = FactsDraft(
         expr=node,
         args=args,
         entries=declared.entries(node.shape),
@@ -53,7 +53,7 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
     return draft.finish()
 
 
-def _composed(draft: Draft, node: ir.NetCall, moving: list[Facts], module: object) -> None:
+def _composed(draft: FactsDraft, node: ir.NetCall, moving: list[Facts], module: object) -> None:
     """Propose what the layers of a module prove of its composition with inputs that depend on variables.
 
     A smooth function of weights and inputs together, at inputs that are smooth, is smooth.
@@ -89,7 +89,7 @@ def _composed(draft: Draft, node: ir.NetCall, moving: list[Facts], module: objec
         draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}
 
 
-def _take_back_by_inputs(draft: Draft, node: ir.NetCall, moving: list[Facts]) -> None:
+def _take_back_by_inputs(draft: FactsDraft, node: ir.NetCall, moving: list[Facts]) -> None:
     """Take back what a composition is said to be where its inputs are not smooth, or not Lipschitz."""
     rough = [row.differentiable for row in moving if not row.smooth]
     steep = [row.lipschitz for row in moving if not row.is_lipschitz]
@@ -107,7 +107,7 @@ def _take_back_by_inputs(draft: Draft, node: ir.NetCall, moving: list[Facts]) ->
         draft.propose("lipschitz", NONE, "no rule", f"{why} known to be Lipschitz", steep)
 
 
-def _assume_of_weights(draft: Draft, name: str, node: ir.NetCall) -> None:
+def _assume_of_weights(draft: FactsDraft, name: str, node: ir.NetCall) -> None:
     """Propose what an assumption about the weights says of a net whose input depends on variables too.
 
     A constant is of the weights alone. A net that is convex in its weights need not be so in both.
@@ -120,7 +120,7 @@ def _assume_of_weights(draft: Draft, name: str, node: ir.NetCall) -> None:
         draft.both(NONE, "no rule", words)
 
 
-def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
+def _assume(draft: FactsDraft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
     """Propose what one assumption of the model says, with its constant if ``values`` holds one."""
     rule, standing = "network assumption", Standing.ASSUMED
     words = f"the model assumes that {node.net} is {name.replace('_', ' ')}"
@@ -145,7 +145,7 @@ def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall
         draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}
 
 
-def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
+def _layers(draft: FactsDraft, node: ir.NetCall, module: object) -> None:
     """Propose what the layers of the bound module prove."""
     from fccomodel.data.nets import walk
 

@@ -11,7 +11,7 @@ from fccomodel.core.rewrite import Rewriter, substitute
 from fccomodel.library import atoms, reductions
 from fccomodel.library.amounts import ZERO
 from fccomodel.library.reductions.sum import SUM
-from fccomodel.structure.draft import Draft
+from fccomodel.structure.draft import FactsDraft
 from fccomodel.structure.facts import Facts, combine
 from fccomodel.structure.rules.arithmetic import add, renamed
 from fccomodel.structure.rules.compose import compose
@@ -185,7 +185,7 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
     numerators = {hole.name: x for hole, x in quotients.values()}
     if not quotients or not outer.leaves.keys() <= numerators.keys():
         return facts
-    draft = Draft(expr=node, args=(y, g), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
+    draft = FactsDraft(expr=node, args=(y, g), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     for kind, word, f in (("below", "convex", outer), ("above", "concave", outer.negated())):
         if not f.convex:
             continue
@@ -281,7 +281,7 @@ def geometric_mean(
     if not all(base.concave and base.interval.value.lo >= 0 for base, _ in bases.values()):
         return facts
     args = tuple(base for base, _ in bases.values())
-    draft = Draft(expr=node, args=args, leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
+    draft = FactsDraft(expr=node, args=args, leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     uses = []
     for base, _ in bases.values():
         uses += [base.above, base.interval]

@@ -13,7 +13,7 @@ from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import Reduction, Site
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.structure.declarations import Declarations, opened
-from fccomodel.structure.draft import Draft
+from fccomodel.structure.draft import FactsDraft
 from fccomodel.structure.facts import NEITHER, Fact, Facts
 from fccomodel.structure.rules import whole
 from fccomodel.structure.rules.arithmetic import sign_of
@@ -82,7 +82,7 @@ def _site(node: ir.Reduce, body: Facts, declared: Declarations, options: dict[st
 def _unknown(node: ir.Reduce, args: tuple[Facts, ...], reason: str, fix: str, rule: str = "no rule") -> Facts:
     """Facts of a reduction about which nothing is known, with the reason and a fix."""
     leaves = {name: NEITHER for facts in args for name in facts.leaves}
-    draft = Draft(expr=node, args=args, leaves=leaves)
+    draft = FactsDraft(expr=node, args=args, leaves=leaves)
     not_convex = [facts.below for facts in args if not facts.below.holds]
     draft.both(NONE, rule, reason, not_convex, fix=fix)
     draft.propose("differentiable", False, rule, reason)
@@ -94,7 +94,7 @@ def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options
     """The facts of a reduction of this kind from those of its members."""
     slope = kind.lipschitz(site)
     amiss, fix = kind.needs(site)
-    draft = Draft(expr=node, args=(body,), powers=_powers(kind, body), **_settled(kind, body))
+    draft = FactsDraft(expr=node, args=(body,), powers=_powers(kind, body), **_settled(kind, body))
     where = opened(kind.range(site))
     draft.propose("interval", where, "interval arithmetic", kind.words.get("interval", ""), [body.interval])
     if kind.homogeneous and not amiss:
@@ -119,7 +119,7 @@ def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options
     return draft.finish()
 
 
-def _amiss(draft: Draft, kind: Reduction, body: Facts, site: Site, why: str, fix: str) -> None:
+def _amiss(draft: FactsDraft, kind: Reduction, body: Facts, site: Site, why: str, fix: str) -> None:
     """Propose that no curvature is known; a smooth function of smooth members is still smooth."""
     rule = kind.words.get("unknown", "no rule")
     draft.leaves = {name: NEITHER for name in body.leaves}
@@ -162,7 +162,7 @@ def _settled(kind: Reduction, body: Facts) -> dict[str, Any]:
 
 
 def _carry(
-    draft: Draft,
+    draft: FactsDraft,
     body: Facts,
     rule: str,
     factor: Amount = ONE,
@@ -195,7 +195,7 @@ def _carry(
             draft.propose("differentiable", False, "kink", reason, [body.differentiable])
 
 
-def _kinked(draft: Draft, kind: Reduction, body: Facts, site: Site) -> None:
+def _kinked(draft: FactsDraft, kind: Reduction, body: Facts, site: Site) -> None:
     """Propose the facts of an increasing function with kinks.
 
     It is no steeper and no more curved than its members times the sum of its weights.
@@ -214,7 +214,7 @@ def _kinked(draft: Draft, kind: Reduction, body: Facts, site: Site) -> None:
         draft.propose("differentiable", False, "kink", reason)
 
 
-def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> None:
+def _smooth(draft: FactsDraft, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> None:
     """Propose the facts of a smooth function R of members g.
 
     With the weights dR, its second derivative is dR . grad^2 g + d^2R[grad g, grad g].
@@ -256,7 +256,7 @@ def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: lis
 
 
 def _of_any_sign(
-    draft: Draft, kind: Reduction, body: Facts, kept: str, curved: Amount, ends: list[Fact]
+    draft: FactsDraft, kind: Reduction, body: Facts, kept: str, curved: Amount, ends: list[Fact]
 ) -> None:
     """Propose the curvature ``kept`` of a reduction whose weights have either sign.
 
@@ -316,7 +316,7 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
             return replace(facts, below=replace(facts.below, rule="worst distribution"))
         return facts
     r = see(risk)
-    draft = Draft(expr=node, args=(r,))
+    draft = FactsDraft(expr=node, args=(r,))
     reason = "an average of the risks"
     draft.propose("interval", r.interval.value, "interval arithmetic", reason, [r.interval])
     if r.constant:
@@ -336,13 +336,13 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
     return draft.finish()
 
 
-def _unique_weights_lacking(draft: Draft, reason: str) -> None:
+def _unique_weights_lacking(draft: FactsDraft, reason: str) -> None:
     """Propose that the extreme has kinks, since several weights may be the worst."""
     fix = "add - mu * kl(q, uniform(K)) with mu > 0: then it is smooth."
     draft.propose("differentiable", False, "kink", reason, fix=fix)
 
 
-def _with_unique_weights(draft: Draft, r: Facts, weight: Interval) -> None:
+def _with_unique_weights(draft: FactsDraft, r: Facts, weight: Interval) -> None:
     """Propose what follows from unique worst weights; the gradient's constant is L_r + C_r^2 / mu."""
     rule = "worst distribution" if r.smooth else "kink"
     draft.propose("differentiable", r.smooth, rule, "the best q is unique", [r.differentiable])

@@ -8,7 +8,7 @@ from math import inf, sqrt
 from fccomodel.library.amounts import ZERO, Amount, amount, plus, root, times
 from fccomodel.library.atoms import ArrayAtom
 from fccomodel.structure.declarations import interval, opened
-from fccomodel.structure.draft import Draft
+from fccomodel.structure.draft import FactsDraft
 from fccomodel.structure.facts import Facts
 from fccomodel.structure.rules.fixes import advice
 from fccomodel.structure.rules.placed import Placed
@@ -20,7 +20,7 @@ FAR_AWAY = 1e200  # distance from the anchor beyond which a tail must have stopp
 GROWTH = 1e-6  # relative growth of a tail beyond ``FAR_AWAY`` that counts as growing
 
 
-def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None) -> None:
+def self_bounded(f: Placed, draft: FactsDraft, free: Callable[[Facts], Facts] | None) -> None:
     """Propose constants of f(g) for a g without a Lipschitz constant.
 
     ``L_f C_g^2`` becomes ``sup |f''(u)| 2 L_g (u - m)``. The inequality needs g smooth and above m on

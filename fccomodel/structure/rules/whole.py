@@ -9,11 +9,11 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
-from fccomodel.library.amounts import NONE, ZERO, Amount, amount, most, plus, root, rounded, times
+from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount, most, plus, root, rounded, times
 from fccomodel.library.atoms import Interval
 from fccomodel.structure.declarations import interval, opened
-from fccomodel.structure.draft import Draft
-from fccomodel.structure.estimates.spectrum import Spectrum
+from fccomodel.structure.draft import FactsDraft
+from fccomodel.structure.estimates.spectrum import DECLARED_DEFINITE, Spectrum
 from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 from fccomodel.structure.rules.arithmetic import add, merged, renamed, scale
 from fccomodel.structure.rules.compose import compose
@@ -55,7 +55,7 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     most the largest |grad h|^2. For draws without bounds only convexity is known, because the
     weights follow the exponents. ``whole`` is the range of the combination.
     """
-    draft = Draft(expr=expr, args=terms)
+    draft = FactsDraft(expr=expr, args=terms)
     draft.propose("interval", _log_range(whole), "interval arithmetic")
     varying = [term for term in terms if not term.constant]
     if not varying:
@@ -238,7 +238,7 @@ def _direct(expr: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...]) -> Facts 
 
 def _weighted(expr: ir.Expr, factor: Facts, h: Facts) -> Facts:
     """The facts of log(c e^h) = log c + h for a constant c >= 0; it is minus infinity if c is 0."""
-    draft = Draft(expr=expr, args=(factor, h), leaves=h.leaves, parts=h.parts)
+    draft = FactsDraft(expr=expr, args=(factor, h), leaves=h.leaves, parts=h.parts)
     for kind in ("below", "above", "lipschitz", "gradient", "differentiable"):
         fact = getattr(h, kind)
         draft.propose(kind, fact.value, fact.rule, fact.reason, [fact])
@@ -252,7 +252,7 @@ def _null(f: Facts) -> bool:
 
 def number(expr: ir.Expr, value: float) -> Facts:
     """The facts of a number, as a part of the expression that a rule analyses."""
-    draft = Draft(expr=expr, compact=True)
+    draft = FactsDraft(expr=expr, compact=True)
     draft.propose("interval", Interval.point(value), "constant")
     return draft.finish()
 
@@ -390,7 +390,7 @@ def root_of_powers(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Fac
     p, rest = base.powers
     if p * q < 1 - ROUNDING:
         return facts
-    draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts)
+    draft = FactsDraft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts)
     reason = f"a power {p * q:g} of a {p:g}-norm"
     draft.propose("below", ZERO, "power sums", reason, (base.below, base.interval))
     is_norm = abs(p * q - 1) < ROUNDING and p == 2
@@ -412,7 +412,7 @@ def perspective(expr: ir.Expr, a: Facts, b: Facts, facts: Facts) -> Facts:
     """The facts of ``a / b`` for a sum of squares (or higher powers) over a positive concave function."""
     if facts.convex or a.powers is None or a.powers[0] < 2 or not b.concave or b.interval.value.lo < 0:
         return facts
-    draft = Draft(expr=expr, args=(a, b), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
+    draft = FactsDraft(expr=expr, args=(a, b), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     reason = f"a sum of powers {a.powers[0]:g} over a positive {b.curvature} function"
     draft.propose("below", ZERO, "quadratic over linear", reason, (a.below, b.above, b.interval))
     return combine(facts, draft.finish())
@@ -469,7 +469,7 @@ def radial(expr: ir.Expr, atom: atoms.Atom, args: tuple[Facts, ...], facts: Fact
     bend = atom.gradient_lipschitz(*where, varying=varying)
     if bend is None or not _flat_at_0(atom, expr, args, varying):
         return facts
-    draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
+    draft = FactsDraft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     reason = f"{atom.name} is smooth, and its slope at 0 is 0"
     draft.propose("differentiable", True, "radial", reason, [inner.differentiable, first.interval])
     slope = amount(atom.lipschitz(*where, argument=0))
@@ -508,15 +508,19 @@ def quadratic_form(
     """The facts of ``x' A x``, with the spectrum of (A + A')/2 if it is known."""
     if spectrum is None:
         return facts
-    draft = Draft(expr=expr, args=(x,), leaves=facts.leaves, parts=facts.parts)
-    where = f"the eigenvalues of A lie in [{spectrum.least:.3g}, {spectrum.largest:.3g}]"
+    draft = FactsDraft(expr=expr, args=(x,), leaves=facts.leaves, parts=facts.parts)
+    if spectrum is DECLARED_DEFINITE:
+        where, standing = "A is declared positive semidefinite", Standing.PROVED
+    else:
+        where = f"the eigenvalues of A lie in [{spectrum.least:.3g}, {spectrum.largest:.3g}]"
     low, high = spectrum.negative, spectrum.positive
     lies = interval(-inf if low.value else 0.0, inf if high.value else 0.0)
     forgiven = Standing.ESTIMATED if low.rounding or high.rounding else standing
     draft.propose("interval", lies, "quadratic form", where, standing=forgiven)
     steep = times(x.lipschitz.value, x.lipschitz.value)
     if x.affine:
-        top = amount(2 * max(abs(spectrum.least), abs(spectrum.largest)))
+        size = max(abs(spectrum.least), abs(spectrum.largest))
+        top = amount(2 * size) if size < inf else SOME
         for kind, end in (("below", low), ("above", high)):
             curved = times(Amount(2.0), end, steep)
             draft.propose(kind, curved, "quadratic form", where, (x.lipschitz,), standing=standing)

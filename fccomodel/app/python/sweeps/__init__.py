@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from fccomodel.app.python.sweeps.paths import path
-from fccomodel.app.python.sweeps.record import Point, Sweep
+from fccomodel.app.python.sweeps.record import Sweep, SweepPoint
 from fccomodel.app.python.sweeps.runs import sweep
 
-__all__ = ["Point", "Sweep", "path", "sweep"]
+__all__ = ["SweepPoint", "Sweep", "path", "sweep"]

@@ -12,12 +12,12 @@ from rich.text import Text
 from fccomodel.app.shown.display import WIDTH, number, page, residual, title
 
 if TYPE_CHECKING:
-    from fccomodel.app.python.sweeps.record import Point, Sweep
+    from fccomodel.app.python.sweeps.record import Sweep, SweepPoint
 
 #: Largest number of constraints whose multipliers have a column.
 MULTIPLIER_COLUMNS = 3
-#: Blanks beside the cells of a column.
-PADDING = 2
+#: Blanks beside the cells of a column, with the one between two columns.
+PADDING = 3
 
 
 def table(sweep: Sweep) -> RenderableType:
@@ -101,7 +101,7 @@ def _heads(sweep: Sweep, labels: list[str]) -> list[str]:
     return [*sweep.params, "objective", "slope", "violation", *labels, "steps"]
 
 
-def _row(point: Point, params: tuple[str, ...], labels: list[str]) -> list[Text]:
+def _row(point: SweepPoint, params: tuple[str, ...], labels: list[str]) -> list[Text]:
     """The cells of one point."""
     values = [_value(point.values[name]) for name in params]
     if point.outcome is None:
@@ -134,6 +134,6 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def _values(point: Point) -> str:
+def _values(point: SweepPoint) -> str:
     """The values of a point's params, as ``tau = 0.1, mu = 2``."""
     return ", ".join(f"{name} = {_value(value)}" for name, value in point.values.items())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
+from fccomodel.app import habits
 from fccomodel.app.shown.frames import frame
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.app.stored import results, store
@@ -28,7 +29,7 @@ RECORD = "sweep.json"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Point:
+class SweepPoint:
     """One solve of a sweep.
 
     values    the values of the params
@@ -78,7 +79,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sweep(Shown):
+class Sweep(habits.Answering, Shown):
     """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off, and
     ``results`` has the result of each solve.
 
@@ -89,9 +90,13 @@ class Sweep(Shown):
 
     compiled: pipeline.Compiled
     params: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     count: int
     interrupted: bool = False
+    _called = "A sweep"
+
+    def _instead(self) -> Mapping[str, str]:
+        return habits.SWEEP
 
     def __len__(self) -> int:
         return len(self.points)
@@ -112,7 +117,7 @@ class Sweep(Shown):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each point, as ``Point.row``."""
+        """A row for each point, as ``SweepPoint.row``."""
         return [point.row for point in self.points]
 
     def values(self, name: str) -> list[Any]:

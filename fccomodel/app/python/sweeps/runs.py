@@ -12,7 +12,7 @@ from fccomodel import pipeline
 from fccomodel.app import new_rows
 from fccomodel.app.python.starts import begun
 from fccomodel.app.python.sweeps import errors
-from fccomodel.app.python.sweeps.record import Point, Sweep
+from fccomodel.app.python.sweeps.record import Sweep, SweepPoint
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
@@ -25,7 +25,7 @@ FARTHEST_STEP = 2.0
 CURVE_ANSWERS = 4
 
 #: Called after each solve of a sweep with its point, the number of points so far, and of all points.
-Told = Callable[[Point, int, int], None]
+Told = Callable[[SweepPoint, int, int], None]
 
 
 def sweep(
@@ -55,7 +55,7 @@ def sweep(
     if idle:
         refuse(*map(errors.nothing_depends_on, idle))
     cells = list(itertools.product(*(range(len(entries)) for entries in lists)))
-    points: list[Point] = []
+    points: list[SweepPoint] = []
     interrupted = False
     bindings = [pipeline.rebind(compiled, binding, bound, _at(names, lists, cell)) for cell in cells]
     done: dict[tuple[int, ...], pipeline.Outcome] = {}
@@ -71,13 +71,13 @@ def sweep(
         except FccoError as error:
             if not points:
                 raise
-            points.append(Point(values=_at(names, lists, cell), error=error.diagnostics[0].message))
+            points.append(SweepPoint(values=_at(names, lists, cell), error=error.diagnostics[0].message))
             continue
         interrupted = outcome.status == "interrupted"
         if interrupted and points:
             break
         done[cell] = outcome
-        points.append(Point(values=_at(names, lists, cell), outcome=outcome))
+        points.append(SweepPoint(values=_at(names, lists, cell), outcome=outcome))
         if progress is not None:
             progress(points[-1], len(points), len(cells))
         if interrupted:

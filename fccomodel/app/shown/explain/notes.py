@@ -85,13 +85,13 @@ def _large(analysis: Analysis) -> list[str]:
     """Notes on large data: tables in files, and a report that may use a sample of the rows."""
     if analysis.bound is None:
         return []
-    from fccomodel.data.subsets import Parts
+    from fccomodel.data.subsets import RandomParts
     from fccomodel.evaluation.passes import amount
     from fccomodel.report.new_rows import subsample
 
     texts = _in_files(analysis.bound)
     count = amount(analysis.bound)
-    if count > subsample.LARGE_ELEMENTS and not Parts(bound=analysis.bound).obstacle:
+    if count > subsample.LARGE_ELEMENTS and not RandomParts(bound=analysis.bound).obstacle:
         drawn = "where the budget is short of that, the report is of rows drawn at random"
         texts.append(f"{count:.1e} elements are evaluated: {drawn}")
     return texts

@@ -34,7 +34,7 @@ def progress() -> Iterator[Callable[[Progress], None] | None]:
     if show is None:
         yield None
         return
-    watch = Watch(show)
+    watch = LivePicture(show)
     try:
         yield watch
     finally:
@@ -87,7 +87,7 @@ def _output() -> Callable[[str], None] | None:
     return show
 
 
-class Watch:
+class LivePicture:
     """A callback that draws the progress of a run twice a second."""
 
     def __init__(self, show: Callable[[str], None], clock: Callable[[], float] = time.monotonic):

@@ -70,8 +70,11 @@ def _context(stored: Stored) -> dict[str, Any]:
     kinds = display.kinds(problem)
     violations = {label: display.violation(label, row["value"], kinds) for label, row in rows.items()}
     order = sorted(rows, key=lambda label: -violations[label])
-    plots = Plots(record, kinds)
-    pictures = {"Convergence": plots.convergence()}
+    plots = Plots(record, kinds, stored.variables)
+    if plots.has_steps:
+        pictures = {"Convergence": plots.convergence()}
+    else:
+        pictures = {"Variables": plots.variables()}
     if rows:
         pictures |= {"Constraints": plots.constraints(), "Multipliers": plots.multipliers()}
     explained = pipeline.explain(stored.compiled, pipeline.Binding(), {})

@@ -15,7 +15,7 @@ from fccomodel.app.errors import of_solve_alone
 from fccomodel.app.stored.comparison import errors, variants
 from fccomodel.app.stored.comparison.holdout import SHARE
 from fccomodel.app.stored.comparison.record import Comparison
-from fccomodel.app.stored.comparison.rounds import Rounds, Step
+from fccomodel.app.stored.comparison.rounds import ComparisonProgress, Rounds
 from fccomodel.app.stored.comparison.runs import Bench, Job, Task, cores, score
 from fccomodel.core import options, process
 from fccomodel.core.diagnostics import FccoError, refuse
@@ -25,7 +25,7 @@ from fccomodel.plan.errors import LACKING
 if TYPE_CHECKING:
     from fccomodel.execution.run import Checkpoints
 
-__all__ = ["Comparison", "Contest", "Step", "compare"]
+__all__ = ["Comparison", "Contest", "ComparisonProgress", "compare"]
 
 #: The budget of each run, by default.
 BUDGET = "1e6oracles"
@@ -67,7 +67,7 @@ def compare(
     jobs: int | None = None,
     bound: Bound | None = None,
     checkpoints: Checkpoints | None = None,
-    progress: Callable[[Step], None] | None = None,
+    progress: Callable[[ComparisonProgress], None] | None = None,
 ) -> Comparison:
     """Run every algorithm from every seed, and judge the answers by the problem as written (the KKT
     report).
@@ -107,11 +107,11 @@ def compare(
     bench = Bench(task, compiled, bound)
     bench.bind_all()
     if checkpoints is not None:
-        from fccomodel.app.stored.comparison.checkpoints import Kept, begun
+        from fccomodel.app.stored.comparison.checkpoints import ComparisonFolder, begun
 
         rows = bench.bound(Job(algorithm="", seed=seeds[0]))[0]
         if process.rank() > 0:
-            known = Kept(checkpoints)
+            known = ComparisonFolder(checkpoints)
         else:
             known = begun(checkpoints, task, rows, compiled.hash)
         bench.task = replace(task, kept=known)

@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from fccomodel.app.stored.comparison.runs import Job, Run, Task
+from fccomodel.app.stored.comparison.runs import Job, JobOutcome, Task
 from fccomodel.app.stored.results import plain
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.files import write_text
@@ -33,7 +33,7 @@ DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Kept:
+class ComparisonFolder:
     """The folder of a comparison."""
 
     at: Checkpoints
@@ -42,7 +42,7 @@ class Kept:
         """The folder where a run keeps its state."""
         return self.at.part(hashlib.sha256(repr(job).encode()).hexdigest()[:DIGITS])
 
-    def read(self, job: Job) -> Run | None:
+    def read(self, job: Job) -> JobOutcome | None:
         """The run if it is finished, else None. A run with a damaged record is done again, with a message."""
         path = self.place(job).folder / RUN
         if not path.is_file():
@@ -52,12 +52,12 @@ class Kept:
             content = json.loads(record["run"])
             if hashlib.sha256(record["run"].encode()).hexdigest() != record["sha256"]:
                 raise ValueError("another record than was written")
-            return Run(**{**content, "job": job, "history": tuple(content["history"])})
+            return JobOutcome(**{**content, "job": job, "history": tuple(content["history"])})
         except (OSError, ValueError, KeyError, TypeError):
             print(f"{path} is damaged: that run is done again", file=sys.stderr)
             return None
 
-    def write(self, run: Run) -> None:
+    def write(self, run: JobOutcome) -> None:
         """Write a finished run in place of its checkpoints."""
         place = self.place(run.job)
         content = json.dumps(plain({**vars(run), "job": dataclasses.asdict(run.job)}))
@@ -67,7 +67,7 @@ class Kept:
             remove(place.part(part.name))
 
 
-def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
+def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> ComparisonFolder:
     """The folder of this comparison. Raises F0817 if it has the runs of another one."""
     path, known = at.folder / COMPARISON, identity(task, bound, model)
     if path.is_file():
@@ -80,7 +80,7 @@ def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
             refuse(errors.checkpoint_of_another(path, differing))
     else:
         write_text(path, json.dumps(known, indent=1) + "\n")
-    return Kept(at)
+    return ComparisonFolder(at)
 
 
 def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:

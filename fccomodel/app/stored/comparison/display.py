@@ -17,9 +17,9 @@ from fccomodel.app.shown.display import duration, number, page, residual, sectio
 from fccomodel.pipeline.endings import SPENT
 
 if TYPE_CHECKING:
-    from fccomodel.app.stored.comparison import Comparison, Step
-    from fccomodel.app.stored.comparison.record import Mean
-    from fccomodel.app.stored.comparison.runs import Run
+    from fccomodel.app.stored.comparison import Comparison, ComparisonProgress
+    from fccomodel.app.stored.comparison.record import MeanAndDeviation
+    from fccomodel.app.stored.comparison.runs import JobOutcome
 
 #: Columns that fit beside the names with space between them.
 MOST_COLUMNS = 5
@@ -36,17 +36,17 @@ TELLING_STEPS = 100
 # ----------------------------------------------------------------------------------------- progress
 def progress(
     console: Console, *, quiet: bool = False
-) -> AbstractContextManager[Callable[[Step], None] | None]:
+) -> AbstractContextManager[Callable[[ComparisonProgress], None] | None]:
     """A callback for each run that ends: a bar on a terminal, a line elsewhere, None when quiet."""
 
-    def line(step: Step) -> None:
+    def line(step: ComparisonProgress) -> None:
         """Print a line for the last run."""
         console.print(f"{step.done}/{step.total}  {_last(step.run)}", markup=False, soft_wrap=True)
 
     return watched(console, _bar, line, quiet=quiet)
 
 
-def _bar(step: Step, elapsed: float) -> RenderableType:
+def _bar(step: ComparisonProgress, elapsed: float) -> RenderableType:
     """A progress bar with the last run below it."""
     line = Table.grid(padding=(0, 2), expand=False)
     bar = ProgressBar(total=step.total, completed=step.done, width=24)
@@ -56,7 +56,7 @@ def _bar(step: Step, elapsed: float) -> RenderableType:
     return Group(line, Text(_last(step.run), style="dim", overflow="ellipsis", no_wrap=True))
 
 
-def _last(run: Run) -> str:
+def _last(run: JobOutcome) -> str:
     """A run in one line."""
     if run.job.trial:
         what = f"trial {settings(run.job.hyper)}"
@@ -154,7 +154,7 @@ def _notes(record: Comparison) -> list[str]:
 
 
 def _table(
-    record: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]
+    record: Comparison, columns: Mapping[str, Callable[[JobOutcome], float]], best: Mapping[str, set[str]]
 ) -> Table:
     """A table of means over the seeds, with their deviations below."""
     padding = (0, 1 if len(columns) <= MOST_COLUMNS else 0)
@@ -187,7 +187,7 @@ def _folded(label: str) -> list[str]:
     return [label]
 
 
-def _cell(column: str, mean: Mean | None, best: bool) -> Text:
+def _cell(column: str, mean: MeanAndDeviation | None, best: bool) -> Text:
     """A mean in the table, with a star if it is the best; a dash if there is none."""
     if mean is None or not math.isfinite(mean.mean):
         return Text("-")
@@ -195,7 +195,7 @@ def _cell(column: str, mean: Mean | None, best: bool) -> Text:
     return Text(f"{shown}*" if best else f"{shown} ", style="bold cyan" if best else "")
 
 
-def _deviation(mean: Mean | None) -> str:
+def _deviation(mean: MeanAndDeviation | None) -> str:
     """A standard deviation, or an empty text."""
     if mean is not None and math.isfinite(mean.sd):
         return f"±{residual(mean.sd)} "

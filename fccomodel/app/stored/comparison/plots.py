@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fccomodel.app.stored.comparison.record import Comparison
-    from fccomodel.app.stored.comparison.runs import Run
+    from fccomodel.app.stored.comparison.runs import JobOutcome
 
 #: Points of a curve.
 POINTS = 400
@@ -127,7 +127,7 @@ def _draw(
         axes.fill_between(x, y.min(0), y.max(0), color=look["color"], alpha=0.15, linewidth=0)
 
 
-def _end(run: Run) -> dict[str, Any]:
+def _end(run: JobOutcome) -> dict[str, Any]:
     """The report's values for the answer, as the run's last entry."""
     return {name: getattr(run, name) for name in ("oracles", "seconds", "objective", "violation", "kkt")}
 

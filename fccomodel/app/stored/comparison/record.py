@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fccomodel.app.shown.frames import frame
 from fccomodel.app.shown.notebook.shown import Shown
-from fccomodel.app.stored.comparison.runs import Hyper, Run
+from fccomodel.app.stored.comparison.runs import Hyper, JobOutcome
 from fccomodel.app.stored.results import plain, versions
 from fccomodel.core.files import make_folder, write_text
 
@@ -27,7 +27,7 @@ TABLE = "compare.csv"
 RECORD = "compare.json"
 
 
-class Mean(NamedTuple):
+class MeanAndDeviation(NamedTuple):
     """Mean and sample standard deviation over the seeds (0 for one seed)."""
 
     mean: float
@@ -52,19 +52,19 @@ class Comparison(Shown):
     constrained: bool
     algorithms: tuple[str, ...]
     seeds: tuple[int, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[JobOutcome, ...]
     budget: str
     tolerance: float
     refused: Mapping[str, str] = field(default_factory=dict)
     unverified: Mapping[str, str] = field(default_factory=dict)
     chosen: Mapping[str, Hyper] = field(default_factory=dict)
-    trials: tuple[Run, ...] = ()
+    trials: tuple[JobOutcome, ...] = ()
     reference: float | None = None
     test: str | None = None
     interrupted: bool = False
 
     # -------------------------------------------------------------------------------------- figures
-    def of(self, algorithm: str) -> list[Run]:
+    def of(self, algorithm: str) -> list[JobOutcome]:
         """The runs of one algorithm that gave an answer, by seed."""
         runs = [run for run in self.runs if run.job.algorithm == algorithm and not run.error]
         return sorted(runs, key=lambda run: run.job.seed)
@@ -77,9 +77,9 @@ class Comparison(Shown):
         return self.reference - objective
 
     @property
-    def columns(self) -> dict[str, Callable[[Run], float]]:
+    def columns(self) -> dict[str, Callable[[JobOutcome], float]]:
         """The table's columns: how each is read from a run."""
-        columns: dict[str, Callable[[Run], float]] = {"objective": lambda run: run.objective}
+        columns: dict[str, Callable[[JobOutcome], float]] = {"objective": lambda run: run.objective}
         if self.reference is not None:
             columns["gap"] = lambda run: self.gap(run.objective)
         if self.constrained:
@@ -91,9 +91,9 @@ class Comparison(Shown):
         }
 
     @property
-    def further(self) -> dict[str, Callable[[Run], float]]:
+    def further(self) -> dict[str, Callable[[JobOutcome], float]]:
         """The columns of the second table: values on the test rows, and lets that are one number."""
-        columns: dict[str, Callable[[Run], float]] = {}
+        columns: dict[str, Callable[[JobOutcome], float]] = {}
         shown = next((run.values for run in self.runs if not run.error), {})
         if self.test is not None:
             columns["objective"] = lambda run: (run.test or {})["objective"]
@@ -105,11 +105,11 @@ class Comparison(Shown):
             ]  # type: ignore[misc]
         return columns
 
-    def mean(self, algorithm: str, read: Callable[[Run], float]) -> Mean | None:
+    def mean(self, algorithm: str, read: Callable[[JobOutcome], float]) -> MeanAndDeviation | None:
         """A column's mean over the seeds, or None without a run."""
         values = [read(run) for run in self.of(algorithm)]
         if values:
-            return Mean(fmean(values), stdev(values) if len(values) > 1 else 0.0)
+            return MeanAndDeviation(fmean(values), stdev(values) if len(values) > 1 else 0.0)
         return None
 
     def best(self, column: str) -> set[str]:
@@ -151,7 +151,7 @@ class Comparison(Shown):
         """A row per run: its values, those on the test rows, lets by member, tuned hyper-parameters."""
         return [self._row(run) for run in self.runs]
 
-    def _row(self, run: Run) -> dict[str, Any]:
+    def _row(self, run: JobOutcome) -> dict[str, Any]:
         """The row of one run."""
         row: dict[str, Any] = {"algorithm": run.job.algorithm, "seed": run.job.seed}
         row |= {name: None if run.error else read(run) for name, read in self.columns.items()}

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fccomodel import algorithms as registry
-from fccomodel.app.stored.comparison.runs import Bench, Hyper, Job, Run, Workers
+from fccomodel.app.stored.comparison.runs import Bench, Hyper, Job, JobOutcome, Workers
 from fccomodel.app.stored.comparison.tuning import tune
-from fccomodel.app.stored.comparison.variants import Variant
+from fccomodel.app.stored.comparison.variants import ComparedVariant
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class ComparisonProgress:
     """The progress of a comparison.
 
     done   runs that are finished
@@ -22,7 +22,7 @@ class Step:
 
     done: int
     total: int
-    run: Run
+    run: JobOutcome
 
 
 class Rounds:
@@ -33,13 +33,13 @@ class Rounds:
         bench: Bench,
         algorithms: Sequence[str],
         seeds: Sequence[int],
-        progress: Callable[[Step], None] | None = None,
+        progress: Callable[[ComparisonProgress], None] | None = None,
     ):
         self.bench, self.algorithms, self.seeds, self.progress = bench, algorithms, seeds, progress
-        self.runs: dict[Job, Run] = {}
+        self.runs: dict[Job, JobOutcome] = {}
         self.chosen: dict[str, Hyper] = {}
 
-    def run(self, processes: int, score: Callable[[Run], tuple[float, float]] | None = None) -> bool:
+    def run(self, processes: int, score: Callable[[JobOutcome], tuple[float, float]] | None = None) -> bool:
         """Run all, after tuning by ``score`` if there is one. Returns whether Ctrl-C ended it."""
         try:
             with Workers(self.bench, processes) as workers:
@@ -52,7 +52,7 @@ class Rounds:
             return True
         return False
 
-    def tune(self, workers: Workers, score: Callable[[Run], tuple[float, float]]) -> None:
+    def tune(self, workers: Workers, score: Callable[[JobOutcome], tuple[float, float]]) -> None:
         """Choose hyper-parameters from the grids of the papers, at the first seed.
 
         Those that a variant sets stay.
@@ -67,7 +67,7 @@ class Rounds:
             self.chosen,
         )
 
-    def grid(self, variant: Variant) -> dict[str, Sequence[float]]:
+    def grid(self, variant: ComparedVariant) -> dict[str, Sequence[float]]:
         """The grid of the algorithm's paper, without the options that the variant sets."""
         own = registry.all()[variant.algorithm].grid
         return {name: values for name, values in own.items() if name not in dict(variant.options)}
@@ -76,11 +76,11 @@ class Rounds:
         """The run of an algorithm from a seed, with its chosen hyper-parameters."""
         return Job(algorithm=name, seed=seed, hyper=self.chosen.get(name, ()))
 
-    def execute(self, workers: Workers, wanted: Sequence[Job], later: int = 0) -> list[Run]:
+    def execute(self, workers: Workers, wanted: Sequence[Job], later: int = 0) -> list[JobOutcome]:
         """The runs of these jobs. ``later``: how many more may follow."""
         total = len(self.runs) + len(wanted) + later
         for run in workers.each(wanted):
             self.runs[run.job] = run
             if self.progress is not None:
-                self.progress(Step(done=len(self.runs), total=total, run=run))
+                self.progress(ComparisonProgress(done=len(self.runs), total=total, run=run))
         return [self.runs[job] for job in wanted]

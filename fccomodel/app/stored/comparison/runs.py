@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fccomodel import pipeline
 from fccomodel.app.stored.comparison import errors
 from fccomodel.app.stored.comparison.holdout import hold_out
-from fccomodel.app.stored.comparison.variants import Variant
+from fccomodel.app.stored.comparison.variants import ComparedVariant
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.options import Origins
 from fccomodel.core.source import Source
@@ -47,7 +47,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class JobOutcome:
     """The outcome of a job. Every value is of the problem as written, in float64.
 
     objective    on the rows solved on; of a trial on the rows held out
@@ -80,10 +80,10 @@ class Run:
 class Records(Protocol):
     """Finished runs by their jobs, and where the others keep their state."""
 
-    def read(self, job: Job) -> Run | None:
+    def read(self, job: Job) -> JobOutcome | None:
         """The run if it is finished, else None."""
 
-    def write(self, run: Run) -> None:
+    def write(self, run: JobOutcome) -> None:
         """Keep a finished run."""
 
     def place(self, job: Job) -> Checkpoints:
@@ -106,7 +106,7 @@ class Task:
     source: Source
     binding: pipeline.Binding
     chosen: Origins
-    variants: Mapping[str, Variant] = field(default_factory=dict)
+    variants: Mapping[str, ComparedVariant] = field(default_factory=dict)
     show: tuple[str, ...] = ()
     test: str | None = None
     validation: str | float | None = None
@@ -172,14 +172,14 @@ class Bench:
     def plan(self, job: Job) -> pipeline.Planned:
         """The plan of a job."""
         chosen: Origins = {**self.task.chosen, "seed": (job.seed, TUNED if job.trial else "compare")}
-        variant = self.task.variants.get(job.algorithm) or Variant(algorithm=job.algorithm)
+        variant = self.task.variants.get(job.algorithm) or ComparedVariant(algorithm=job.algorithm)
         chosen |= {"algorithm": (variant.algorithm, "compare")} | {
             name: (value, TUNED) for name, value in job.hyper
         }
         chosen |= {name: (value, variant.label) for name, value in variant.options}
         return pipeline.plan(self.compiled, self.task.binding, chosen, bound=self.bound(job)[0])
 
-    def run(self, job: Job) -> Run | None:
+    def run(self, job: Job) -> JobOutcome | None:
         """Solve and judge; None if Ctrl-C cut it short. Raises F0713 if a rank is lost."""
         from fccomodel.execution import ranks
         from fccomodel.execution.errors import RANK_LOST
@@ -200,7 +200,7 @@ class Bench:
             first = error.diagnostics[0]
             if first.code == RANK_LOST.id:
                 raise
-            return Run(job=job, error=f"{first.code}: {first.message}")
+            return JobOutcome(job=job, error=f"{first.code}: {first.message}")
 
     def solution(self, job: Job) -> Solution:
         """The end of the job's run."""
@@ -217,7 +217,7 @@ class Bench:
         with suppress(FccoError, ranks.Done):
             self.solution(job)
 
-    def judge(self, job: Job, solution: Any) -> Run:
+    def judge(self, job: Job, solution: Any) -> JobOutcome:
         """The values of the answer, computed from the problem and the data alone."""
         from fccomodel import report as kkt
         from fccomodel.evaluation.values import lets, level, values
@@ -231,7 +231,7 @@ class Bench:
         }
         if held is not None:
             objective = level(held, point, seed=job.seed).objective
-            return Run(
+            return JobOutcome(
                 job=job, objective=objective, violation=level(inside, point, seed=job.seed).violation, **used
             )
         report = kkt.report(inside, point, multipliers=solution.multipliers, seed=job.seed)
@@ -245,7 +245,7 @@ class Bench:
                 "constraints": dict(there.constraints),
             }
             test["values"] = values(self.test, point, lets(self.test.problem, self.task.show), seed=job.seed)
-        return Run(
+        return JobOutcome(
             job=job,
             objective=report.objective,
             violation=report.feasibility,
@@ -272,7 +272,7 @@ def _start(task: bytes) -> None:
     _bench = Bench(pickle.loads(task))  # noqa: S301 - written by our own parent
 
 
-def _work(job: Job) -> Run | None:
+def _work(job: Job) -> JobOutcome | None:
     """A run in a worker."""
     assert _bench is not None
     return _bench.run(job)
@@ -302,7 +302,7 @@ class Workers:
         for child in set(multiprocessing.active_children()) - self.others:
             child.terminate()
 
-    def each(self, jobs: Sequence[Job]) -> Iterator[Run]:
+    def each(self, jobs: Sequence[Job]) -> Iterator[JobOutcome]:
         """The runs as they end. Raises KeyboardInterrupt if one was cut short."""
         if self.pool is None:
             for job in jobs:
@@ -329,7 +329,7 @@ def one_thread() -> Iterator[None]:
         os.environ.update(before)
 
 
-def _whole(run: Run | None) -> Run:
+def _whole(run: JobOutcome | None) -> JobOutcome:
     """The run. Raises KeyboardInterrupt if it was cut short."""
     if run is None:
         raise KeyboardInterrupt
@@ -343,7 +343,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def score(run: Run, sense: str, tolerance: float) -> tuple[float, float]:
+def score(run: JobOutcome, sense: str, tolerance: float) -> tuple[float, float]:
     """The score of a run; lower is better.
 
     Points whose violation is within the tolerance are ordered by objective, before all others, which

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from fccomodel.app.stored.comparison.runs import Hyper, Job, Run
+from fccomodel.app.stored.comparison.runs import Hyper, Job, JobOutcome
 
 #: The largest number of combinations that are all tried.
 LARGEST_WHOLE_GRID = 64
@@ -58,8 +58,8 @@ class Search:
 def tune(
     grids: Mapping[str, Mapping[str, Sequence[float]]],
     seed: int,
-    execute: Callable[[Sequence[Job], int], Sequence[Run]],
-    score: Callable[[Run], tuple[float, float]],
+    execute: Callable[[Sequence[Job], int], Sequence[JobOutcome]],
+    score: Callable[[JobOutcome], tuple[float, float]],
     chosen: dict[str, Hyper],
 ) -> None:
     """Put the values chosen for each algorithm into ``chosen``, the best so far after every round.

@@ -19,7 +19,7 @@ WRITTEN = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variant:
+class ComparedVariant:
     """An algorithm with the options that hold for it alone."""
 
     algorithm: str
@@ -40,13 +40,13 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def read(names: Iterable[str]) -> dict[str, Variant]:
+def read(names: Iterable[str]) -> dict[str, ComparedVariant]:
     """Variants by their labels, each once. Refuses a text not of the form ``name(option=value, ..)``."""
     variants = [_read(name) for name in names]
     return {variant.label: variant for variant in variants}
 
 
-def _read(text: str) -> Variant:
+def _read(text: str) -> ComparedVariant:
     """The variant that a text names."""
     match = WRITTEN.fullmatch(text)
     if match is None:
@@ -59,7 +59,7 @@ def _read(text: str) -> Variant:
         if name in OF_ALL:
             refuse(errors.of_all_runs(name, text))
         values[name] = options.check_value(name, options.value_of(value), text)
-    return Variant(algorithm=match[1], options=tuple(values.items()))
+    return ComparedVariant(algorithm=match[1], options=tuple(values.items()))
 
 
 def _written(value: Any) -> str:

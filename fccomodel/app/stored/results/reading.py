@@ -99,9 +99,10 @@ class Stored(Recorded):
 
     @property
     def plot(self) -> plots.Plots:
-        """Pictures: ``plot()``, ``plot.convergence()``, ``plot.constraints()``,
-        ``plot.multipliers()``, ``plot.groups()``. ``plot.roc(rows)`` needs the rows of a solve in memory."""
-        return plots.Plots(self.record, display.kinds(self.compiled.problem))
+        """Pictures: ``plot()``, ``plot.convergence()``, ``plot.variables()``,
+        ``plot.constraints()``, ``plot.multipliers()``, ``plot.groups()``. ``plot.roc(rows)`` needs the
+        rows of a solve in memory."""
+        return plots.Plots(self.record, display.kinds(self.compiled.problem), self.variables)
 
     def html(self) -> texts.Page:
         """The result as a page for a browser, which needs no network.

@@ -11,11 +11,11 @@ import numpy as np
 
 from fccomodel.app import habits
 from fccomodel.app.generated import citing
-from fccomodel.app.scoring.answers import Answer
+from fccomodel.app.scoring.answers import PredictionMethods
 from fccomodel.app.shown import frames, labelled, texts
 
 
-class Recorded(habits.Answering, Answer):
+class Recorded(habits.Answering, PredictionMethods):
     """An answer with the record of its solve.
 
     variables   the decision variables by name, in float64

@@ -134,6 +134,22 @@ def outside(what: str, expected: str, values: Sequence[tuple[float, int]], row: 
     )
 
 
+def not_symmetric(what: str, skew: float) -> Diagnostic:
+    """A matrix that is declared positive semidefinite is symmetric."""
+    return DOMAIN.error(
+        f"{what} must be symmetric, since it is declared in psd; two entries differ by {skew:.3g}",
+        fix=f"give ({what} + {what}') / 2, or leave `in psd` out",
+    )
+
+
+def not_definite(what: str, least: float) -> Diagnostic:
+    """A matrix that is declared positive semidefinite has no negative eigenvalue."""
+    return DOMAIN.error(
+        f"{what} must be positive semidefinite; its least eigenvalue is {least:.3g}",
+        fix="mend the data, or leave `in psd` out: then the model is judged by the matrix as it is",
+    )
+
+
 # ------------------------------------------------------------------------------------------- shapes
 def vector_for_number(what: str, name: str, shape: tuple[int, ...]) -> Diagnostic:
     """A number per row comes from a column of numbers."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
+from fccomodel.core import ir
 from fccomodel.data.sources import RawTable
 
 #: Names of a list that are shown.
@@ -52,6 +54,15 @@ def value(given: Any) -> str:
     if len(text) <= 60:
         return text
     return f"{text[:57]}..."
+
+
+def bounds(kind: ir.ColumnType) -> str:
+    """The declared bounds of numbers: ``at least 0``, ``in [0, 1]``."""
+    if kind.lower > -inf and kind.upper < inf:
+        return f"in [{kind.lower:g}, {kind.upper:g}]"
+    if kind.lower > -inf:
+        return f"{'above' if kind.strict_lower else 'at least'} {kind.lower:g}"
+    return f"{'below' if kind.strict_upper else 'at most'} {kind.upper:g}"
 
 
 def columns_of(raw: RawTable) -> str:

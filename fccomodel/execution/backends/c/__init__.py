@@ -18,7 +18,17 @@ from fccomodel.execution.backends.c import parts
 from fccomodel.execution.backends.c.entries import CALLS, COPIES, ENTRIES, EXTRA, TRUTHS, inner
 from fccomodel.execution.backends.c.operations import added, arange, full, joined, multiplied, padded, reduced
 from fccomodel.execution.backends.c.places import gathered, ordered, picked, put, rows
-from fccomodel.execution.backends.c.values import Buffer, Entry, Node, View, flat, key, kind, literal, span
+from fccomodel.execution.backends.c.values import (
+    Buffer,
+    FusedOperation,
+    Node,
+    View,
+    flat,
+    key,
+    kind,
+    literal,
+    span,
+)
 
 #: Arrays begin at multiples of so many bytes: a line of the cache.
 LINE = 64
@@ -66,7 +76,7 @@ class Loops:
 
     lines: list[str] = field(default_factory=list)
     values: dict[Any, Any] = field(default_factory=dict)
-    waiting: dict[Any, Entry] = field(default_factory=dict)
+    waiting: dict[Any, FusedOperation] = field(default_factory=dict)
     room: int = 0
     products: float = 0.0
     count: int = 0
@@ -94,13 +104,13 @@ class Loops:
             self.values[value] = self.stored(entry, value.meta["val"])
         return self.values[value]
 
-    def stored(self, entry: Entry, like: torch.Tensor) -> View:
+    def stored(self, entry: FusedOperation, like: torch.Tensor) -> View:
         """The result of an entrywise operation in an array of its own."""
         out = self.own(entry.shape, entry.dtype, like.stride())
         self.fill(out, entry)
         return out
 
-    def fill(self, out: View, entry: Entry) -> None:
+    def fill(self, out: View, entry: FusedOperation) -> None:
         """Add the loop that puts an entrywise operation into an array."""
         self.loop([out, *entry.leaves()], out.shape, lambda at: f"{at(out)} = {entry.printed(at)};", True)
 
@@ -203,7 +213,7 @@ class Loops:
             self.written(target.buffer)
             if any(leaf.buffer is target.buffer and key(leaf) != key(target) for leaf in entry.leaves()):
                 copied = self.stored(entry, torch.empty(entry.shape, dtype=entry.dtype))
-                entry = Entry("{a}", (copied,), entry.shape, entry.dtype)
+                entry = FusedOperation("{a}", (copied,), entry.shape, entry.dtype)
             self.fill(target, entry)
             self.values[node] = target
             return
@@ -215,7 +225,7 @@ class Loops:
                 return
         self.values[node] = self.stored(entry, like)
 
-    def entry(self, node: Node, name: str, like: torch.Tensor) -> Entry:
+    def entry(self, node: Node, name: str, like: torch.Tensor) -> FusedOperation:
         """The expression of an entrywise operation."""
         args, given = list(node.args), dict(node.kwargs)
         dtype = like.dtype
@@ -223,7 +233,7 @@ class Loops:
             x = args[1 if name == "copy" else 0]
             truth = dtype == torch.bool and value(x).dtype != torch.bool
             inside = self.operand(x, value(x).dtype if truth else dtype)
-            return Entry("({a} != 0)" if truth else "{a}", (inside,), tuple(like.shape), dtype)
+            return FusedOperation("({a} != 0)" if truth else "{a}", (inside,), tuple(like.shape), dtype)
         if name in EXTRA:
             return EXTRA[name](self, node, like)
         text = ENTRIES[name]
@@ -246,13 +256,13 @@ class Loops:
         text = text.replace("{S}", kind(at)).replace("{F}", "f" if at == torch.float32 else "")
         guarded = name == "where"
         parts = tuple(self.operand(a, k, guarded) for a, k in zip(args, kinds, strict=False))
-        return Entry(text, parts, tuple(like.shape), dtype)
+        return FusedOperation(text, parts, tuple(like.shape), dtype)
 
     def operand(self, arg: Any, dtype: torch.dtype, guarded: bool = False) -> Any:
         """An argument inside a loop. ``guarded``: behind a condition, where no function is called."""
         if isinstance(arg, Scaled):
             inside = self.operand(arg.node, dtype)
-            return Entry(f"({literal(arg.by, dtype)} * {{a}})", (inside,), shape_of(arg.node), dtype)
+            return FusedOperation(f"({literal(arg.by, dtype)} * {{a}})", (inside,), shape_of(arg.node), dtype)
         if not isinstance(arg, torch.fx.Node):
             return literal(arg, dtype)
         entry = self.waiting.get(arg)
@@ -262,11 +272,11 @@ class Loops:
             del self.waiting[arg]
             if entry.dtype == dtype:
                 return entry
-            return Entry(f"(({kind(dtype)}){{a}})", (entry,), entry.shape, dtype)
+            return FusedOperation(f"(({kind(dtype)}){{a}})", (entry,), entry.shape, dtype)
         found = self.view(arg)
         if found.dtype == dtype:
             return found
-        return Entry(f"(({kind(dtype)}){{a}})", (found,), found.shape, dtype)
+        return FusedOperation(f"(({kind(dtype)}){{a}})", (found,), found.shape, dtype)
 
 
 def way_of(target: Any) -> tuple[str, str, bool]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from fccomodel.execution.backends.c.values import Entry, Node, kind, literal, named
+from fccomodel.execution.backends.c.values import FusedOperation, Node, kind, literal, named
 
 if TYPE_CHECKING:
     from fccomodel.execution.backends.c import Loops
@@ -76,7 +76,7 @@ def inner(node: Node) -> bool:
     return name in ENTRIES or name in EXTRA or name in COPIES
 
 
-def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+def clamp(loops: Loops, node: Node, like: torch.Tensor) -> FusedOperation:
     """x between two bounds; either may be missing."""
     x, *bounds = node.args
     low, high = [*bounds, None, None][:2]
@@ -86,13 +86,13 @@ def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     for bound, name in ((low, "maximum"), (high, "minimum")):
         if bound is not None:
             text = f"{name}_{kind(dtype)}({{a}}, {{b}})"
-            clamped = Entry(text, (clamped, loops.operand(bound, dtype)), shape, dtype)
-    if isinstance(clamped, Entry):
+            clamped = FusedOperation(text, (clamped, loops.operand(bound, dtype)), shape, dtype)
+    if isinstance(clamped, FusedOperation):
         return clamped
-    return Entry("{a}", (clamped,), shape, dtype)
+    return FusedOperation("{a}", (clamped,), shape, dtype)
 
 
-def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+def power(loops: Loops, node: Node, like: torch.Tensor) -> FusedOperation:
     """x to a power; common exponents without ``pow``."""
     x, exponent = node.args
     dtype, shape = like.dtype, tuple(like.shape)
@@ -100,33 +100,35 @@ def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     suffix = "f" if dtype == torch.float32 else ""
     common = {2: f"square_{kind(dtype)}({{a}})", 1: "{a}", 0.5: f"sqrt{suffix}({{a}})", -1: "(1 / {a})"}
     if isinstance(exponent, int | float) and exponent in common:
-        return Entry(common[exponent], (base,), shape, dtype)
-    return Entry(f"pow{suffix}({{a}}, {{b}})", (base, loops.operand(exponent, dtype)), shape, dtype)
+        return FusedOperation(common[exponent], (base,), shape, dtype)
+    return FusedOperation(f"pow{suffix}({{a}}, {{b}})", (base, loops.operand(exponent, dtype)), shape, dtype)
 
 
-def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
+def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], FusedOperation]:
     """The operation x + value a b, or x + value a / b."""
 
-    def made(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+    def made(loops: Loops, node: Node, like: torch.Tensor) -> FusedOperation:
         """The expression for a node."""
         x, a, b = (loops.operand(arg, like.dtype) for arg in node.args)
         by = literal(node.kwargs.get("value", 1), like.dtype)
-        return Entry(f"({{a}} + {by} * ({{b}} {sign} {{c}}))", (x, a, b), tuple(like.shape), like.dtype)
+        return FusedOperation(
+            f"({{a}} + {by} * ({{b}} {sign} {{c}}))", (x, a, b), tuple(like.shape), like.dtype
+        )
 
     return made
 
 
-def filled(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+def filled(loops: Loops, node: Node, like: torch.Tensor) -> FusedOperation:
     """An array of one number, by default 0."""
     if len(node.args) > 1:
         number = node.args[1]
     else:
         number = 0
-    return Entry("{a}", (loops.operand(number, like.dtype),), tuple(like.shape), like.dtype)
+    return FusedOperation("{a}", (loops.operand(number, like.dtype),), tuple(like.shape), like.dtype)
 
 
 #: Operations with their own functions, by their names in torch.
-EXTRA: dict[str, Callable[[Loops, Node, torch.Tensor], Entry]] = {
+EXTRA: dict[str, Callable[[Loops, Node, torch.Tensor], FusedOperation]] = {
     "fill": filled,
     "zero": filled,
     "clamp": clamp,

@@ -65,7 +65,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class FusedOperation:
     """An entrywise operation that stands inside the loop of another."""
 
     text: str
@@ -79,7 +79,11 @@ class Entry:
 
     def views(self) -> list[View]:
         """The views that it reads."""
-        inner = [a.views() if isinstance(a, Entry) else [a] for a in self.args if isinstance(a, Entry | View)]
+        inner = [
+            a.views() if isinstance(a, FusedOperation) else [a]
+            for a in self.args
+            if isinstance(a, FusedOperation | View)
+        ]
         return [view for part in inner for view in part]
 
     def printed(self, at: Callable[[View], str], shape: tuple[int, ...] | None = None) -> str:
@@ -91,7 +95,7 @@ class Entry:
 
 def _printed(arg: Any, at: Callable[[View], str], shape: tuple[int, ...]) -> str:
     """An argument of an expression in C."""
-    if isinstance(arg, Entry):
+    if isinstance(arg, FusedOperation):
         return arg.printed(at, shape)
     if isinstance(arg, View):
         return at(arg.spread(shape))

@@ -24,14 +24,14 @@ PLACES = (aten.index.Tensor,)
 
 
 @dataclass(frozen=True)
-class Slot:
+class ArrayPlace:
     """A placeholder for an array; arrays are numbered in the order in which they occur."""
 
     number: int
 
 
 @dataclass(frozen=True)
-class Operation:
+class RecordedCall:
     """A call of a function of torch.
 
     args, named  its arguments, with slots for arrays
@@ -42,23 +42,23 @@ class Operation:
     function: Any
     args: tuple[Any, ...]
     named: dict[str, Any]
-    outputs: list[Slot]
+    outputs: list[ArrayPlace]
     result: Any
 
-    def part(self, k: int) -> Operation:
+    def part(self, k: int) -> RecordedCall:
         """The operation that computes only part k of this ``unbind``."""
         source = self.args[0]
         dim = next(iter(self.args[1:]), self.named.get("dim", 0))
-        return Operation(aten.select.int, (source, dim, k), {}, [self.outputs[k]], self.result[k])
+        return RecordedCall(aten.select.int, (source, dim, k), {}, [self.outputs[k]], self.result[k])
 
 
 @dataclass
-class Recorded:
+class RecordedCalls:
     """A sequence of operations on ``given`` arrays."""
 
     given: list[torch.Tensor]
-    operations: list[Operation] = field(default_factory=list)
-    results: list[Slot] = field(default_factory=list)
+    operations: list[RecordedCall] = field(default_factory=list)
+    results: list[ArrayPlace] = field(default_factory=list)
 
     def __call__(self, *arrays: torch.Tensor) -> list[torch.Tensor]:
         """The results for these arrays. Arrays that the work changed in place are changed."""
@@ -75,7 +75,7 @@ class Recorded:
         """
         needed = {slot.number for slot in self.results}
         needed.update(range(len(self.given)))
-        operations: list[Operation] = []
+        operations: list[RecordedCall] = []
         for one in reversed(self.operations):
             used = [k for k, slot in enumerate(one.outputs) if slot.number in needed]
             if not used and not one.function._schema.is_mutable:
@@ -94,14 +94,18 @@ class Recorded:
         """
         uses = Counter(slot.number for one in self.operations for slot in slots_in((one.args, one.named)))
         uses.update(slot.number for slot in self.results)
-        slots: dict[int, Slot] = {k: Slot(k) for k in range(len(self.given))}
-        replaced: dict[int, Slot] = {}
-        operations: list[Operation] = []
+        slots: dict[int, ArrayPlace] = {k: ArrayPlace(k) for k in range(len(self.given))}
+        replaced: dict[int, ArrayPlace] = {}
+        operations: list[RecordedCall] = []
         for one in self.operations:
             slots.update((slot.number, slot) for slot in one.outputs)
             if one.function is aten.clone.default:
                 source = one.args[0]
-                if isinstance(source, Slot) and source.number in changeable and uses[source.number] == 1:
+                if (
+                    isinstance(source, ArrayPlace)
+                    and source.number in changeable
+                    and uses[source.number] == 1
+                ):
                     replaced[one.outputs[0].number] = source
                     continue
             operations.append(one)
@@ -146,7 +150,7 @@ class Recording(TorchDispatchMode):
 
     def __init__(self, arrays: Sequence[torch.Tensor], part_of: Callable[[Any], Callable | None]):
         super().__init__()
-        self.found, self.part_of, self.alive = Recorded(list(arrays)), part_of, list(arrays)
+        self.found, self.part_of, self.alive = RecordedCalls(list(arrays)), part_of, list(arrays)
         self.numbers = {id(x): k for k, x in enumerate(arrays)}
 
     @classmethod
@@ -154,12 +158,12 @@ class Recording(TorchDispatchMode):
         # Otherwise torch loads its compiler, which takes a second.
         return False
 
-    def slot(self, x: torch.Tensor) -> Slot:
+    def slot(self, x: torch.Tensor) -> ArrayPlace:
         """The slot of an array; a new one for a new array."""
         if id(x) not in self.numbers:
             self.numbers[id(x)] = len(self.alive)
             self.alive.append(x)
-        return Slot(self.numbers[id(x)])
+        return ArrayPlace(self.numbers[id(x)])
 
     def argument(self, x: Any) -> Any:
         """An argument with slots for arrays. An unknown array of one entry is taken as a constant."""
@@ -190,12 +194,12 @@ class Recording(TorchDispatchMode):
             if result is not NotImplemented:
                 return result
         result = func(*args, **named)
-        if func._schema.name in SAME and isinstance(given[0][0], Slot):
+        if func._schema.name in SAME and isinstance(given[0][0], ArrayPlace):
             self.alive.append(result)
             self.numbers[id(result)] = given[0][0].number
         else:
             outputs = [self.slot(x) for x in arrays_in(result)]
-            self.found.operations.append(Operation(func, *given, outputs, as_now(result)))
+            self.found.operations.append(RecordedCall(func, *given, outputs, as_now(result)))
         return result
 
 
@@ -203,7 +207,7 @@ def recorded(
     work: Callable[..., Sequence[torch.Tensor]],
     arrays: Sequence[torch.Tensor],
     part_of: Callable[[Any], Callable | None] = lambda operation: None,
-) -> Recorded:
+) -> RecordedCalls:
     """The operations of ``work(*arrays)``, which is carried out once.
 
     ``part_of(operation)`` gives the operation as a function of others, or None to keep it. Raises
@@ -234,9 +238,9 @@ def arrays_in(held: Any) -> Iterator[torch.Tensor]:
             yield from arrays_in(x)
 
 
-def slots_in(held: Any) -> Iterator[Slot]:
+def slots_in(held: Any) -> Iterator[ArrayPlace]:
     """The slots in nested lists and mappings, in order."""
-    if isinstance(held, Slot):
+    if isinstance(held, ArrayPlace):
         yield held
     elif isinstance(held, list | tuple | dict):
         for x in held.values() if isinstance(held, dict) else held:
@@ -245,7 +249,7 @@ def slots_in(held: Any) -> Iterator[Slot]:
 
 def filled(held: Any, arrays: Mapping[int, Any]) -> Any:
     """The value with arrays in place of slots."""
-    if isinstance(held, Slot):
+    if isinstance(held, ArrayPlace):
         return arrays[held.number]
     if isinstance(held, list | tuple):
         return type(held)(filled(x, arrays) for x in held)

@@ -365,7 +365,7 @@ def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors)
     try:
         for (held, name), x in zip(several.nets, buffers, strict=True):
             held[name] = x
-        with Numbers():
+        with NumberArrays():
             yield
     finally:
         for (held, name), x in zip(several.nets, own, strict=True):
@@ -430,7 +430,7 @@ SHIMS: dict[str, Callable] = {
 }
 
 
-class Numbers(TorchFunctionMode):
+class NumberArrays(TorchFunctionMode):
     """A mode in which number arguments of torch's functions may be arrays of one entry."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

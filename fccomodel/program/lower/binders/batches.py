@@ -12,7 +12,7 @@ from fccomodel.program.lower.binders.segments import Segments
 from fccomodel.program.lower.binders.shared import SharedRows
 from fccomodel.program.lower.leaves.cells import Cells, keyed
 from fccomodel.program.lower.leaves.slots import Slots
-from fccomodel.program.lower.records import Part, Slot, Way
+from fccomodel.program.lower.records import ReducedBinder, Slot, Way
 from fccomodel.program.lower.state import Env, State
 from fccomodel.program.operations import Axis, Val, in_order, union
 from fccomodel.program.operations.draws import draw, draw_range
@@ -27,14 +27,16 @@ INDEPENDENT_BELOW = 16
 WHOLE_SET = 64
 
 
-class Batches:
+class BatchSlots:
     """Slots of minibatches, or of all elements if that costs no more."""
 
     def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments):
         self.state, self.slots, self.cells, self.segments = state, slots, cells, segments
         self.shared = SharedRows(state, slots)
 
-    def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+    def slot(
+        self, sel: Selection, env: Env, way: Way
+    ) -> tuple[Slot, ReducedBinder, Mapping[ir.Binder, Slot]]:
         """A minibatch of the binder's elements.
 
         The last of the three results has new slots of outer binders, if rows are laid out flat.
@@ -65,7 +67,7 @@ class Batches:
         slot, part = self.of_cell(sel, realised, env, size or 1, way)
         return slot, part, {}
 
-    def unrestricted(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part]:
+    def unrestricted(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, ReducedBinder]:
         """A minibatch of elements that no outer binder restricts."""
         state, g, binder = self.state, self.state.graph, sel.binder
         rows = self.slots.members(sel)
@@ -73,7 +75,7 @@ class Batches:
         size = None if way.whole else state.batch(binder, n, way.inner)
         if size is None or size >= n:
             slot = self.slots.all(sel)
-            return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n))
+            return slot, ReducedBinder(binder=binder, axis=slot.ids.axes[0], count=g.const(n))
         axis = g.axis(state.unique(binder.name), size, "sample")
         around = self.around(binder, env, way.body)
         if around and state.inner_sampling == "per_block":
@@ -84,11 +86,11 @@ class Batches:
         key = self.slots.rows_key(sel, rows)
         ids = pos if key is None else state.take(key, pos, ())
         slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=rows)
-        return slot, Part(binder=binder, axis=axis, count=g.const(n))
+        return slot, ReducedBinder(binder=binder, axis=axis, count=g.const(n))
 
     def of_cell(
-        self, sel: Selection, realised: realising.Ranges, env: Env, size: int, way: Way
-    ) -> tuple[Slot, Part]:
+        self, sel: Selection, realised: realising.SelectionArrays, env: Env, size: int, way: Way
+    ) -> tuple[Slot, ReducedBinder]:
         """A minibatch of ``size`` elements of the cell that the sampled elements of outer binders choose."""
         state, g, binder = self.state, self.state.graph, sel.binder
         parents = [env[p].ids for p in sel.parents]
@@ -123,7 +125,7 @@ class Batches:
             weight = self.cells.mask(replace(sel, keys=(), orders=(), excludes=()), {**env, binder: slot})
             if realised.accept is not None and not way.inside(sel):
                 accept = state.cells(f"{stem}_accept", realised.accept, parents)
-        return slot, Part(
+        return slot, ReducedBinder(
             binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents
         )
 
@@ -139,14 +141,14 @@ class Batches:
             return False
         return self.state.total(sel.binder) <= WHOLE_SET
 
-    def masked(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part]:
+    def masked(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, ReducedBinder]:
         """All elements, with a mask for those that the condition accepts."""
         slot = self.slots.all(sel)
         mask = self.cells.complete_mask(sel, {**env, sel.binder: slot}, way)
         axis = slot.ids.axes[0]
         n = self.state.graph.size((axis,))
         accept = self.state.graph.average(mask, [axis])
-        return slot, Part(
+        return slot, ReducedBinder(
             binder=sel.binder, axis=axis, weight=mask, count=n, accept=accept, parents=sel.parents
         )
 

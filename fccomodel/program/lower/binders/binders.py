@@ -8,17 +8,17 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.evaluation.sets import selections
 from fccomodel.program import errors
-from fccomodel.program.lower.binders.batches import Batches
-from fccomodel.program.lower.binders.noise import Noise
+from fccomodel.program.lower.binders.batches import BatchSlots
+from fccomodel.program.lower.binders.noise import NoiseSlots
 from fccomodel.program.lower.binders.passes import Passes
-from fccomodel.program.lower.records import Part, Ranged, Slot, Way
+from fccomodel.program.lower.records import Ranged, ReducedBinder, Slot, Way
 from fccomodel.program.lower.state import Env, State
 
 
 class Binders:
     """Makes slots for the binders of reductions."""
 
-    def __init__(self, state: State, noise: Noise, batches: Batches, passes: Passes):
+    def __init__(self, state: State, noise: NoiseSlots, batches: BatchSlots, passes: Passes):
         self.state, self.noise, self.batches, self.passes = state, noise, batches, passes
         self.cache: dict[tuple, Ranged] = {}
 
@@ -43,7 +43,7 @@ class Binders:
     def _ranged(self, sels: Sequence[selections.Selection], env: Env, way: Way) -> Ranged:
         """The slots, one binder after another. Draws that no condition depends on come last."""
         env = dict(env)
-        parts: list[Part] = []
+        parts: list[ReducedBinder] = []
         needed = {binder for sel in sels for binder in sel.parents}
         first, last = [], []
         for sel in sels:
@@ -77,7 +77,7 @@ class Binders:
         return Ranged(env=env, parts=tuple(parts))
 
 
-def has_weighted_parent(parts: Sequence[Part], sel: selections.Selection, env: Env) -> bool:
+def has_weighted_parent(parts: Sequence[ReducedBinder], sel: selections.Selection, env: Env) -> bool:
     """Whether an earlier binder has weights along an axis of the selection's parents.
 
     Rows laid out flat would have to take these weights with them, which they cannot.

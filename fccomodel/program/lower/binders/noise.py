@@ -19,7 +19,7 @@ from fccomodel.evaluation.sets.axes import Named
 from fccomodel.library import distributions
 from fccomodel.plan.sizes import DRAWN, ENDLESS
 from fccomodel.program import errors
-from fccomodel.program.lower.records import Part, Slot
+from fccomodel.program.lower.records import ReducedBinder, Slot
 from fccomodel.program.lower.state import Env, Lower, State
 from fccomodel.program.operations import Axis, Event, Val
 from fccomodel.program.operations.draws import draw as drawn
@@ -33,13 +33,15 @@ BESIDE = 16
 POOL = 100_000
 
 
-class Noise:
+class NoiseSlots:
     """Makes slots for binders that stand for draws."""
 
     def __init__(self, state: State, lower: Lower):
         self.state, self.lower = state, lower
 
-    def slot(self, binder: ir.Binder, env: Env, parts: list[Part], body: ir.Expr) -> tuple[Slot, Part]:
+    def slot(
+        self, binder: ir.Binder, env: Env, parts: list[ReducedBinder], body: ir.Expr
+    ) -> tuple[Slot, ReducedBinder]:
         """A draw for each element of the last binder before it; in a full pass, of all binders before it."""
         domain = binder.domain
         assert isinstance(domain, ir.Distribution)
@@ -55,7 +57,7 @@ class Noise:
         else:
             draw, axis = self.random(binder, args, joint[-1:])
         slot = Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw)
-        return slot, Part(binder=binder, axis=axis, count=self.state.graph.const(1))
+        return slot, ReducedBinder(binder=binder, axis=axis, count=self.state.graph.const(1))
 
     def random(self, binder: ir.Binder, args: list[Val], beside: list[Axis]) -> tuple[Val, Axis | None]:
         """Draws of a step along an axis of their own, or a draw for each element of another axis."""

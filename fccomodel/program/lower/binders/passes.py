@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from fccomodel.core import ir
 from fccomodel.evaluation.sets.selections import Selection
-from fccomodel.program.lower.binders.runs import Runs
+from fccomodel.program.lower.binders.runs import RunSlots
 from fccomodel.program.lower.binders.segments import Segments
 from fccomodel.program.lower.leaves.cells import Cells, keyed
 from fccomodel.program.lower.leaves.slots import Slots
-from fccomodel.program.lower.records import Part, Slot, Way
+from fccomodel.program.lower.records import ReducedBinder, Slot, Way
 from fccomodel.program.lower.state import Env, State
 
 
@@ -21,12 +21,12 @@ class Passes:
     all other cases a mask selects the pairs.
     """
 
-    def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments, runs: Runs):
+    def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments, runs: RunSlots):
         self.state, self.slots, self.cells, self.segments, self.runs = state, slots, cells, segments, runs
 
     def slot(
         self, sel: Selection, env: Env, way: Way, chunk: bool, averaged: bool, flat: bool
-    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+    ) -> tuple[Slot, ReducedBinder, Mapping[ir.Binder, Slot]]:
         """All elements of a binder.
 
         chunk      whether the pass goes through them in slices
@@ -37,7 +37,7 @@ class Passes:
         if not sel.parents:
             slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
-            return slot, Part(binder=binder, axis=axis, count=g.size((axis,))), {}
+            return slot, ReducedBinder(binder=binder, axis=axis, count=g.size((axis,))), {}
         crowded = False
         if flat and keyed(sel):
             cells = self.segments.cells_of(sel, env, way)
@@ -53,4 +53,8 @@ class Passes:
         mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)
         axis = slot.ids.axes[0]
         count = g.total(mask, [axis])
-        return slot, Part(binder=binder, axis=axis, weight=mask, count=count, parents=sel.parents), {}
+        return (
+            slot,
+            ReducedBinder(binder=binder, axis=axis, weight=mask, count=count, parents=sel.parents),
+            {},
+        )

@@ -18,7 +18,7 @@ from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.program.lower.leaves.cells import Cells
 from fccomodel.program.lower.leaves.empty_ranges import element_counts, empty_combinations
 from fccomodel.program.lower.leaves.slots import Slots
-from fccomodel.program.lower.records import Part, Slot, Way
+from fccomodel.program.lower.records import ReducedBinder, Slot, Way
 from fccomodel.program.lower.state import Env, State
 from fccomodel.program.operations.entrywise import number
 from fccomodel.program.operations.runs import run_places, run_weights
@@ -42,7 +42,7 @@ class Lengths:
     rows: int
 
 
-class Runs:
+class RunSlots:
     """Makes slots for binders that take runs of sorted rows."""
 
     def __init__(self, state: State, slots: Slots, cells: Cells):
@@ -72,7 +72,7 @@ class Runs:
 
     def slot(
         self, sel: Selection, env: Env, way: Way, averaged: bool, crowded: bool = False
-    ) -> tuple[Slot, Part] | None:
+    ) -> tuple[Slot, ReducedBinder] | None:
         """The rows of the runs by their places, with their weights; None where all rows under a mask
         do as well."""
         lengths = self.lengths(sel, crowded)
@@ -108,7 +108,7 @@ class Runs:
             is_empty = state.cells(key, empty.astype(np.float64), [env[p].ids for p in sel.parents])
             weight = g.apply("max", weight, is_empty)
         count = g.total(weight, [axis])
-        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, parents=sel.parents)
+        return slot, ReducedBinder(binder=binder, axis=axis, weight=weight, count=count, parents=sel.parents)
 
     def empty(self, sel: Selection, env: Env, way: Way) -> np.ndarray | None:
         """Mask of the combinations of outer elements without rows; None if a sum over no rows is wanted.

@@ -14,10 +14,10 @@ from fccomodel.core import ir, memory
 from fccomodel.evaluation.errors import too_many_to_list
 from fccomodel.evaluation.sets import realising
 from fccomodel.evaluation.sets.selections import Selection
-from fccomodel.program.lower.binders.runs import AT_ONCE, Runs
+from fccomodel.program.lower.binders.runs import AT_ONCE, RunSlots
 from fccomodel.program.lower.leaves.cells import Cells
 from fccomodel.program.lower.leaves.slots import Slots
-from fccomodel.program.lower.records import Part, Segment, Slot, Way
+from fccomodel.program.lower.records import ReducedBinder, Segment, Slot, Way
 from fccomodel.program.lower.state import Env, State
 from fccomodel.program.operations import Axis, Val
 from fccomodel.program.operations.sources import arange
@@ -28,7 +28,7 @@ ROW_BYTES = 8
 #: Number of these arrays, without one for each outer binder.
 ARRAYS = 6
 #: A binder's slot and part, and new slots of outer binders along the binder's axis.
-Flat = tuple[Slot, Part, Mapping[ir.Binder, Slot]]
+Flat = tuple[Slot, ReducedBinder, Mapping[ir.Binder, Slot]]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,7 +52,7 @@ class FlatCells:
 class Segments:
     """Makes slots for binders whose rows have the keys of outer elements."""
 
-    def __init__(self, state: State, slots: Slots, cells: Cells, runs: Runs):
+    def __init__(self, state: State, slots: Slots, cells: Cells, runs: RunSlots):
         self.state, self.slots, self.cells, self.runs = state, slots, cells, runs
 
     def slot(
@@ -134,7 +134,7 @@ class Segments:
             sizes=state.ship(f"{stem}_size", size),
             parents=tuple(cells.lists),
         )
-        part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
+        part = ReducedBinder(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
         return slot, part, aliases
 
     def rows_of(

@@ -11,10 +11,10 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.evaluation.sets.selections import Selection
-from fccomodel.plan.sharing import Strata
+from fccomodel.plan.sharing import SharedStrata
 from fccomodel.program.lower.binders.segments import Flat, has_complete_axis
 from fccomodel.program.lower.leaves.slots import Slots
-from fccomodel.program.lower.records import Part, Segment, Slot
+from fccomodel.program.lower.records import ReducedBinder, Segment, Slot
 from fccomodel.program.lower.state import Env, State
 from fccomodel.program.operations import Axis, Val
 from fccomodel.program.operations.draws import draw_strata
@@ -34,7 +34,7 @@ class SharedRows:
 
     def __init__(self, state: State, slots: Slots):
         self.state, self.slots = state, slots
-        self.batches: dict[tuple[Strata, bool], Slot] = {}
+        self.batches: dict[tuple[SharedStrata, bool], Slot] = {}
         self.parts: dict[tuple[Slot, bytes], Slot] = {}
 
     def slot(self, sel: Selection, env: Env) -> Flat | None:
@@ -56,9 +56,9 @@ class SharedRows:
             return self.family(strata, sel, env, slot, weight, per_row)
         rows = strata.sizes[strata.cells[sel.binder] >= 0].sum()
         count = self.state.graph.const(float(rows))
-        return slot, Part(binder=sel.binder, axis=axis, weight=weight, count=count), {}
+        return slot, ReducedBinder(binder=sel.binder, axis=axis, weight=weight, count=count), {}
 
-    def batch(self, strata: Strata) -> Slot:
+    def batch(self, strata: SharedStrata) -> Slot:
         """The rows that a step draws."""
         state = self.state
         key = (strata, state.again)
@@ -74,7 +74,7 @@ class SharedRows:
             self.batches[key] = Slot(binder=binder, ids=ids, pos=ids, n=n, members=strata.rows)
         return self.batches[key]
 
-    def part(self, strata: Strata, binder: ir.Binder) -> Slot:
+    def part(self, strata: SharedStrata, binder: ir.Binder) -> Slot:
         """The rows of the batch that a binder takes: all of them, or a part that others may take too."""
         batch = self.batch(strata)
         rows_of_part = strata.taken(binder)
@@ -105,7 +105,7 @@ class SharedRows:
         return value
 
     def family(
-        self, strata: Strata, sel: Selection, env: Env, slot: Slot, weight: Val | None, per_row: PerRow
+        self, strata: SharedStrata, sel: Selection, env: Env, slot: Slot, weight: Val | None, per_row: PerRow
     ) -> Flat | None:
         """The rows of a family's members, each with its cell; None if the members are not as planned."""
         parents = [env[p] for p in sel.parents]
@@ -130,7 +130,7 @@ class SharedRows:
         axis = slot.ids.axes[0]
         count = self.state.graph.const(1)
         segment = self.segment(axis, np.ravel_multi_index(tuple(places), shape), tuple(axes))
-        part = Part(
+        part = ReducedBinder(
             binder=sel.binder, axis=axis, weight=weight, count=count, segment=segment, parents=sel.parents
         )
         return replace(slot, selection=sel), part, aliases

@@ -67,7 +67,7 @@ class Cells:
         is_empty = self.state.cells(key, empty.astype(np.float64), [slot.ids for slot in parents])
         return self.state.graph.apply("max", mask, is_empty)
 
-    def complete_ranges(self, sel: Selection, env: Env) -> realising.Ranges:
+    def complete_ranges(self, sel: Selection, env: Env) -> realising.SelectionArrays:
         """A selection's ranges. An empty range is replaced by another one; F0705 if it occurs."""
         ranges = realising.realise(self.state.bound, sel, empty="keep")
         if ranges.size is None:

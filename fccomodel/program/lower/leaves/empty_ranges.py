@@ -16,7 +16,7 @@ from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements, members, realising
 from fccomodel.evaluation.sets.axes import along, new_axis
-from fccomodel.evaluation.sets.realising import Ranges
+from fccomodel.evaluation.sets.realising import SelectionArrays
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.program.lower.records import Slot
 
@@ -106,7 +106,7 @@ def element_ids(bound: Bound, binder: ir.Binder, env: Slots) -> np.ndarray:
     return ids
 
 
-def with_borrowed_ranges(ranges: Ranges, empty: np.ndarray) -> Ranges:
+def with_borrowed_ranges(ranges: SelectionArrays, empty: np.ndarray) -> SelectionArrays:
     """The ranges, where empty combinations get the range of a combination that has elements."""
     assert ranges.start is not None and ranges.size is not None
     count = element_counts(ranges)
@@ -127,7 +127,7 @@ def with_borrowed_ranges(ranges: Ranges, empty: np.ndarray) -> Ranges:
     )
 
 
-def element_counts(ranges: Ranges) -> np.ndarray:
+def element_counts(ranges: SelectionArrays) -> np.ndarray:
     """The number of elements of each combination, times the accepted share if there is a mask."""
     assert ranges.size is not None
     count = ranges.size

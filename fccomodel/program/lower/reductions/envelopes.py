@@ -18,7 +18,7 @@ from fccomodel.program.lower.records import Slot, Way
 from fccomodel.program.lower.reductions.algebra import gathered
 from fccomodel.program.lower.reductions.estimates import Estimates
 from fccomodel.program.lower.reductions.reductions import pays_in_slices
-from fccomodel.program.lower.reductions.sizes import Sizes
+from fccomodel.program.lower.reductions.sizes import PairCounts
 from fccomodel.program.lower.state import Env, Lower, State
 from fccomodel.program.operations import Axis, Event, Val, in_order
 from fccomodel.program.operations.entrywise import masked, spread, stack
@@ -35,7 +35,13 @@ class Envelopes:
     """
 
     def __init__(
-        self, state: State, slots: Slots, binders: Binders, sizes: Sizes, estimates: Estimates, lower: Lower
+        self,
+        state: State,
+        slots: Slots,
+        binders: Binders,
+        sizes: PairCounts,
+        estimates: Estimates,
+        lower: Lower,
     ):
         self.state, self.slots, self.binders = state, slots, binders
         self.sizes, self.estimates, self.lower = sizes, estimates, lower

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.program.lower.records import Buffer
+from fccomodel.program.lower.records import EstimatorState
 from fccomodel.program.lower.state import Env, Lower, State
 from fccomodel.program.operations import Val
 from fccomodel.program.operations.estimates import track
@@ -35,7 +35,9 @@ class Estimates:
                 text = f"log of {text}"
             name = f"{self.state.running}{len(buffers) + 1}"
             shape = tuple(s.n for s in slots) + value.event
-            buffers[key] = Buffer(name=name, shape=shape, text=text, node=node, binders=binders, log=log)
+            buffers[key] = EstimatorState(
+                name=name, shape=shape, text=text, node=node, binders=binders, log=log
+            )
         positions = [s.pos for s in slots if s.pos is not None]
         return self.estimate(value, self.resampled(node, env), positions, buffers[key].name, log)
 

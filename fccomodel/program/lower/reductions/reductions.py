@@ -16,11 +16,11 @@ from fccomodel.program import errors
 from fccomodel.program.lower.binders.binders import Binders
 from fccomodel.program.lower.leaves.cells import Cells
 from fccomodel.program.lower.leaves.slots import Slots
-from fccomodel.program.lower.records import Part, Ranged, Way
+from fccomodel.program.lower.records import Ranged, ReducedBinder, Way
 from fccomodel.program.lower.reductions.algebra import Logarithms, Numbers, gathered, product
 from fccomodel.program.lower.reductions.estimates import Estimates
 from fccomodel.program.lower.reductions.separated import Separated
-from fccomodel.program.lower.reductions.sizes import Sizes
+from fccomodel.program.lower.reductions.sizes import PairCounts
 from fccomodel.program.lower.state import Env, Linear, Lower, State
 from fccomodel.program.operations import Axis, Val, in_order
 from fccomodel.program.operations.entrywise import number, spread
@@ -46,7 +46,7 @@ class Reductions:
         cells: Cells,
         binders: Binders,
         separated: Separated,
-        sizes: Sizes,
+        sizes: PairCounts,
         estimates: Estimates,
         lower: Lower,
     ):
@@ -189,7 +189,7 @@ class Reductions:
             body = self.over_part(total, body, part, algebra)
         return body
 
-    def over_part(self, total: bool, body: Val, part: Part, algebra: Numbers) -> Val:
+    def over_part(self, total: bool, body: Val, part: ReducedBinder, algebra: Numbers) -> Val:
         """The mean (``total``: the sum) over one binder."""
         axis = part.axis
         if axis is None:
@@ -304,7 +304,7 @@ class Reductions:
         options = [self.lower(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
         mask = product(g, weights)
         masks = [] if mask is None else [mask]
-        all_axes = {*body.axes, *axes, *(axis for mask in masks for axis in mask.axes)}
+        all_axes = {*body.axes, *axes, *(axis for value in (*masks, *options) for axis in value.axes)}
         if len(all_axes) > len(body.axes):
             body = g.make(spread, [body], axes=in_order(all_axes))
         return g.make(reduce, [body, *options, *masks], kind=node.kind, over=axes, masked=bool(masks))
@@ -386,7 +386,7 @@ def has_plain_axes(ranged: Ranged) -> bool:
     return True
 
 
-def parts_of_outer_cells(ranged: Ranged) -> list[Part]:
+def parts_of_outer_cells(ranged: Ranged) -> list[ReducedBinder]:
     """The binders whose rows are laid out flat by cells of outer binders alone."""
     axes = set(ranged.axes)
     return [
@@ -396,7 +396,7 @@ def parts_of_outer_cells(ranged: Ranged) -> list[Part]:
     ]
 
 
-def with_own_axis(ranged: Ranged) -> list[Part]:
+def with_own_axis(ranged: Ranged) -> list[ReducedBinder]:
     """The binders along axes of their own, without those along whose axes flat rows have cells."""
     axes = set(ranged.axes)
     cell_axes: set[Axis] = set()

@@ -11,7 +11,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements, realising, selections
-from fccomodel.evaluation.sets.realising import Ranges
+from fccomodel.evaluation.sets.realising import SelectionArrays
 from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.normal_form import constant_values
@@ -39,7 +39,7 @@ MOST_PLACES_PER_ROW = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Run:
+class SortedRun:
     """Runs of sorted rows that all begin, or all end, together with the groups that they are in.
 
     A sum over a run is then a cumulative sum, read at the other end of the run.
@@ -54,12 +54,12 @@ class Run:
     """
 
     selection: Selection
-    ranges: Ranges
+    ranges: SelectionArrays
     after: bool
     places: np.ndarray
     groups: np.ndarray | None = None
 
-    def with_borrowed_runs(self, empty: np.ndarray) -> Run:
+    def with_borrowed_runs(self, empty: np.ndarray) -> SortedRun:
         """The runs, with each empty one replaced by a run that has rows."""
         lender = np.unravel_index(int(np.argmax(element_counts(self.ranges) > 0)), empty.shape)
         places = np.where(empty, self.places[lender], self.places)
@@ -76,7 +76,7 @@ class Separated:
         self.without_inner_envelopes = Rewriter(
             lambda node: node.original if isinstance(node, Smoothed) and node.inner else None
         )
-        self.runs: dict[ir.Reduce, Run | None] = {}
+        self.runs: dict[ir.Reduce, SortedRun | None] = {}
 
     def form(self, node: ir.Reduce) -> ir.Expr | None:
         """The form of a reduction without pairs, in a full pass; None if it has none.
@@ -159,7 +159,7 @@ class Separated:
             return total
         return g.apply("sub" if log else "div", total, count)
 
-    def run(self, node: ir.Reduce) -> Run | None:
+    def run(self, node: ir.Reduce) -> SortedRun | None:
         """The runs by which cumulative sums give a reduction in a full pass; None if they do not."""
         if not self.enabled:
             return None
@@ -171,7 +171,7 @@ class Separated:
         return self.runs[node]
 
 
-def _run(bound: Bound, sel: Selection) -> Run | None:
+def _run(bound: Bound, sel: Selection) -> SortedRun | None:
     """The runs of a selection; None if some neither begin nor end together with their groups.
 
     None too if lines of the length of the longest group would waste most of their places.
@@ -201,8 +201,8 @@ def _run(bound: Bound, sel: Selection) -> Run | None:
     in_line = group * longest + shift[group] + read_at - bounds[group]
     places = np.where(has_rows, in_line, longest * len(lengths))
     if len(lengths) == 1:
-        return Run(selection=sel, ranges=ranges, after=ends_with_group, places=places)
+        return SortedRun(selection=sel, ranges=ranges, after=ends_with_group, places=places)
     column = np.arange(longest) - shift[:, None]
     is_row = (column >= 0) & (column < lengths[:, None])
     groups = np.where(is_row, bounds[:-1, None] + column, len(ranges.rows))
-    return Run(selection=sel, ranges=ranges, after=ends_with_group, places=places, groups=groups)
+    return SortedRun(selection=sel, ranges=ranges, after=ends_with_group, places=places, groups=groups)

@@ -15,7 +15,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation import distributed
 from fccomodel.evaluation.sets import elements, realising, selections
 from fccomodel.normal_form.separation import PiecewiseMean
-from fccomodel.program.lower.binders.runs import AT_ONCE, Runs
+from fccomodel.program.lower.binders.runs import AT_ONCE, RunSlots
 from fccomodel.program.lower.leaves.cells import keyed
 from fccomodel.program.lower.reductions.separated import Separated
 from fccomodel.program.lower.state import State
@@ -55,10 +55,10 @@ def _is_flat(axes: set[ir.Binder], extents: Mapping[ir.Binder, Extent]) -> bool:
     return len(axes) == 1 and all(extents[binder].covers for binder in axes)
 
 
-class Sizes:
+class PairCounts:
     """Counts the pairs of rows that expressions are evaluated on."""
 
-    def __init__(self, state: State, separated: Separated, runs: Runs):
+    def __init__(self, state: State, separated: Separated, runs: RunSlots):
         self.state, self.separated, self.runs = state, separated, runs
         self.distributed = distributed.of(state.bound)
         self.largest: dict[tuple, float] = {}
