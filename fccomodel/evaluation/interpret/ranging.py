@@ -53,7 +53,7 @@ def space(
         inner[part.binder] = value
     if listed:
         return listing(evaluator, node, listed, env, inner, over)
-    lengths = evaluator.axes(node.body, inner)
+    lengths = evaluator.axes_of_elements(node, inner)
     staying = {axis: n for axis, n in lengths.items() if axis not in over}
     axes_over = tuple(sorted(over))
     axes_staying = tuple(sorted(staying))
@@ -114,7 +114,7 @@ def listing(
         inner[part.binder] = value
         last_axis = value.axes[-1]
         lengths[last_axis] = value.length(last_axis)
-        body_axes = evaluator.axes(node.body, inner)
+        body_axes = evaluator.axes_of_elements(node, inner)
         space = Listing(
             bound=evaluator.bound,
             env=inner,

@@ -40,9 +40,9 @@ class Reduce(Op):
     attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
-        """The axes of the result, with the axes of a mask."""
+        """The axes of the result, with the axes of a mask and of options."""
         body, *options = args
-        all_axes = union([body, *(options[-1:] if attrs["masked"] else [])])
+        all_axes = union([body, *options])
         return tuple(a for a in all_axes if a not in attrs["over"])
 
     def fault(self, val: Val) -> str:
@@ -129,7 +129,9 @@ def rest_text(writer: Writer, options: list[Val], axes: Axes, event: int, masked
         mask = f", mask={writer.ref(options[-1], axes, event)}"
     else:
         mask = ""
-    return "".join(f", {writer.ref(o)}" for o in options[: len(options) - masked]) + mask
+    numbers = options[: len(options) - masked]
+    written = [writer.ref(o, axes, event) if o.axes else writer.ref(o) for o in numbers]
+    return "".join(f", {one}" for one in written) + mask
 
 
 class PiecewiseMean(Op):

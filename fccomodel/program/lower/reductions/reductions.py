@@ -315,7 +315,7 @@ class Reductions:
         options = [self.lower(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
         mask = product(g, weights)
         masks = [] if mask is None else [mask]
-        all_axes = {*body.axes, *axes, *(axis for mask in masks for axis in mask.axes)}
+        all_axes = {*body.axes, *axes, *(axis for value in (*masks, *options) for axis in value.axes)}
         if len(all_axes) > len(body.axes):
             body = g.make(spread, [body], axes=in_order(all_axes))
         return g.make(reduce, [body, *options, *masks], kind=node.kind, over=axes, masked=bool(masks))
