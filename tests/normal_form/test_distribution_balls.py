@@ -51,6 +51,7 @@ def test_maximisers_against_cvxpy(divergence: str) -> None:
         assert (SHAPES[weights.kind]._distance(weights, near) <= radius + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_values_gradients_and_convexity(divergence: str) -> None:
     model = fc.compile(f"{HEAD} minimize {ball(divergence)};")
@@ -98,7 +99,7 @@ def test_a_family_of_balls() -> None:
         "c[t in T]: max[q in simplex(K) | chi2(q, p[t]) <= r[t]] dot(q, M[t] @ x) <= 0.3;"
     )
     p, r, M = RNG.dirichlet(np.ones(3), 2), np.array([0.1, 0.5]), RNG.normal(size=(2, 3, 2))
-    answer = fc.compile(text).bind(p=p, r=r, M=M).solve(budget="6s")
+    answer = fc.compile(text).bind(p=p, r=r, M=M).solve(budget="1s")
     x, s = cp.Variable(2), cp.Variable(2)
     bounds = [
         s[t] + np.sqrt(1 + r[t]) * cp.norm(cp.multiply(np.sqrt(p[t]), cp.pos(M[t] @ x - s[t]))) <= 0.3
