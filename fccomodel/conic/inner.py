@@ -138,12 +138,12 @@ def _within(inner: Walk, condition: ir.Expr | None, q: ir.Binder, variable: Affi
         return
     if not isinstance(condition, ir.Apply) or condition.op not in ("le", "ge") or ir.variables_of(condition):
         raise NotConic("a maximum under a condition of another form")
+    if any(binder is not q for binder in ir.free_binders(condition)):
+        raise NotConic("a maximum whose set differs from member to member")
     measure, radius = condition.args if condition.op == "le" else condition.args[::-1]
     at = {q: Named(variable, ())}  # type: ignore[arg-type]
     left: Any = inner.value(measure, at)
     right: Any = inner.value(radius, at)
-    if left.axes or right.axes:
-        raise NotConic("a maximum whose set differs from member to member")
     inner.cones.nonneg(-left.data + right.data)
 
 

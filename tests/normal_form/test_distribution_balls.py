@@ -51,6 +51,7 @@ def test_maximisers_against_cvxpy(divergence: str) -> None:
         assert (SHAPES[weights.kind]._distance(weights, near) <= radius + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_values_gradients_and_convexity(divergence: str) -> None:
     model = fc.compile(f"{HEAD} minimize {ball(divergence)};")
@@ -87,6 +88,25 @@ def test_optima_are_recognised(divergence: str, centre: str) -> None:
         assert answer.objective == pytest.approx(best, rel=1e-5)
     else:
         assert answer.objective <= best * (1 + 1e-6)
+
+
+@pytest.mark.slow
+def test_a_family_of_balls() -> None:
+    """Each member has a centre and a radius of its own."""
+    text = (
+        "dim n; set T = 1 .. 2; set K = 1 .. 3; data p : real[T, K] > 0; data r : real[T] in [0.01, 0.9]; "
+        "data M : real[T, K, n]; var x[n]; minimize sumsq(x) - 3 * x[1] - x[2]; subject to "
+        "c[t in T]: max[q in simplex(K) | chi2(q, p[t]) <= r[t]] dot(q, M[t] @ x) <= 0.3;"
+    )
+    p, r, M = RNG.dirichlet(np.ones(3), 2), np.array([0.1, 0.5]), RNG.normal(size=(2, 3, 2))
+    answer = fc.compile(text).bind(p=p, r=r, M=M).solve(budget="1s")
+    x, s = cp.Variable(2), cp.Variable(2)
+    bounds = [
+        s[t] + np.sqrt(1 + r[t]) * cp.norm(cp.multiply(np.sqrt(p[t]), cp.pos(M[t] @ x - s[t]))) <= 0.3
+        for t in range(2)
+    ]
+    best = cp.Problem(cp.Minimize(cp.sum_squares(x) - 3 * x[0] - x[1]), bounds).solve(solver="CLARABEL")
+    assert answer.objective == pytest.approx(best, rel=1e-5)
 
 
 def refused(text: str, **data: object) -> str:
