@@ -30,6 +30,22 @@ RESULT = {
     **dict.fromkeys(("to_pandas", "to_df", "frame", "table"), "result.to_frame()"),
     "time": 'result.json["wall_s"]',
 }
+#: Attributes of pictures of a result, by what to write here.
+PICTURES = {
+    **dict.fromkeys(("show", "figure", "draw"), "result.plot()"),
+    **dict.fromkeys(("savefig", "save", "write"), 'result.plot().savefig("run.png")'),
+    **dict.fromkeys(("coef", "coefficients", "weights", "bars", "solution"), "result.plot.variables()"),
+    **dict.fromkeys(("history", "loss", "objective", "trace", "curve"), "result.plot.convergence()"),
+    **dict.fromkeys(("duals", "dual", "prices", "shadow_prices"), "result.plot.multipliers()"),
+}
+#: Attributes of sweeps, by what to write here.
+SWEEP = {
+    **dict.fromkeys(("to_frame", "to_df", "frame", "table", "df", "dataframe"), "curve.to_pandas()"),
+    **dict.fromkeys(("solutions", "answers", "variables"), "curve.results"),
+    **dict.fromkeys(("best_params_", "best_estimator_", "cv_results_"), "curve.rows"),
+    **dict.fromkeys(("slopes", "multipliers", "duals"), 'curve.to_pandas()["slope"]'),
+    **dict.fromkeys(("show", "figure"), "curve.plot()"),
+}
 #: Attributes of bound models, by what to write here.
 BOUND = {
     **dict.fromkeys(("fit", "optimize", "optimise", "run", "train", "minimize"), "problem.solve(seed=0)"),

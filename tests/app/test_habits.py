@@ -216,3 +216,24 @@ def test_the_traceback_of_a_script_ends_at_its_own_line(tmp_path: Path) -> None:
     frames = [line for line in run.stderr.splitlines() if line.startswith("  File")]
     assert len(frames) == 2 and "script.py" in frames[0]
     assert "F0201" in run.stderr
+
+
+def test_pictures_and_sweeps_answer_names_of_other_libraries(result: fc.Result) -> None:
+    with pytest.raises(AttributeError, match=r"result\.plot\(\)\.savefig"):
+        result.plot.savefig  # noqa: B018
+    with pytest.raises(AttributeError, match=r"plot\.variables\(\)"):
+        result.plot.weights  # noqa: B018
+    text = "param t default 1; var x; minimize square(x - t);"
+    curve = fc.compile(text).bind().sweep(t=[1.0, 2.0])
+    with pytest.raises(AttributeError, match=r"curve\.to_pandas\(\)"):
+        curve.to_frame  # noqa: B018
+
+
+def test_a_page_is_saved(result: fc.Result, tmp_path: Path) -> None:
+    assert result.html().save(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!")
+
+
+def test_the_short_explanation_names_what_python_has(result: fc.Result) -> None:
+    explained = fc.compile("var x; minimize square(x);").explain()
+    assert '.why("objective")' in explained.short and "--" not in explained.short
+    assert "--why objective" in explained.on_screen(in_python=False)

@@ -390,3 +390,10 @@ def test_a_score_that_only_ranks_has_no_threshold(difference: str) -> None:
     solved = solved_in_few_steps(text + pairs, D=rows)
     assert "ranks rows" in refusal(lambda: solved.predict(rows))
     assert set(solved.predict(rows, threshold=0.0)) <= {0, 1}
+
+
+def test_labels_are_no_target_of_one_score() -> None:
+    rows = {"x": np.eye(4)[:, :2], "y": np.array(["no", "yes", "no", "yes"])}
+    text = 'data D : table(x: real[2], y: {"no", "yes"}); var w[2]; minimize E[z ~ D] dot(w, z.x)^2 + sumsq(w);'
+    solved = solved_in_few_steps(text, D=rows)
+    assert "labels, which have no order" in refusal(lambda: solved.predict(rows, target="y"))

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.all:
         say(explanation)
     else:
-        say(explanation.short)
+        say(explanation.on_screen(in_python=False))
     return DONE
 
 

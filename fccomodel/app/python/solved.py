@@ -64,10 +64,18 @@ class Explanation(Shown):
 
     @property
     def short(self) -> str:
-        """The explanation on one screen; ``print`` shows all of it."""
+        """The explanation on one screen; ``print`` of the explanation shows all of it."""
+        return self.on_screen(in_python=True)
+
+    def on_screen(self, *, in_python: bool) -> str:
+        """The explanation on one screen.
+
+        in_python   whether it names attributes in Python, or options of the command, for the rest
+        """
         analysis, plan = self._analysis_and_plan
         rejected = {**self._rejected, "candidates": self._rejected["candidates"] or {}}
-        return explain.to_screen(analysis, plan, **rejected, width=explain.WIDTH)
+        shown = explain.to_screen(analysis, plan, **rejected, width=explain.WIDTH, in_python=in_python)
+        return texts.Printed(shown)
 
     def __str__(self) -> str:
         return explain.to_text(*self._analysis_and_plan, **self._rejected)

@@ -86,7 +86,8 @@ class PredictionMethods:
         The larger value of the table's column of two values (``target`` where there are several)
         for scores above the ``threshold`` (0, or 1/2 for a probability), else the smaller; of a
         vector of scores the class with the largest; where no column has two values, the scores
-        themselves.
+        themselves. Labels such as ``{"no", "yes"}`` have no larger value: declare the target as
+        ``{0, 1}``, and bind it by a map; predictions are labels of the data.
         """
         from fccomodel.app.scoring import rows as of_rows
         from fccomodel.app.scoring import scoring

@@ -120,6 +120,16 @@ def no_class(rows: int) -> Diagnostic:
     )
 
 
+def target_of_labels(name: str) -> Diagnostic:
+    """Predictions need a column with two numbers, whose order says which is the larger."""
+    return ROWS.error(
+        f"`{name}` is a column of labels, which have no order",
+        reason="A single score tells two values apart: the larger one has the larger scores.",
+        fix=f"Declare it as numbers, {name}: {{0, 1}}, and bind it by map = {{ no = 0, yes = 1 }}. "
+        "Predictions are in the words of the data.",
+    )
+
+
 def no_target(name: str, found: Sequence[str]) -> Diagnostic:
     """Predictions need a column with two values."""
     fix = did_you_mean(name, found) or (f"There is {', '.join(f'`{c}`' for c in found)}." if found else "")

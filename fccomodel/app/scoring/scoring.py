@@ -258,6 +258,8 @@ def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:
         name for name in kinds if name not in wanted.columns and len(_values(known, wanted, name)) == 2
     ]
     if target is not None:
+        if target in kinds and isinstance(kinds[target].domain, ir.LabelSet):
+            refuse(errors.target_of_labels(target))
         if target not in columns_left:
             refuse(errors.no_target(target, columns_left))
         return target

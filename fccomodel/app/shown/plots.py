@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fccomodel.app import errors
+from fccomodel.app import errors, habits
 from fccomodel.app.shown import labelled
 from fccomodel.app.shown.display import TOLERANCE, violation
 from fccomodel.app.shown.pictures import groups, roc
@@ -44,7 +44,7 @@ def require() -> None:
         raise FccoError([errors.no_matplotlib()]) from None
 
 
-class Plots:
+class Plots(habits.Answering):
     """Pictures of a result, each a matplotlib figure. ``plot()`` has convergence and constraints.
 
     record     the content of ``result.json``
@@ -62,6 +62,11 @@ class Plots:
     ):
         self._record, self._kinds, self._outcome = record, kinds or {}, outcome
         self._variables = variables or {}
+
+    _called = "A result's plot"
+
+    def _instead(self) -> Mapping[str, str]:
+        return habits.PICTURES
 
     def __repr__(self) -> str:
         names = ("convergence", "variables", "constraints", "multipliers", "groups", "roc")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 
 #: Height of a page inside a notebook, in pixels.
 PAGE_HEIGHT = 600
@@ -23,7 +24,12 @@ class Page(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<page of {len(self):,} characters: write it to a file, and open it in a browser>"
+        return f"<page of {len(self):,} characters: .save('page.html') writes it for a browser>"
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file; returns its path."""
+        Path(path).write_text(self, encoding="utf-8")
+        return Path(path)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: Largest number of constraints whose multipliers have a column.
 MULTIPLIER_COLUMNS = 3
-#: Blanks beside the cells of a column.
-PADDING = 2
+#: Blanks beside the cells of a column, with the one between two columns.
+PADDING = 3
 
 
 def table(sweep: Sweep) -> RenderableType:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
+from fccomodel.app import habits
 from fccomodel.app.shown.frames import frame
 from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.app.stored import results, store
@@ -78,7 +79,7 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sweep(Shown):
+class Sweep(habits.Answering, Shown):
     """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off, and
     ``results`` has the result of each solve.
 
@@ -92,6 +93,10 @@ class Sweep(Shown):
     points: tuple[SweepPoint, ...]
     count: int
     interrupted: bool = False
+    _called = "A sweep"
+
+    def _instead(self) -> Mapping[str, str]:
+        return habits.SWEEP
 
     def __len__(self) -> int:
         return len(self.points)

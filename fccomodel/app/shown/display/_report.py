@@ -66,7 +66,7 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
         if not result.report.solved:
             parts.append(section("how", list(solution.notes)))
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
-    parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
+    parts.append(section("data", data_lines(result.bound.sources, result.bound.notes)))
     values = params.values(result.bound, planned.binding).items()
     parts.append(section("params", [value.sentence(name) for name, value in values if value.differs]))
     if verbose:
@@ -148,7 +148,7 @@ def evaluation(result: Evaluation, *, verbose: bool = False) -> RenderableType:
     parts += report(result.report, problem, cautions=result.cautions, verbose=verbose)
     parts.append(shown(result.shown))
     parts += [Text(""), heldout(result.intervals, problem, "as a sample"), Text("")]
-    parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
+    parts.append(section("data", data_lines(result.bound.sources, result.bound.notes)))
     return page(parts)
 
 
@@ -316,9 +316,13 @@ def option_lines(options: Mapping[str, tuple[Any, str]]) -> list[Text]:
     return [Text.assemble((f"{origin}: ", "dim"), ", ".join(groups[origin])) for origin in order]
 
 
-def data_lines(sources: Mapping[str, Any]) -> list[str]:
-    """The sources of the data: the origin, the number of rows, and rows left out with the reason."""
+def data_lines(sources: Mapping[str, Any], notes: Sequence[str]) -> list[str]:
+    """The sources of the data: the origin, the number of rows, and rows left out with the reason.
+
+    notes   what binding noted; notes of rows left out are not repeated
+    """
     lines = []
+    reasons = [drop["reason"] for source in sources.values() for drop in source.get("dropped", ())]
     for name, source in sources.items():
         facts = []
         if source.get("origin"):
@@ -327,6 +331,7 @@ def data_lines(sources: Mapping[str, Any]) -> list[str]:
             facts.append(f"{source['rows']:,} rows")
         for drop in source.get("dropped", ()):
             if drop["rows"]:
-                facts.append(f"{drop['rows']:,} left out ({drop['reason']})")
+                reason = drop["reason"].removeprefix(f"{name}: ")
+                facts.append(f"{drop['rows']:,} left out ({reason})")
         lines.append(f"{name}: {', '.join(facts)}")
-    return lines
+    return [*lines, *(note for note in notes if not note.startswith(tuple(reasons)))]

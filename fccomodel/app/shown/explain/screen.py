@@ -34,10 +34,13 @@ def to_screen(
     candidates: Mapping[str, Candidate],
     refusal: Sequence[Diagnostic],
     width: int,
+    in_python: bool,
 ) -> str:
     """The explanation in at most HEIGHT lines, unless a refusal alone takes more.
 
-    The arguments are those of ``to_text``.
+    in_python   whether the last lines name attributes in Python, or options of the command
+
+    The other arguments are those of ``to_text``.
     """
     lines = [analysis.problem.name, *refused_lines(analysis, refusal, candidates, width)]
     lines += _parts(analysis, width)
@@ -47,9 +50,9 @@ def to_screen(
         lines += _structure(normal, width)
     if plan is not None:
         lines += ["", *_algorithm(plan, width)]
-    footer = ["", *wrap(_rest(analysis, plan), width, "")]
+    footer = ["", *wrap(_rest(analysis, plan, in_python), width, "")]
     room = HEIGHT - len(lines) - len(footer)
-    lines += _notes(analysis, plan, width, room)
+    lines += _notes(analysis, plan, width, room, "" if in_python else " (--all)")
     return visible("\n".join(line.rstrip() for line in [*lines, *footer]), "\n")
 
 
@@ -121,22 +124,25 @@ def _algorithm(plan: Plan, width: int) -> list[str]:
     return lines
 
 
-def _notes(analysis: Analysis, plan: Plan | None, width: int, room: int) -> list[str]:
-    """The notes, or their number if there is no room for them."""
+def _notes(analysis: Analysis, plan: Plan | None, width: int, room: int, where: str) -> list[str]:
+    """The notes, or their number and ``where`` they are if there is no room for them."""
     warnings = list(notes.warnings(analysis, plan))
     if not warnings:
         return []
     lines = ["", "Note", *items(warnings, width)]
     if len(lines) <= room:
         return lines
-    return ["", f"Notes: {len(warnings)} (--all)"]
+    return ["", f"Notes: {len(warnings)}{where}"]
 
 
-def _rest(analysis: Analysis, plan: Plan | None) -> str:
+def _rest(analysis: Analysis, plan: Plan | None, in_python: bool) -> str:
     """Where the rest is found."""
     names = ["objective", *(c.label for c in analysis.problem.constraints[:1])]
-    why = " or ".join(f"--why {name}" for name in names)
     others = "what each algorithm lacks"
     if plan is not None:
         others = "what its theorem assumes, what practice adds, why not the other algorithms"
-    return f"The rules behind a line: {why}. Also constants, {others}: --all."
+    if in_python:
+        why, rest = " or ".join(f'.why("{name}")' for name in names), "print it"
+    else:
+        why, rest = " or ".join(f"--why {name}" for name in names), "--all"
+    return f"The rules behind a line: {why}. Also constants, {others}: {rest}."
