@@ -31,6 +31,9 @@ from fccomodel.data.sources import RawColumn, RawTable
 #: Size of the buffer for squared deviations from the mean, in bytes.
 BUFFER = 1 << 22
 
+#: From here on not every whole number is a float64.
+LARGEST_EXACT = 2.0**53
+
 #: Sort key of a label, for each part of a combined label: numbers come before texts.
 Key = tuple[tuple[int, float, str], ...]
 
@@ -404,6 +407,7 @@ def labels(
                 column = _as_text(mapped_values)
         else:
             demand_finite(column, name, rows, what)
+            _demand_told_apart(column, name, what)
         part_codes, part_keys = _codes(column)
         combined = codes * max(1, len(part_keys)) + part_codes
         used, codes = np.unique(combined, return_inverse=True)
@@ -420,6 +424,15 @@ def labels(
         encoding=record,
         notes=tuple(notes),
     )
+
+
+def _demand_told_apart(column: RawColumn, name: str, what: str) -> None:
+    """Raise F0512 if labels are floats so large that different whole numbers have the same float."""
+    if column.categories is not None or column.values.dtype.kind != "f":
+        return
+    large = np.abs(column.values) >= LARGEST_EXACT
+    if large.any():
+        refuse(errors.columns.labels_lose_digits(what, name, float(column.values[large][0])))
 
 
 def spell_key(key: Key) -> str:

@@ -68,6 +68,16 @@ def text(what: str, name: str, values: Sequence[str], domain: Sequence[float]) -
     )
 
 
+def labels_lose_digits(what: str, name: str, value: float) -> Diagnostic:
+    """Labels that are whole numbers are told apart by all of their digits."""
+    return NOT_NUMBERS.error(
+        f"{what}: labels in column {name} are too large for float64",
+        reason=f"it holds {value:.0f}; from 2^53 on, different whole numbers become one float64, and rows "
+        "of different groups one group",
+        fix="give the column as text, or as integers of at most 64 bits without missing values",
+    )
+
+
 def texts_of_vector(what: str, names: Sequence[str], values: Sequence[str]) -> Diagnostic:
     """Columns of a vector are numbers, unless texts are encoded; ``values`` are those of the first."""
     return NOT_NUMBERS.error(
