@@ -59,6 +59,9 @@ MAX_REMOVED = 6
 MAX_REDUCED_ROWS = 1000
 #: The shortest time limit, in seconds by the clock.
 MIN_LIMIT_S = 0.1
+#: A search that is foreseen to take so many times the time that is left is not begun. (Forecasts are
+#: within a factor of three.)
+HOPELESS = 3.0
 #: The kind of a problem without an optimum, by the status that claims it.
 ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
 #: Entropy weights below this are computed from the duals.
@@ -151,13 +154,20 @@ def _answer(built: Conic, outcome: MethodOutcome, paper: str) -> ConicAnswer:
 
 
 def _tried(built: Conic, left: Callable[[], float | None]) -> MethodOutcome | str:
-    """The first optimum or checked ray that Clarabel finds.
+    """The first optimum or checked ray that Clarabel finds; ``unknown`` at once if the time is too short."""
+    allowed = left()
+    if allowed is not None and built.whole > HOPELESS * max(allowed, MIN_LIMIT_S):
+        return "unknown"
+    built.proofs["tried"] = max(built.proofs.get("tried", 0.0), math.inf if allowed is None else allowed)
+    return _by_attempts(built, left)
+
+
+def _by_attempts(built: Conic, left: Callable[[], float | None]) -> MethodOutcome | str:
+    """``_tried``: one attempt after the other.
 
     The attempts are ATTEMPTS, or ODD_ATTEMPTS if the program's numbers are far from 1.
     """
     odd = scaling.odd(built.program)
-    allowed = left()
-    built.proofs["tried"] = max(built.proofs.get("tried", 0.0), math.inf if allowed is None else allowed)
     # solved, but only to an accuracy that is absolute, or not to the accuracy that was asked for
     coarse: MethodOutcome | None = None
     almost: MethodOutcome | None = None

@@ -92,6 +92,9 @@ def combinations(bound: Bound, node: ir.Reduce, env: Mapping[ir.Binder, Any]) ->
 
     It has one dim for each binder of ``env``, whose ids are 1-d.
     """
+    if not env:
+        key = ("combinations", node.binders, node.condition)
+        return remember(bound, key, lambda: Evaluator(bound, {}).number(node, {}).data)
     inner = {binder: Named(torch.as_tensor(ids), (new_axis(),)) for binder, ids in env.items()}
     value = Evaluator(bound, {}).number(node, inner)
     axes = tuple(axis for at in inner.values() for axis in at.axes)

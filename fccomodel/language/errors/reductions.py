@@ -227,6 +227,18 @@ def condition_on_vectors(condition: Quote) -> Diagnostic:
     )
 
 
+def recourse(minimum: Quote, name: str, domain: str) -> Diagnostic:
+    """A decision after the draw is a variable with one value for each row."""
+    return NO_CLOSED_FORM.error(
+        f"{minimum} is a decision after the draw",
+        span=minimum.span,
+        reason="A minimum under a condition has no closed form; all rows' decisions are found together with "
+        "the others.",
+        fix=f"Write `var {name}[D] in {domain};` for the rows of D, the condition as a constraint, "
+        f"`keep[z in D]: {name}[z] >= ...;`, and the cost of `{name}[z]` in place of the minimum.",
+    )
+
+
 def event_without_excess(event: Quote) -> Diagnostic:
     """The event of a chance constraint compares a number that depends on the variables with another."""
     return CHANCE.error(

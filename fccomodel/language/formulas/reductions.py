@@ -40,6 +40,10 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     word = reductions.words()[node.kind]
     if isinstance(word, reductions.Spelled):
         return _spelled(ctx, scope, node, word)
+    recourse = inner_extremes.recourse(node)
+    if recourse is not None:
+        ctx.report(errors.reductions.recourse(ctx.quote(node), recourse.name, ctx.text(recourse.domain.span)))
+        return None
     return _of_kind(ctx, scope, node, word)
 
 

@@ -188,7 +188,11 @@ class Type(PythonSyntax):
         if len(self._limits) > 1:
             reason = "Numbers have one bound, or the ends `ge` and `le` of an interval."
             fail(errors.argument("real(...)", reason, "write `real(ge=0, le=1)`"), at)
-        return self._limits[0]
+        (limit,) = self._limits
+        if isinstance(limit.value, syntax.Call) and not limit.value.args:
+            named = syntax.Name(id=limit.value.func, span=limit.value.span)
+            return syntax.Bound(op=limit.op, value=named, span=limit.span)
+        return limit
 
     def __repr__(self) -> str:
         return self._name
