@@ -644,6 +644,11 @@ the mean of (e - mean)^2 over the elements drawn
 
 In a file: variance[z ~ D] f"""
 
+def weibull(shape: Value, scale: Value) -> Set:
+    """weibull(shape, scale): a distribution, for ``E(f(z) for z in weibull(...))``
+
+    scale u^(1 / shape) with u exponential(1), of survival exp(-(z / scale)^shape)"""
+
 def zeros(*sizes: Value) -> Formula:
     """zeros(n, m)
 

@@ -59,6 +59,9 @@ MAX_REMOVED = 6
 MAX_REDUCED_ROWS = 1000
 #: The shortest time limit, in seconds by the clock.
 MIN_LIMIT_S = 0.1
+#: A search that is foreseen to take so many times the time that is left is not begun. (Forecasts are
+#: within a factor of three.)
+HOPELESS = 3.0
 #: The kind of a problem without an optimum, by the status that claims it.
 ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
 #: Entropy weights below this are computed from the duals.
@@ -151,7 +154,16 @@ def _answer(built: Conic, outcome: MethodOutcome, paper: str) -> ConicAnswer:
 
 
 def _tried(built: Conic, left: Callable[[], float | None]) -> MethodOutcome | str:
-    """The first optimum or checked ray that Clarabel finds.
+    """The first optimum or checked ray that Clarabel finds; ``unknown`` at once if the time is too short."""
+    allowed = left()
+    if allowed is not None and built.whole > HOPELESS * max(allowed, MIN_LIMIT_S):
+        return "unknown"
+    built.proofs["tried"] = max(built.proofs.get("tried", 0.0), math.inf if allowed is None else allowed)
+    return _by_attempts(built, left)
+
+
+def _by_attempts(built: Conic, left: Callable[[], float | None]) -> MethodOutcome | str:
+    """``_tried``: one attempt after the other.
 
     The attempts are ATTEMPTS, or ODD_ATTEMPTS if the program's numbers are far from 1.
     """
@@ -268,7 +280,8 @@ def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
     the proof uses constraints that are no rows of the program. Constraints that the proof does not
     need are left out.
     """
-    if "infeasible" not in built.proofs:
+    allowed = math.inf if seconds is None else seconds
+    if "infeasible" not in built.proofs and allowed > built.proofs.get("tried", 0.0):
         _tried(built, lambda: seconds)
     proof = built.proofs.get("infeasible")
     if proof is None:

@@ -48,7 +48,7 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
     shape = elements.shape(walk.bound, binder.domain.shape)
     full_shape = (*outer, math.prod(shape))
     v, r = linear(walk, affine_terms, binder, env, axes, full_shape)
-    inner_cones, g = concave(walk, other_terms, binder, shape)
+    inner_cones, g = concave(walk, other_terms, binder, shape, node.condition)
     if not r.exact:
         larger = walk.cones.variable(tuple(r.shape))
         walk.cones.nonneg(larger - r)
@@ -103,8 +103,12 @@ def concave(
     terms: list[tuple[float, ir.Expr]],
     q: ir.Binder,
     shape: tuple[int, ...],
+    condition: ir.Expr | None = None,
 ) -> tuple[Cones, Affine]:
-    """The set and the terms without variables of the model, as a conic program whose first variable is q."""
+    """The set, with its condition, and the terms without variables of the model, as a conic program.
+
+    Its first variable is q.
+    """
     assert isinstance(q.domain, ir.VectorSet)
     inner = walk.beside()
     variable = inner.cones.variable(shape)
@@ -112,6 +116,7 @@ def concave(
     if simple.cone is None or simple.cap is None:
         raise NotConic(f"a maximum over the set {simple.name}")
     simple.cone(inner.cones, variable, *args)
+    _within(inner, condition, q, variable)
     total: Any = constants(np.zeros(()))
     for factor, term in terms:
         if ir.variables_of(term):
@@ -125,6 +130,21 @@ def concave(
         raise NotConic("a maximum of what is not concave")
     _state_powers(inner.cones, total)
     return inner.cones, total
+
+
+def _within(inner: Walk, condition: ir.Expr | None, q: ir.Binder, variable: Affine) -> None:
+    """Add the condition ``divergence(q, p) <= radius`` on the vectors, if there is one."""
+    if condition is None:
+        return
+    if not isinstance(condition, ir.Apply) or condition.op not in ("le", "ge") or ir.variables_of(condition):
+        raise NotConic("a maximum under a condition of another form")
+    if any(binder is not q for binder in ir.free_binders(condition)):
+        raise NotConic("a maximum whose set differs from member to member")
+    measure, radius = condition.args if condition.op == "le" else condition.args[::-1]
+    at = {q: Named(variable, ())}  # type: ignore[arg-type]
+    left: Any = inner.value(measure, at)
+    right: Any = inner.value(radius, at)
+    inner.cones.nonneg(-left.data + right.data)
 
 
 def _state_powers(cones: Cones, total: Affine) -> None:

@@ -505,7 +505,7 @@ class Walk(Evaluator):
         if size > MAX_ENTRIES:
             raise NotConic("more elements than are held at once")
         kind = reductions.of(node)
-        options = self.options(node)
+        options = self.options(node, space, inner)
         curved = sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
         if ir.variables_of(node.body):
             curved += size * _curved_by(kind, options)
@@ -527,7 +527,7 @@ class Walk(Evaluator):
         return whole.finish(by_cell.reshape(space.shape))
 
     def reduced(
-        self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]
+        self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, Any]
     ) -> Affine:
         """The value of a reduction for each cell of the elements."""
         space = whole if isinstance(whole, Product) else whole.space
@@ -577,7 +577,7 @@ def _curved(name: str) -> int:
     return trial.curved
 
 
-def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
+def _curved_by(kind: reductions.Reduction, options: dict[str, Any]) -> int:
     """The number of such cones for each element of a reduction, from a reduction of two elements."""
     if kind.cone is None:
         return 0

@@ -22,7 +22,8 @@ class Conic:
     rows    by label: its first row in the
             program, and its sign there
     sign    -1 where the model's objective is maximised
-    proofs  by status, what a method ended with that proves that there is no optimum
+    proofs  by status, what a method ended with that proves that there is no optimum; as ``tried``, the
+            longest time in seconds that a search for it was given
     """
 
     program: Assembled

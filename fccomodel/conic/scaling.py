@@ -235,27 +235,58 @@ def _shared(program: Assembled) -> sparse.csr_matrix:
 
     Factors that it gives map every cone to itself.
     """
-    rows: list[int] = []
-    columns: list[int] = []
-    values: list[float] = []
-    row = 0
-    free = 0
-    for kind, size, power in program.cones:
-        shares = _shares(kind, size, power)
-        for of_row in shares:
-            for place, share in of_row.items():
-                rows.append(row)
-                columns.append(free + place)
-                values.append(share)
-            row += 1
-        free += len(set().union(*shares))
-    return sparse.csr_matrix((values, (rows, columns)), shape=(row, free))
+    of_kind: dict[tuple[str, int, float], list[int]] = {}
+    for number, cone in enumerate(program.cones):
+        of_kind.setdefault(cone, []).append(number)
+    sizes = np.array([size for _, size, _ in program.cones], dtype=int)
+    free = np.zeros(len(sizes), dtype=int)
+    patterns = {cone: _pattern(*cone) for cone in of_kind}
+    for cone, numbers in of_kind.items():
+        free[numbers] = patterns[cone].free
+    first_row, first_free = np.cumsum(sizes) - sizes, np.cumsum(free) - free
+    rows = []
+    columns = []
+    values = []
+    for cone, numbers in of_kind.items():
+        pattern = patterns[cone]
+        rows.append((first_row[numbers][:, None] + pattern.rows).ravel())
+        columns.append((first_free[numbers][:, None] + pattern.columns).ravel())
+        values.append(np.tile(pattern.shares, len(numbers)))
+    shape = int(sizes.sum()), int(free.sum())
+    if not rows:
+        return sparse.csr_matrix(shape)
+    places = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_matrix((np.concatenate(values), places), shape=shape)
+
+
+class Pattern(NamedTuple):
+    """The shares of a cone's free factors in the logarithms of its rows' factors, by their places.
+
+    free   the number of free factors
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    shares: np.ndarray
+    free: int
+
+
+def _pattern(kind: str, size: int, power: float) -> Pattern:
+    """The pattern of a cone."""
+    if kind in ("zero", "nonneg"):
+        return Pattern(np.arange(size), np.arange(size), np.ones(size), size)
+    entries = [
+        (row, place, share)
+        for row, of_row in enumerate(_shares(kind, size, power))
+        for place, share in of_row.items()
+    ]
+    rows, columns, shares = zip(*entries, strict=True)
+    return Pattern(np.array(rows), np.array(columns), np.array(shares), len(set(columns)))
 
 
 def _shares(kind: str, size: int, power: float) -> list[dict[int, float]]:
-    """For each row of a cone, the shares of the cone's free factors in the logarithm of its factor."""
-    if kind in ("zero", "nonneg"):
-        return [{i: 1.0} for i in range(size)]
+    """For each row of a cone other than half-lines and equations, the shares of the cone's free factors in
+    the logarithm of its factor."""
     if kind == "exponential":
         return [{0: 1.0}, {0: 1.0}, {1: 1.0}]
     if kind == "power":

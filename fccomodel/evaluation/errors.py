@@ -249,6 +249,27 @@ def over_vectors(kind: str, span: Span) -> Diagnostic:
     return EVALUATION.error(f"`{kind}` cannot go over a set of vectors", span=span, fix="Use max or min.")
 
 
+def not_a_ball(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
+    """A condition on the weights of a maximum that is no ball of distributions."""
+    return EVALUATION.error(
+        f"{problem.text(node)} has a condition on its weights that is no ball of distributions",
+        span=node.span,
+        reason="known are `kl(q, p) <= r`, `chi2(q, p) <= r` and `norm1(q - p) <= r`, for a body that is "
+        "affine in q.",
+        fix="write the condition in one of these forms.",
+    )
+
+
+def no_distribution(problem: ir.Problem, reference: ir.Expr, total: float) -> Diagnostic:
+    """The centre of a ball of distributions is a distribution."""
+    return OUTSIDE.error(
+        f"{problem.text(reference)} is no distribution: its entries sum to {total:.6g}, or some are below 0",
+        span=reference.span,
+        reason="The weights of a maximum sum to 1, and are compared with it.",
+        fix="divide it by its sum.",
+    )
+
+
 def maximum_not_found(problem: ir.Problem, node: ir.Reduce, accuracy: float, most: int) -> Diagnostic:
     """A maximum with kinks that join entries has at most ``most`` of them."""
     return EVALUATION.error(

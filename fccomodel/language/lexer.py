@@ -157,7 +157,9 @@ def is_name(token: Token) -> bool:
 def subscript(word: str) -> str | None:
     """The ``i`` of ``mean_i``, or None if a word is not of this form."""
     kind, bar, index = word.partition("_")
-    if bar and kind in grammar().reductions:
+    spelled = reductions.spelled().get(kind)
+    plain = spelled is not None and spelled.option is None and not spelled.bounded
+    if bar and (kind in grammar().reductions or plain):
         return index
     return None
 

@@ -28,6 +28,8 @@ _REDUCTIONS = {
     **dict.fromkeys(("norm2", "norm"), "sqrt(sum{0} u^2)"),
     "median": "E{0} abs(v - u), whose least u is a median",
     **dict.fromkeys(("quantile", "percentile"), "quantile(level = 0.05){0} u >= v"),
+    "rank": "sum{0} sigmoid((v - u) / width)",
+    **dict.fromkeys(("argmin", "argmax"), "min{0} u"),
     **dict.fromkeys(("count", "cardinality"), "sum{0} 1"),
     **dict.fromkeys(("pr", "p", "probability", "chance"), "prob{0} (u <= v)"),
 }

@@ -109,7 +109,7 @@ class TextWriter:
                 self(node.id)
             case syntax.Unary() | syntax.Binary() | syntax.Compare() | syntax.Range():
                 self._operation(node)
-            case syntax.Conditional():
+            case syntax.Choice():
                 self("if ")
                 self.expression(node.condition, Strength.OR)
                 self(" then ")
@@ -129,7 +129,7 @@ class TextWriter:
                 self._set(node)
             case syntax.Reduce():
                 self._reduce(node)
-            case syntax.WholeAxis() | syntax.Vector() | syntax.Comprehension():
+            case syntax.Whole() | syntax.Vector() | syntax.Comprehension():
                 self._array(node)
             case _:
                 raise TypeError(node)
@@ -142,9 +142,9 @@ class TextWriter:
         self._heads(node.indexing)
         self("}")
 
-    def _array(self, node: syntax.WholeAxis | syntax.Vector | syntax.Comprehension) -> None:
+    def _array(self, node: syntax.Whole | syntax.Vector | syntax.Comprehension) -> None:
         match node:
-            case syntax.WholeAxis():
+            case syntax.Whole():
                 self("..")
             case syntax.Vector():
                 self.items("[", node.items, "]")
@@ -276,7 +276,7 @@ class TextWriter:
         if shape:
             self.items("[", shape, "]")
 
-    def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.SimpleBound]) -> None:
+    def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> None:
         """Write a shape and bounds: ``[d] >= 0, in simplex(d)``."""
         self.shape(shape)
         for k, bound in enumerate(bounds):
@@ -307,7 +307,7 @@ def expression(node: syntax.Expr) -> str:
 def strength(node: syntax.Expr) -> Strength:
     """How tightly an expression's text holds together."""
     match node:
-        case syntax.Conditional():
+        case syntax.Choice():
             return Strength.CHOICE
         case syntax.Unary(op="not"):
             return Strength.NOT

@@ -165,7 +165,7 @@ class PythonWriter:
                 return self._word(node)
             case syntax.Compare():
                 return self._chain(node)
-            case syntax.Conditional():
+            case syntax.Choice():
                 return f"{self.fc('if_else')}({self.listed((node.condition, node.yes, node.no))})"
             case syntax.Range():
                 return self._range(node)
@@ -181,11 +181,11 @@ class PythonWriter:
                 return self.comprehension(node, "subset")
             case syntax.Reduce():
                 return self._reduce(node)
-            case syntax.WholeAxis() | syntax.Vector() | syntax.Comprehension():
+            case syntax.Whole() | syntax.Vector() | syntax.Comprehension():
                 return self._array(node)
         raise TypeError(node)
 
-    def _array(self, node: syntax.WholeAxis | syntax.Vector | syntax.Comprehension) -> str:
+    def _array(self, node: syntax.Whole | syntax.Vector | syntax.Comprehension) -> str:
         """An array written out or by formula; ``..`` is a colon in Python."""
         match node:
             case syntax.Vector():
@@ -388,7 +388,7 @@ class PythonWriter:
             return self.fc(_TYPES[name]) + shape + self._limit(node.limit)
         return self.name(name) + shape
 
-    def _limit(self, limit: syntax.SimpleBound | None) -> str:
+    def _limit(self, limit: syntax.Bound | None) -> str:
         """The bound of a type as the arguments of a call: ``(ge=0)``, ``(ge=0, le=1)``, ``(domain=psd)``."""
         if limit is None:
             return ""
@@ -398,7 +398,7 @@ class PythonWriter:
         return f"({_BOUNDS[limit.op]}={self.formula(limit.value)})"
 
     # --------------------------------------------------------------------- what statements share
-    def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.SimpleBound]) -> list[str]:
+    def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> list[str]:
         """Shape and bounds as arguments; several bounds of a kind as a list."""
         values: dict[str, list[str]] = {}
         for bound in bounds:

@@ -69,7 +69,7 @@ class Compare(Expr):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conditional(Expr):
+class Choice(Expr):
     """``if condition then yes else no``."""
 
     condition: Expr
@@ -87,7 +87,7 @@ class Range(Expr):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeAxis(Expr):
+class Whole(Expr):
     """``..`` in the place of an index: all of an axis."""
 
 
@@ -201,7 +201,7 @@ class TypeExpr(Node):
     name: str | None = None
     shape: tuple[Expr, ...] = ()
     values: SetLiteral | None = None
-    limit: SimpleBound | None = None
+    limit: Bound | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +213,7 @@ class FieldDecl(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimpleBound(Node):
+class Bound(Node):
     """``>= e``, ``<= e``, ... or ``in set``; ``op`` is the comparison or ``in``."""
 
     op: str

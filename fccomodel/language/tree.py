@@ -187,7 +187,7 @@ def _array(c: list, at: Span) -> syntax.Expr:
 
 @_rule("whole")
 def _whole(c: list, at: Span) -> syntax.Expr:
-    return syntax.WholeAxis(span=at)
+    return syntax.Whole(span=at)
 
 
 @_rule("field")
@@ -238,7 +238,7 @@ def _compare(c: list, at: Span) -> syntax.Expr:
 
 @_rule("choice")
 def _choice(c: list, at: Span) -> syntax.Expr:
-    return syntax.Conditional(condition=c[0], yes=c[1], no=c[2], span=at)
+    return syntax.Choice(condition=c[0], yes=c[1], no=c[2], span=at)
 
 
 @_rule("member")
@@ -366,7 +366,7 @@ def _option(c: list, at: Span) -> syntax.Keyword:
     return syntax.Keyword(name="".join(str(token) for token in c[:-1]), value=value, span=at)
 
 
-def bounds_of(name: str, bounds: tuple[syntax.SimpleBound, ...] | None) -> tuple[syntax.SimpleBound, ...]:
+def bounds_of(name: str, bounds: tuple[syntax.Bound, ...] | None) -> tuple[syntax.Bound, ...]:
     """The bounds of a variable or a param; raises ``Refusal`` for ``in [0, 1]``."""
     for bound in bounds or ():
         if bound.op == "in" and isinstance(bound.value, syntax.Vector):
@@ -395,13 +395,13 @@ def _tuple(c: list, at: Span) -> tuple:
 
 
 @_rule("bound_compare")
-def _bound_compare(c: list, at: Span) -> syntax.SimpleBound:
-    return syntax.SimpleBound(op=str(c[0]), value=c[1], span=at)
+def _bound_compare(c: list, at: Span) -> syntax.Bound:
+    return syntax.Bound(op=str(c[0]), value=c[1], span=at)
 
 
 @_rule("bound_in")
-def _bound_in(c: list, at: Span) -> syntax.SimpleBound:
-    return syntax.SimpleBound(op="in", value=c[0], span=at)
+def _bound_in(c: list, at: Span) -> syntax.Bound:
+    return syntax.Bound(op="in", value=c[0], span=at)
 
 
 @_rule("type_name")

@@ -69,7 +69,11 @@ class Matched:
 
 def matched(core: ir.Expr, form: str, variable: str) -> Matched | None:
     """The core as this atom of the variable, possibly after a translation by a fixed expression, or
-    None."""
+    None.
+
+    The translation keeps the shape of the variable: in ``sumsq(a - t)`` with an array a and a number t,
+    the argument has as many entries as a, and the prox of ``sumsq`` is not that of t.
+    """
     if not isinstance(core, ir.Apply) or core.op != form:
         return None
     first, *rest = core.args
@@ -81,6 +85,7 @@ def matched(core: ir.Expr, form: str, variable: str) -> Matched | None:
     if (
         len(moving) != 1
         or not is_variable(moving[0].core, variable)
+        or first.shape != moving[0].core.shape
         or moving[0].factors
         or moving[0].sign < 0
     ):

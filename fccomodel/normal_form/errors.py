@@ -51,8 +51,9 @@ def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
         reason="known are the maxima over q in simplex(K) or capped_simplex(K, a) of sum[k in K] q[k] * "
         "r, over the simplex also "
         "less mu * kl(q, p), mu * chi2(q, p) (p without variables) or mu * sum[k in K] phi(q[k]), "
-        "where mu is known to be at "
-        "least 0 (`param mu >= 0`).",
+        "where mu is known to be at least 0 (`param mu >= 0`), "
+        "or under the condition kl(q, p) <= r, chi2(q, p) <= r or norm1(q - p) <= r, "
+        "where r is known to be above 0 (`param r > 0`), for norm1 below 2 too.",
         fix="write the maximum in one of these forms, or its dual yourself.",
     )
 
@@ -67,8 +68,8 @@ def no_conjugate(problem: ir.Problem, node: ir.Expr, unsigned: Sequence[str] = (
             f"no conjugate is known for the divergence of {problem.text(node)}",
             span=node.span,
             reason=f"it must be convex in q >= 0, and {', '.join(unsigned)} may be negative.",
-            fix=f"declare its sign: `> 0` behind the declaration of a param, `param {unsigned[0]} > 0;`. "
-            "Data have no such declaration: bind them as a param, or write kl(q, p) or chi2(q, p).",
+            fix=f"declare its sign: `> 0` behind the declaration of a param, `param {unsigned[0]} > 0;`, "
+            "or behind the type of data, `real > 0`.",
         )
     return NO_DUAL.error(
         f"no conjugate is known for the divergence of {problem.text(node)}",

@@ -3,14 +3,13 @@ curvature near a point, and norms that bound the variables."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import apply, const, substitute
+from fccomodel.core.rewrite import apply, const, substitute, with_children
 from fccomodel.library import atoms, reductions
 from fccomodel.structure import Analyser
 from fccomodel.structure.facts import Facts, Standing
@@ -76,14 +75,12 @@ class WeightedParts:
                 inner = b if factor is a else a
                 nonnegative = self.see(factor).interval.value.lo >= 0
                 q = self.quadratic(inner, sign if nonnegative else -sign)
-                if q is None:
-                    return None
-                return dataclasses.replace(node, args=(a, q) if factor is a else (q, b))
+                return _with_part(node, inner, q)
             case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
                 q = self.quadratic(body, sign)
-                if q is None or self.plain:
+                if self.plain:
                     return None
-                return dataclasses.replace(node, body=q)
+                return _with_part(node, body, q)
         return self._leaf(node, sign)
 
     def _leaf(self, node: ir.Expr, sign: float) -> ir.Expr | None:
@@ -135,6 +132,16 @@ class WeightedParts:
         if self.plain:
             return isinstance(node, ir.Apply) and node.op == "sumsq" and isinstance(node.args[0], ir.Var)
         return self.see(node).degree == 2
+
+
+def _with_part(node: ir.Expr, whole: ir.Expr, part: ir.Expr | None) -> ir.Expr | None:
+    """The node with a part in the place of this child: itself if the part is all of it, None if there
+    is none."""
+    if part is None:
+        return None
+    if part is whole:
+        return node
+    return with_children(node, tuple(part if child is whole else child for child in node.children))
 
 
 def _signed(node: ir.Expr, sign: float) -> ir.Expr:

@@ -441,9 +441,17 @@ class Analyser:
         """A product of two factors that both vary; shared parts of the factors are used."""
         left, right = args
         facts = self._product(node, op, args, entries)
-        if op != "mul" or node.shape:
+        if op == "dot" and any(products.is_logarithm(factor) for factor in node.args):
+            by_entry = ir.Apply(op="mul", args=node.args, shape=node.args[0].shape, span=node.span)
+            total = ir.Apply(op="sum", args=(by_entry,), shape=node.shape, span=node.span)
+            return replace(combine(self(total), facts), expr=node)
+        if op != "mul":
             return facts
-        return products.product_of(node, (left, right), self, self.key, facts)
+        if not node.shape:
+            return products.product_of(node, (left, right), self, self.key, facts)
+        if node.args[0].shape == node.args[1].shape:
+            return products.entropy(node, (left, right), self, self.key, facts, entries)
+        return facts
 
     def _product(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
         """A product of two factors that both vary, by the product rule alone."""

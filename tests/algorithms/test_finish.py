@@ -20,7 +20,7 @@ import torch
 
 import fccomodel
 from fccomodel import pipeline
-from fccomodel.algorithms.runtime.finish import ending
+from fccomodel.algorithms.runtime.finish import ending, failure
 from fccomodel.algorithms.runtime.finish.panoc import direction, forward_backward, panoc
 from fccomodel.algorithms.runtime.finish.restore import least_norm
 from fccomodel.execution.run.loading import loaded
@@ -518,3 +518,10 @@ def test_a_step_along_an_infinite_gradient_ends(size: float) -> None:
     w = torch.zeros(2, dtype=torch.float64)
     gradient = torch.tensor([size, 1.0], dtype=torch.float64)
     assert forward_backward(lambda x: (0.5, gradient), inside, w, 1.0).step > 0
+
+
+def test_no_way_is_looked_along_from_a_point_beyond_double_precision() -> None:
+    """Entries of 1e200, whose length overflows, as where a column holds numbers near 1e-200."""
+    full = types.SimpleNamespace(solver=None, data=None, h=None, tol=1e-6)
+    far = torch.full((2,), 1e200, dtype=torch.float64)
+    assert failure.falls_for_ever(full, far, torch.ones(2, dtype=torch.float64)) is None

@@ -151,6 +151,13 @@ def test_variables_of_another_kind_behind_right_hashes(
             use()
 
 
+def test_arrays_that_are_no_variables(answers: list[Result], tmp_path: Path) -> None:
+    folder = answers[0].save(tmp_path / "out")
+    np.savez(folder / "variables.npz", **fccomodel.load(folder).variables, other=np.ones(2))
+    reseal(folder)
+    assert "no variable of the model" in refusal(folder)
+
+
 CHANGES = {
     "no numbers of the report": lambda r: r.pop("kkt"),
     "a text for a number": lambda r: r.update(objective="low"),

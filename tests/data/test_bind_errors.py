@@ -247,6 +247,8 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0520", "param mu = 'big' is not a number", BOUNDED, given(data={"D": good()}, params={"mu": "big"})),
     ("F0520", "param mu is nan", BOUNDED, given(data={"D": good()}, params={"mu": float("nan")})),
     ("F0520", "dim d = 0", LOGISTIC, given(data={"D": good()}, params={"d": 0})),
+    ("F0512", "too large for float64", LABELS, given(data={"D": frame(g=[2**70, 2**70 + 1], v=[1.0, 2.0])})),
+    ("F0511", "in row 1", ARRAY, array(np.ma.masked_array([1.0, 2.0], mask=[False, True]))),
     ("F0521", "'c' is not in G", LABELS, given(data={"D": frame(g=["a", "c"], v=[1.0, 2.0])})),
     ("F0522", "there is no built-in net named mpl", NET, given(data={"D": good()}, nets={"s": "mpl(3)"})),
     ("F0523", "no net is bound to s", NET, given(data={"D": good()})),

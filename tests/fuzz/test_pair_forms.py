@@ -93,7 +93,7 @@ def test_full_passes(seed: int, few: bool, monkeypatch: pytest.MonkeyPatch) -> N
     if few:
         for module, name, value in (
             (reductions, "DENSE", 60), (runs, "AT_ONCE", 60), (segments, "AT_ONCE", 60), (sizes, "AT_ONCE", 60),
-            (runs, "LEAST_GAIN", 1), (printer, "SLICE", 200),
+            (runs, "LEAST_GAIN", 1), (sizes, "LEAST_GAIN_OF_FLAT", 1), (printer, "SLICE", 200),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, value)
     form, data, w, wanted = made(seed)

@@ -74,7 +74,7 @@ def test_python_notation() -> None:
     m.c = fc.array(fc.real[m.K](gt=0))
     m.S = fc.array(fc.real[m.n, m.n](domain=fc.psd()))
     text = str(m)
-    for line in ("p: real >= 0, q: int in [0, 9]", "c : real[K] > 0", "S : real[n, n] in psd"):
+    for line in ("p: real >= 0, q: int in [0, 9]", "c : real[K] > 0", "S : real[n, n] in psd;"):
         assert line in text
 
 

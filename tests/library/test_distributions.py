@@ -20,6 +20,7 @@ BOOK = Book(Distribution)
 #: the same in scipy, and parameters
 KNOWN = {
     "normal": (lambda mean, sd: stats.norm(mean, sd), [(0.0, 1.0), (-2.0, 0.3)]),
+    "weibull": (lambda shape, scale: stats.weibull_min(shape, scale=scale), [(0.7, 2.0), (3.0, 1.0)]),
     "lognormal": (lambda mean, sd: stats.lognorm(sd, scale=math.exp(mean)), [(0.0, 0.5), (1.0, 0.2)]),
     "uniform": (lambda low, high: stats.uniform(low, high - low), [(0.0, 1.0), (-2.0, 3.0)]),
     "bernoulli": (stats.bernoulli, [(0.0,), (0.3,), (1.0,)]),

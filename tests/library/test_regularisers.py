@@ -299,6 +299,13 @@ def test_not_recognised(term):
     assert regularisers.recognise(reader.expr(term), "w", constant) is None
 
 
+@pytest.mark.parametrize("form", ["norm1", "norm2", "sumsq"])
+def test_a_number_minus_an_array_is_no_number_with_a_centre(form):
+    centre = ir.Param(name="c", shape=("d",))
+    term = call(form, call("sub", B, centre, shape=("d",)))
+    assert regularisers.recognise(term, "b", constant) is None
+
+
 @BOOK.checks("round", "scales", "sum_of")
 @named
 def test_make_up(r):

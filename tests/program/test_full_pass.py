@@ -10,10 +10,15 @@ from support.emitted_models import CASES, Made, finish, made
 from support.places import SHARED
 
 from fccomodel import pipeline
+from fccomodel.algorithms.runtime.helpers.support import reduce_by_cell
 from fccomodel.core.files import model_source
 from fccomodel.data import net_costs
 from fccomodel.evaluation import interpret
 from fccomodel.evaluation.sets import elements
+from fccomodel.library.reductions.cvar import reduce_cvar
+from fccomodel.library.reductions.max import reduce_max
+from fccomodel.library.reductions.pmean import reduce_pmean
+from fccomodel.library.reductions.topk import reduce_topk
 
 MODELS = sorted(p.stem for p in (SHARED / "models").glob("*.fcco")) if (SHARED / "data").is_dir() else []
 
@@ -90,3 +95,15 @@ def test_shared_models(name: str) -> None:
     )
     case = finish(name, compiled.problem, bound, {}, scale=0.05)
     compare(case, case.point(), 1e-8)
+
+
+def test_reductions_of_rows_cell_after_cell():
+    """Cells of any sizes, padded to common lengths, as cell by cell."""
+    values = torch.randn(2000, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).abs()
+    size = torch.tensor([1, 2, 3, 4, 5, 700, 64, 65, 1156])
+    first = size.cumsum(0) - size
+    kinds = [(reduce_max, ()), (reduce_cvar, (0.3,)), (reduce_topk, (3,)), (reduce_pmean, (2.0,))]
+    for reduce, options in kinds:
+        found = reduce_by_cell(reduce, values, first, size, (3, 3), *options)
+        cells = [reduce(part, 0, *options) for part in values.split(size.tolist())]
+        torch.testing.assert_close(found, torch.stack(cells).view(3, 3), rtol=1e-12, atol=0)

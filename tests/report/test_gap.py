@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from test_kkt import FIT, D, N, X, Y, bound, fit, solved
 
+import fccomodel
 from fccomodel import report
 from fccomodel.report.certificates import curvature
 from fccomodel.report.kkt import lagrangian
@@ -297,6 +298,20 @@ def test_a_hessian_takes_a_few_passes_however_many_variables_there_are(monkeypat
         counts.append(len(passes))
         passes.clear()
     assert counts == [3, 3]
+
+
+@pytest.mark.slow
+def test_a_hessian_that_does_not_depend_on_a_param_is_kept_for_its_other_values(monkeypatch):
+    made, found = [], lagrangian.curvature
+    monkeypatch.setattr(lagrangian, "curvature", lambda *args: made.append(1) or found(*args))
+    weighted = "var w[d]; minimize {}E[z ~ D] square(dot(w, z.x) - z.y) + {}norm1(w);"
+    for weights, expected in ((("", "lam * "), 1), (("lam * ", ""), 2)):
+        text = f"dim d; data D: table(x: real[d], y: real); param lam >= 0; {weighted.format(*weights)}"
+        rows = {"x": X, "y": X[:, 0]}
+        swept = fccomodel.compile(text).bind(D=rows, lam=0.5).sweep(lam=[0.5, 0.4])
+        assert all(0 <= found_at.gap.value < 1e-6 for found_at in (p.outcome.report for p in swept.points))
+        assert len(made) == expected
+        made.clear()
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,9 @@ CLAIMS = {
     "l * log(l)": ("convex", True, "entropy"),
     "l * log(3 * l)": ("convex", True, "entropy"),
     "-2 * l * log(l)": ("concave", True, "scaling"),
+    "sum(q * log(q))": ("convex", True, "entropy"),
+    "sum(2 * q * log(q / 3))": ("convex", True, "entropy"),
+    "dot(q, log(q))": ("convex", True, "entropy"),
     "(2 * l) * log(l / 2)": ("convex", True, "entropy"),
     "l * log(E[z ~ D] exp(z.t * u / l))": ("convex", True, "perspective"),
     "l * log(E[z ~ D] exp(square(dot(w, z.x) - z.t) / l))": ("convex", True, "perspective"),
@@ -55,6 +58,8 @@ CLAIMS = {
 REFUSED = [
     "u * log(1 + exp(v) + p)",
     "p * log(l)",
+    "sum(q * log(1 + q))",
+    "dot(q, log(q + w))",
     "h * square(u / l)",
     "l * square(u / (l + 1))",
     "l * (square(u / l) * u)",

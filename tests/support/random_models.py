@@ -126,8 +126,8 @@ class Generator:
         condition = self.maybe(lambda: self.expr(self.random.randrange(depth)))
         return s.Indexing(binders=self.some(lambda: self.binder(depth), 1, 2), condition=condition, span=AT)
 
-    def bound(self) -> s.SimpleBound:
-        return s.SimpleBound(op=self.random.choice(("<=", ">=", "<", ">", "in")), value=self.expr(1), span=AT)
+    def bound(self) -> s.Bound:
+        return s.Bound(op=self.random.choice(("<=", ">=", "<", ">", "in")), value=self.expr(1), span=AT)
 
     def type(self) -> s.TypeExpr:
         shape = self.some(lambda: self.expr(1), 0, 2)
@@ -330,7 +330,7 @@ def _type(t: s.TypeExpr) -> str:
     return (t.name or text(t.values)) + _shape(t.shape)
 
 
-def _bounds(bounds: tuple[s.SimpleBound, ...]) -> str:
+def _bounds(bounds: tuple[s.Bound, ...]) -> str:
     return ", ".join(f" {b.op} {text(b.value, RANGED)}" for b in bounds)
 
 

@@ -60,6 +60,14 @@ def variable_not_stored(path: Path, name: str) -> Diagnostic:
     return RESULT.error(f"`{path}` has no `{name}`", reason=f"The model declares `var {name}`.")
 
 
+def variable_not_declared(path: Path, name: str) -> Diagnostic:
+    """A result has no arrays beside the variables of its model."""
+    return RESULT.error(
+        f"`{path}` has a `{name}`, which is no variable of the model",
+        fix="Take the folder as the solve wrote it, or solve the model again.",
+    )
+
+
 def stored_not_numbers(path: Path, name: str) -> Diagnostic:
     """The arrays of an answer are finite real numbers."""
     return RESULT.error(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,9 @@ from fccomodel.data.sources import RawColumn, RawTable
 
 #: Size of the buffer for squared deviations from the mean, in bytes.
 BUFFER = 1 << 22
+
+#: From here on not every whole number is a float64.
+LARGEST_EXACT = 2.0**53
 
 #: Sort key of a label, for each part of a combined label: numbers come before texts.
 Key = tuple[tuple[int, float, str], ...]
@@ -215,6 +218,7 @@ def features(
     intercept.
     """
     stored = stored or {}
+    raw = _as_learned(raw, stored, what)
     texts = [name for name in columns if not raw.numeric[name]]
     if texts and not entry.encode:
         refuse(errors.columns.texts_of_vector(what, texts, present(read(raw, texts[0], rows, what))))
@@ -268,6 +272,45 @@ def features(
         x[:, width] = 1.0
         names.append("intercept")
     return Built(values=x, names=tuple(names), encoding=record | {"names": names}, notes=tuple(notes))
+
+
+def _as_learned(raw: RawTable, stored: Mapping[str, Any], what: str) -> RawTable:
+    """The table with its columns as an earlier binding read them: numbers, or texts.
+
+    Other rows may have another type for the same values: a frame of objects, or codes 1, 2, ... that were
+    texts. F0512 for texts that are no numbers in a column that had numbers.
+    """
+    numbers, texts = stored.get("numbers", ()), stored.get("texts", {})
+    changed: dict[str, RawColumn] = {}
+    for name in numbers:
+        if not raw.numeric.get(name, True):
+            changed[name] = _numbers_of(raw.load(name), name, what)
+    for name in texts:
+        if raw.numeric.get(name, False) and name not in raw.vectors:
+            changed[name] = _texts_of(raw.load(name))
+    if not changed:
+        return raw
+    numeric = {name: (name in numbers) if name in changed else kind for name, kind in raw.numeric.items()}
+    return replace(
+        raw, numeric=numeric, load=lambda name: changed[name] if name in changed else raw.load(name)
+    )
+
+
+def _numbers_of(column: RawColumn, name: str, what: str) -> RawColumn:
+    """A column of texts as the numbers that they spell."""
+    assert column.categories is not None
+    numbers = [_as_number(text) for text in column.categories]
+    if others := [text for text, value in zip(column.categories, numbers, strict=True) if value is None]:
+        refuse(errors.columns.no_longer_numbers(what, name, sorted(others)))
+    return RawColumn(values=np.array([*numbers, np.nan], float)[column.values], dtype=column.dtype)
+
+
+def _texts_of(column: RawColumn) -> RawColumn:
+    """A column of numbers as the texts that spell them."""
+    texts, codes = _distinct_texts(column)
+    if "nan" in texts:
+        codes = np.where(codes == texts.index("nan"), -1, codes)
+    return RawColumn(values=codes, categories=tuple(texts), dtype=column.dtype)
 
 
 def _one_hot(block: np.ndarray, column: RawColumn, categories: Sequence[str]) -> int:
@@ -364,6 +407,7 @@ def labels(
                 column = _as_text(mapped_values)
         else:
             demand_finite(column, name, rows, what)
+            _demand_told_apart(column, name, what)
         part_codes, part_keys = _codes(column)
         combined = codes * max(1, len(part_keys)) + part_codes
         used, codes = np.unique(combined, return_inverse=True)
@@ -380,6 +424,15 @@ def labels(
         encoding=record,
         notes=tuple(notes),
     )
+
+
+def _demand_told_apart(column: RawColumn, name: str, what: str) -> None:
+    """Raise F0512 if labels are floats so large that different whole numbers have the same float."""
+    if column.categories is not None or column.values.dtype.kind != "f":
+        return
+    large = np.abs(column.values) >= LARGEST_EXACT
+    if large.any():
+        refuse(errors.columns.labels_lose_digits(what, name, float(column.values[large][0])))
 
 
 def spell_key(key: Key) -> str:

@@ -30,6 +30,8 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
         if str(value.dtype) == "torch.bfloat16":
             value = value.float()
         return value.numpy()
+    if isinstance(value, np.ma.MaskedArray):
+        return _with_gaps(value)
     if isinstance(value, np.ndarray):
         return value
     try:
@@ -38,6 +40,17 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
         return as_array(value)
     except (ValueError, TypeError) as error:
         refuse(errors.not_array_like(what, error))
+
+
+def _with_gaps(values: np.ma.MaskedArray) -> np.ndarray:
+    """A masked array with missing values in the masked places: NaN among numbers, else None."""
+    hidden = np.ma.getmaskarray(values)
+    if not hidden.any():
+        return np.asarray(values.data)
+    kind = float if values.dtype.kind in "biuf" else object
+    plain = values.data.astype(kind)
+    plain[hidden] = np.nan if kind is float else None
+    return plain
 
 
 def from_mapping(

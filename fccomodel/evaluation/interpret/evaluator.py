@@ -22,7 +22,7 @@ from fccomodel.data import net_costs
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import distributed, errors, logarithms, net_outputs
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging
-from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
+from fccomodel.evaluation.interpret.reductions import Block, Streamed, by_entry, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
 from fccomodel.evaluation.kernels import scores
 from fccomodel.evaluation.kernels.net_rows import ROWS, NetRows, net_apply
@@ -92,6 +92,9 @@ def combinations(bound: Bound, node: ir.Reduce, env: Mapping[ir.Binder, Any]) ->
 
     It has one dim for each binder of ``env``, whose ids are 1-d.
     """
+    if not env:
+        key = ("combinations", node.binders, node.condition)
+        return remember(bound, key, lambda: Evaluator(bound, {}).number(node, {}).data)
     inner = {binder: Named(torch.as_tensor(ids), (new_axis(),)) for binder, ids in env.items()}
     value = Evaluator(bound, {}).number(node, inner)
     axes = tuple(axis for at in inner.values() for axis in at.axes)
@@ -220,6 +223,13 @@ class Evaluator(Conditions):
         """The axes that a node depends on, with their lengths."""
         places = [env[binder] for binder in self.free(node) if binder in env]
         return {axis: at.length(axis) for at in places for axis in at.axes}
+
+    def axes_of_elements(self, node: ir.Reduce, env: Env) -> dict[int, int]:
+        """The axes that a reduction's body and its options depend on, with their lengths."""
+        lengths = self.axes(node.body, env)
+        for option in node.options.values():
+            lengths |= self.axes(option, env)
+        return lengths
 
     def event(self, node: ir.Expr) -> int:
         """The number of entries of a node's value at one element."""
@@ -404,22 +414,29 @@ class Evaluator(Conditions):
         space, inner = ranging.space(self, node, env)
         return self.over(node, space, inner)
 
-    def options(self, node: ir.Reduce) -> dict[str, float]:
-        """The numeric options of a reduction by name; an option that is not given has its default."""
-        options: dict[str, float] = {}
+    def options(self, node: ir.Reduce, space: Product | Listing, env: Env) -> dict[str, Any]:
+        """The numeric options of a reduction by name; an option that is not given has its default.
+
+        One that depends on an index is an array: a number for each entry of the result, in their order.
+        """
+        options: dict[str, Any] = {}
         option = reductions.of(node).option
         if option is not None and option.default is not None:
             options[option.name] = option.default
         for name, value in node.options.items():
-            if not isinstance(value, ir.Label):
-                options[name] = float(self.value(value, {}).data)
+            if isinstance(value, ir.Label):
+                continue
+            if self.axes(value, env):
+                options[name] = by_entry(self.value(value, env), space)
+            else:
+                options[name] = float(self.value(value, env).data)
         return options
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
         """The reduction over a space: at once if it has few elements, else block by block."""
-        options = self.options(node)
         if (once := self._distinct_runs(node, space, inner)) is not None:
             return once
+        options = self.options(node, space, inner)
         leaves, event = self.leaves(node.body, space, inner)
         axes = (*space.kept, *space.over)
         size = math.prod(space.lengths[axis] for axis in axes)
@@ -428,11 +445,11 @@ class Evaluator(Conditions):
         of_pairs = isinstance(space, Listing) or len((*space.kept, *space.over)) > 1
         few = size * event <= self.chunk
         if few and not (of_pairs and size > PAIRS_AT_ONCE):
-            return self._at_once(node, space, inner, leaves)
+            return self._at_once(node, space, inner, leaves, options)
         if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
             return fast
         if few:
-            return self._at_once(node, space, inner, leaves)
+            return self._at_once(node, space, inner, leaves, options)
         if isinstance(space, Product):
             count = space.count
         else:
@@ -448,17 +465,22 @@ class Evaluator(Conditions):
         return stream(self.streamed(kind, node.body, space, inner, leaves, event, count, options))
 
     def _at_once(
-        self, node: ir.Reduce, space: Product | Listing, inner: Env, leaves: Sequence[ir.Expr]
+        self,
+        node: ir.Reduce,
+        space: Product | Listing,
+        inner: Env,
+        leaves: Sequence[ir.Expr],
+        options: Mapping[str, Any],
     ) -> Named:
         """The reduction over a space with few elements."""
         if isinstance(space, Product):
             self.not_empty(node, space, space.count, inner)
             values = self.value(node.body, inner)
-            return collapse(reductions.of(node), space, values, self.options(node))
+            return collapse(reductions.of(node), space, values, options)
         whole = space.whole()
         self.not_empty(node, space, whole.count, inner)
         value = self.in_block(node.body, inner, leaves, whole)
-        return collapse(reductions.of(node), whole, value, self.options(node))
+        return collapse(reductions.of(node), whole, value, options)
 
     def _distinct_runs(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
         """The reduction with each different run computed once, or None if all runs are different.
@@ -467,7 +489,7 @@ class Evaluator(Conditions):
         """
         if not isinstance(space, Listing) or not space.alone:
             return None
-        if set(space.cells).intersection(self.axes(node.body, inner)):
+        if set(space.cells).intersection(self.axes_of_elements(node, inner)):
             return None
         runs, run_of_cell = space.distinct()
         if len(run_of_cell) <= runs.entries:
@@ -506,7 +528,7 @@ class Evaluator(Conditions):
         leaves: Sequence[ir.Expr],
         event: int,
         count: torch.Tensor,
-        options: Mapping[str, float],
+        options: Mapping[str, Any],
     ) -> Streamed:
         """A reduction to be done block by block; one element of the body needs ``event`` numbers."""
         values = tuple(self.value(leaf, inner) for leaf in leaves)

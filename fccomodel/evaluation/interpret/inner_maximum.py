@@ -8,6 +8,8 @@ With r the coefficients of the affine part, p the reference distribution and (t)
     r.q - mu kl(q, p)     q_k proportional to p_k exp(r_k / mu), cut at the cap
     r.q - mu chi2(q, p)   q_k = p_k (1 + (r_k - nu) / (2 mu))_+, cut at the cap; the number nu makes the sum 1
 
+A condition that keeps q within a divergence of p has its own maximisers (``ball_maxima``).
+
 A sum of concave functions of one entry each is maximised through its dual, which has one variable. Any
 other concave body is maximised by accelerated projected ascent, or by ellipsoids if that does not
 reach the accuracy, as for a body with kinks (``concave_maxima``).
@@ -28,13 +30,15 @@ from fccomodel.evaluation.sets import elements
 from fccomodel.evaluation.sets.axes import Env, Named, spread
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sets.capped_simplex import project_capped
-from fccomodel.numerics import concave_maxima
+from fccomodel.numerics import ball_maxima, concave_maxima
 
 if TYPE_CHECKING:
     from fccomodel.evaluation.interpret.evaluator import Evaluator
 
 #: Largest relative error of a maximum.
 ACCURACY = 1e-10
+#: Distance from 1 up to which the sum of a reference distribution counts as 1.
+REFERENCE_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,6 +74,8 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     bound, sign = evaluator.bound, reductions.of(node).sign
     shape = elements.shape(bound, domain.shape)
     lengths = evaluator.axes(node, env)
+    if node.condition is not None:
+        lengths = {**lengths, **evaluator.axes(node.condition, env)}
     axes = tuple(sorted(lengths))
     full_shape = (*(lengths[axis] for axis in axes), *shape)
     uniform = 1 / max(1, math.prod(shape))
@@ -87,6 +93,8 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
             gradient = torch.zeros_like(q)
         return full.detach(), gradient
 
+    if node.condition is not None:
+        return Named(_in_ball(evaluator, node, env, slope, axes, start), axes)
     form = recognise(node.body, binder)
     if form is None or (form.divergence and sign < 0):
         return Named(_concave(evaluator, node, slope, start, most), axes)
@@ -106,6 +114,39 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
         return Named(vertex(r, most), axes)
     weights = MAXIMISERS[form.divergence](r, p, mu, most)
     return Named(weights, axes)
+
+
+def _in_ball(
+    evaluator: Evaluator,
+    node: ir.Reduce,
+    env: Env,
+    slope: concave_maxima.Slope,
+    axes: tuple[int, ...],
+    start: torch.Tensor,
+) -> torch.Tensor:
+    """The maximiser of an affine body over a ball of distributions."""
+    problem = evaluator.bound.problem
+    ball = recognise_ball(node)
+    if ball is None:
+        refuse(errors.not_a_ball(problem, node), source=problem.source)
+    centre = centre_of(evaluator, ball, env)
+    p = spread(centre, axes).expand(start.shape)
+    radius = spread(evaluator.value(ball.radius, env), axes).expand(start.shape[: len(axes)]).detach()
+    _, r = slope(start)
+    return ball_maxima.MAXIMISERS[ball.divergence](r, p, radius.to(torch.float64).unsqueeze(-1) / ball.unit)
+
+
+def centre_of(evaluator: Evaluator, ball: Ball, env: Env) -> Named:
+    """The centre of a ball; an error if it is no distribution."""
+    centre = evaluator.value(ball.reference, env)
+    p = centre.data.detach().to(torch.float64)
+    if p.dim() > len(centre.axes):
+        total = p.sum(-1)
+        if bool(((total - 1).abs() > REFERENCE_ROUNDING).any()) or bool((p < 0).any()):
+            problem = evaluator.bound.problem
+            worst = float(total.flatten()[(total - 1).abs().argmax()])
+            refuse(errors.no_distribution(problem, ball.reference, worst), source=problem.source)
+    return Named(p, centre.axes)
 
 
 def cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
@@ -225,6 +266,32 @@ def recognise(body: ir.Expr, q: ir.Binder) -> InnerForm | None:
             if affine(other, q) and inner is not None and (body.op == "add" or part is left):
                 return inner
     return None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ball:
+    """The condition ``unit * divergence(q, reference) <= radius``, by the divergence's generator."""
+
+    divergence: str
+    reference: ir.Expr
+    radius: ir.Expr
+    unit: float
+
+
+def recognise_ball(node: ir.Reduce) -> Ball | None:
+    """The ball of distributions that a maximum of an affine body ranges over, or None."""
+    (q,) = node.binders
+    match node.condition:
+        case ir.Apply(op="le", args=(measure, radius)) | ir.Apply(op="ge", args=(radius, measure)):
+            measured = atoms.divergence_of(measure)
+        case _:
+            return None
+    if measured is None or not affine(node.body, q):
+        return None
+    of_q = isinstance(measured.q, ir.Element) and measured.q.binder is q
+    if not of_q or not constant(measured.p, q) or not constant(radius, q) or radius.shape:
+        return None
+    return Ball(divergence=measured.generator, reference=measured.p, radius=radius, unit=measured.unit)
 
 
 def _penalty(node: ir.Expr, q: ir.Binder) -> InnerForm | None:

@@ -40,13 +40,13 @@ class Minibatch(Evaluator):
             return super().reduce(node, env)
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
-        lengths = lengths_of([value, count])
+        lengths = lengths_of([value, count]) | self.axes_of_elements(node, env)
         axes_left = tuple(sorted(lengths.keys() - {axis}))
         lengths[axis] = self.batch
         space = Product(over=(axis,), kept=axes_left, lengths=lengths)
         if kind.total:
             kind = MEAN
-        mean = collapse(kind, space, value, self.options(node))
+        mean = collapse(kind, space, value, self.options(node, space, env))
         return self.scaled(node, mean, count)
 
     def scaled(self, node: ir.Reduce, value: Named, count: Named) -> Named:

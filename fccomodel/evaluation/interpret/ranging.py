@@ -6,9 +6,10 @@ It is a product of axes or a list of combinations (see ``spaces``).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data import draw_counts, net_costs
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.interpret.spaces import Listing, Product, Runs, lengths_of
+from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.sets import draws, elements, realising, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis
 
@@ -29,6 +31,8 @@ MOST_LISTED = 1 << 26
 #: Bytes that each of these combinations takes: its positions along three axes, the next binder's run,
 #: and the arrays from which both are computed.
 LISTED_BYTES = 64
+#: Combinations up to which the runs of a list without outer elements are kept for further evaluations.
+MOST_KEPT = 1 << 22
 
 
 def space(
@@ -53,7 +57,7 @@ def space(
         inner[part.binder] = value
     if listed:
         return listing(evaluator, node, listed, env, inner, over)
-    lengths = evaluator.axes(node.body, inner)
+    lengths = evaluator.axes_of_elements(node, inner)
     staying = {axis: n for axis, n in lengths.items() if axis not in over}
     axes_over = tuple(sorted(over))
     axes_staying = tuple(sorted(staying))
@@ -109,12 +113,14 @@ def listing(
         places = np.zeros((0, 1), dtype=np.int64)
     prefix = dict(zip(cells, places, strict=True))
     lengths = dict(outer) | dict(over)
+    alone = not cells and not any(isinstance(part.binder.domain, ir.Distribution) for part in parts)
     for number, part in enumerate(parts):
-        runs, value = runs_of(evaluator, part, node, inner, prefix, lengths)
+        make = partial(runs_of, evaluator, part, node, inner, prefix, lengths)
+        runs, value = _kept(evaluator, alone, ("runs", node.binders, node.condition, number), prefix, make)
         inner[part.binder] = value
         last_axis = value.axes[-1]
         lengths[last_axis] = value.length(last_axis)
-        body_axes = evaluator.axes(node.body, inner)
+        body_axes = evaluator.axes_of_elements(node, inner)
         space = Listing(
             bound=evaluator.bound,
             env=inner,
@@ -131,9 +137,30 @@ def listing(
         )
         if number < len(parts) - 1:
             _demand_room_to_list(evaluator, node, space)
-            combinations = replace(space, kept=(), over=()).whole()
-            prefix = {axis: index.numpy() for axis, index in combinations.index.items()}
+            prefix = _kept(
+                evaluator,
+                alone and space.total_size <= MOST_KEPT,
+                ("prefix", node.binders, node.condition, number),
+                prefix,
+                partial(_combined, space),
+            )
     return space, inner
+
+
+def _combined(space: Listing) -> dict[int, np.ndarray]:
+    """The positions along the merged axes for each combination of a list."""
+    combinations = replace(space, kept=(), over=()).whole()
+    return {axis: index.numpy() for axis, index in combinations.index.items()}
+
+
+def _kept(
+    evaluator: Evaluator, alone: bool, key: Any, prefix: Mapping[int, np.ndarray], make: Callable[[], Any]
+) -> Any:
+    """The result of ``make()``, remembered for the data if nothing around the reduction enters it
+    (``alone``) and the combinations are few enough."""
+    if not alone or any(len(places) > MOST_KEPT for places in prefix.values()):
+        return make()
+    return remember(evaluator.bound, key, make)
 
 
 def _demand_room_to_list(evaluator: Evaluator, node: ir.Reduce, space: Listing) -> None:

@@ -16,7 +16,7 @@ import torch
 
 from fccomodel.evaluation.interpret.spaces import Listing, ListingBlock, Product, ProductBlock, cells
 from fccomodel.evaluation.kernels.pulled import directional, pulled
-from fccomodel.evaluation.sets.axes import Named
+from fccomodel.evaluation.sets.axes import Named, spread
 from fccomodel.library.reductions import BlockOfElements, Reduction, Slope
 
 Options = Mapping[str, float]
@@ -82,6 +82,15 @@ def collapse(kind: Reduction, whole: Product | ListingBlock, value: Named, optio
     if kind.kinked:
         return whole.finish(_weighted_sum(kind, elements, options))
     return whole.finish(kind.value(elements, options))
+
+
+def by_entry(value: Named, space: Product | Listing) -> torch.Tensor:
+    """A value for each entry of a reduction's result, as one vector in their order."""
+    axes = space.kept if isinstance(space, Product) else (*space.kept, *space.cells)
+    order = sorted(range(len(value.axes)), key=lambda k: axes.index(value.axes[k]))
+    arranged = Named(value.data.permute(order), tuple(value.axes[k] for k in order))
+    lengths = [space.lengths[axis] for axis in axes]
+    return spread(arranged, axes).detach().to(torch.float64).expand(lengths).reshape(-1)
 
 
 def _weighted_sum(kind: Reduction, elements: AtOnce, options: Options) -> torch.Tensor:

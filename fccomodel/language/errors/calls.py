@@ -11,6 +11,7 @@ from fccomodel.library.array_functions import ArrayFunction
 
 UNKNOWN_FUNCTION = Code("F0206", "unknown function")
 NOT_A_FUNCTION = Code("F0207", "not a function")
+OWN_SAMPLER = Code("F0440", "sampler of one's own")
 ARGUMENTS = Code("F0302", "arguments")
 NET = Code("F0313", "net")
 
@@ -40,6 +41,17 @@ def unknown_distribution(name: str, distributions: Collection[str], span: Span) 
         span=span,
         reason=f"The distributions are {listed(distributions)}.",
         fix=did_you_mean(name, distributions),
+    )
+
+
+def own_sampler(name: str, made_of: str, span: Span) -> Diagnostic:
+    """The name of a distribution that other languages know stands for a sampler of the user's own here."""
+    instead = f"Write {made_of}; or give" if made_of else "Give"
+    return OWN_SAMPLER.warning(
+        f"`{name}` is no distribution of the language",
+        span=span,
+        reason="Any other name is a sampler that you give in Python.",
+        fix=f"{instead} one in `bind(samplers={{'{name}': function}})`.",
     )
 
 

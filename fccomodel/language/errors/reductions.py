@@ -119,6 +119,16 @@ def value_of_empty(reduction: str, value: Quote, choices: Sequence[str]) -> Diag
     )
 
 
+def option_on_variable(value: Quote, reduction: str, option: str) -> Diagnostic:
+    """How many elements a tail has does not depend on the decision."""
+    return OPTION.error(
+        f"`{option}` of `{reduction}` depends on a variable: {value}",
+        span=value.span,
+        reason="It is made of constants, params, data and indices.",
+        fix="Use a param, and solve for several of its values.",
+    )
+
+
 def option_not_fixed(value: Quote, reduction: str, option: str) -> Diagnostic:
     """An option is the same number for every member of a family."""
     return OPTION.error(
@@ -214,6 +224,18 @@ def condition_on_vectors(condition: Quote) -> Diagnostic:
         span=condition.span,
         reason="Known are the maxima over all of a ball or a box.",
         fix="Leave the condition out, or choose the set that says both: `ball`, `ball1` or `box`.",
+    )
+
+
+def recourse(minimum: Quote, name: str, domain: str) -> Diagnostic:
+    """A decision after the draw is a variable with one value for each row."""
+    return NO_CLOSED_FORM.error(
+        f"{minimum} is a decision after the draw",
+        span=minimum.span,
+        reason="A minimum under a condition has no closed form; all rows' decisions are found together with "
+        "the others.",
+        fix=f"Write `var {name}[D] in {domain};` for the rows of D, the condition as a constraint, "
+        f"`keep[z in D]: {name}[z] >= ...;`, and the cost of `{name}[z]` in place of the minimum.",
     )
 
 

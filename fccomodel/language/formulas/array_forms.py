@@ -126,8 +126,8 @@ def vector(ctx: Context, scope: Scope, node: syntax.Vector) -> ir.Expr | None:
     return arrays.array(ctx, [rows, *axes], entry, node.span)
 
 
-@expressions.evaluates(syntax.WholeAxis)
-def whole(ctx: Context, scope: Scope, node: syntax.WholeAxis) -> None:
+@expressions.evaluates(syntax.Whole)
+def whole(ctx: Context, scope: Scope, node: syntax.Whole) -> None:
     """``..`` outside an array's brackets: an error."""
     ctx.report(errors.sorts.set_as_number(ctx.quote(node)))
 

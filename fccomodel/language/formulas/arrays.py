@@ -257,7 +257,7 @@ def _canonical(linear: dict[ir.Dim | None, float], span: Span) -> ir.Expr:
 # ------------------------------------------------------------------------------------------- slices
 def is_slice(item: syntax.Expr) -> bool:
     """Whether an index stands for several entries: ``2 .. n``, or ``..`` for all."""
-    return isinstance(item, syntax.Range | syntax.WholeAxis)
+    return isinstance(item, syntax.Range | syntax.Whole)
 
 
 def indexed(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Expr | None:
@@ -317,7 +317,7 @@ class IndexedAxis:
 
 def _part(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set) -> IndexedAxis | None:
     """An axis after one index, or None after an error."""
-    if isinstance(item, syntax.WholeAxis):
+    if isinstance(item, syntax.Whole):
         return IndexedAxis(axes=(axis,), pick=lambda left, _: next(left))
     if not isinstance(item, syntax.Range):
         value = expressions.evaluate(ctx, scope, item)

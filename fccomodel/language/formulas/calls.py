@@ -46,6 +46,13 @@ ELSEWHERE: Mapping[str, str] = {
     "median": "E[z ~ D] abs(z.x - u), whose least u is a median",
     "quantile": "cvar(tail = 0.1)[z ~ D] ..., which bounds the quantile",
     "tan": NO_RULES,
+    **dict.fromkeys(("tv", "total_variation"), "norm1(q - p) / 2"),
+    "rank": "sum[j in D] sigmoid((s(j) - s(z)) / width), a smoothed rank of z",
+    **dict.fromkeys(
+        ("grad", "gradient", "jacobian"),
+        "a difference, (s(w; z.x + h * e) - s(w; z.x)) / h; or add the term in your own loop "
+        "(`problem.criterion()`): formulas have no gradients of nets",
+    ),
     "gammaln": "lgamma(u)",
     "loggamma": "lgamma(u)",
     "psi": "digamma(u)",
@@ -68,7 +75,6 @@ ELSEWHERE: Mapping[str, str] = {
     "std": "sqrt(variance[z ~ D] ...)",
     "sum_largest": "topk(k = 3)[i in I] ...",
     "CVaR": "cvar(tail = 0.1)[i in I] ...",
-    "tv": "sum of abs differences",
     "T": "transpose(A)",
 }
 

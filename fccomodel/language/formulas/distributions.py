@@ -16,6 +16,23 @@ from fccomodel.language.formulas.shapes import described, show
 from fccomodel.library import distributions as registry
 from fccomodel.library import domains, sets
 
+#: What draws of distributions that other languages know are made of here; empty where nothing is.
+OF_OTHER_LANGUAGES = {
+    "beta": "x / (x + y) with x ~ gamma(a, 1), y ~ gamma(b, 1)",
+    **dict.fromkeys(("chi2", "chisquare", "chi_squared"), "gamma(n / 2, 1 / 2)"),
+    "cauchy": "x / y with x ~ normal(0, 1), y ~ normal(0, 1)",
+    **dict.fromkeys(
+        ("student_t", "studentt", "t"), "x / sqrt(y / n) with x ~ normal(0, 1), y ~ gamma(n / 2, 1 / 2)"
+    ),
+    "erlang": "gamma(n, rate)",
+    "logistic": "log(x / (1 - x)) with x ~ uniform(0, 1)",
+    "pareto": "low * exp(x) with x ~ exponential(a)",
+    "rayleigh": "weibull(2, sqrt(2) * scale)",
+    "gumbel": "-log(x) with x ~ exponential(1)",
+    **dict.fromkeys(("binomial", "geometric", "negative_binomial", "triangular", "dirichlet"), ""),
+    **dict.fromkeys(("multivariate_normal", "mvn"), "m + L @ x with x ~ normal(0, 1)[d]"),
+}
+
 
 def distribution(
     ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span
@@ -26,6 +43,9 @@ def distribution(
         at = Span(start=node.span.start, end=node.span.start + len(node.func))
         ctx.report(errors.calls.unknown_distribution(node.func, registry.all(), at))
         return None
+    if node.func in OF_OTHER_LANGUAGES and known is None:
+        at = Span(start=node.span.start, end=node.span.start + len(node.func))
+        ctx.report(errors.calls.own_sampler(node.func, OF_OTHER_LANGUAGES[node.func], at))
     if known is None and node.func in sets.all():
         ctx.report(errors.sets.vectors_without_distribution(ctx.quote(node)))
         return None

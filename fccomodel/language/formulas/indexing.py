@@ -73,7 +73,7 @@ def _check_items(ctx: Context, scope: Scope, node: syntax.Index) -> None:
     """Report the errors inside the brackets, of slices those of their ends."""
     for item in node.items:
         match item:
-            case syntax.WholeAxis():
+            case syntax.Whole():
                 ends: tuple[syntax.Expr, ...] = ()
             case syntax.Range():
                 ends = (item.low, item.high)

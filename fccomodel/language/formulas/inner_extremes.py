@@ -124,6 +124,17 @@ def _written(shape: ir.Shape, span: Span) -> tuple[syntax.Name | syntax.Number, 
     )
 
 
+def recourse(node: syntax.Reduce) -> syntax.Binder | None:
+    """The decision of ``min[y in box(0, 9) | y >= z.d - x] c * y``, taken after the draw; or None."""
+    if node.kind != "min" or node.indexing is None or node.indexing.condition is None:
+        return None
+    binders = node.indexing.binders
+    domains = [binder.domain.func for binder in binders if isinstance(binder.domain, syntax.Call)]
+    if len(binders) == 1 and domains and domains[0] in CLOSED:
+        return binders[0]
+    return None
+
+
 # --------------------------------------------------------------------------------------- closed forms
 def closed_form(
     ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], condition: ir.Expr | None, body: ir.Expr

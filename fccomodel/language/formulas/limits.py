@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
         return above and below
 
 
-def of(ctx: Context, name: str, bounds: Sequence[syntax.SimpleBound], what: str) -> Bounds | None:
+def of(ctx: Context, name: str, bounds: Sequence[syntax.Bound], what: str) -> Bounds | None:
     """The bounds that comparisons with constants give; None after an error.
 
     what  what has the bounds, ``a param``
@@ -64,7 +64,7 @@ def of(ctx: Context, name: str, bounds: Sequence[syntax.SimpleBound], what: str)
     return Bounds(low, high, strict_low, strict_high)
 
 
-def of_data(ctx: Context, name: str, kind: ir.ColumnType, limit: syntax.SimpleBound) -> ir.ColumnType | None:
+def of_data(ctx: Context, name: str, kind: ir.ColumnType, limit: syntax.Bound) -> ir.ColumnType | None:
     """The type of a column or of an array of numbers with a bound; None after an error."""
     if kind.domain is not None:
         ctx.report(errors.declarations.bound_of_members(name, limit.span))
@@ -86,7 +86,7 @@ def _is_interval(value: syntax.Expr) -> bool:
     return isinstance(value, syntax.Vector) and len(value.items) == len(("low", "high"))
 
 
-def _comparisons(limit: syntax.SimpleBound) -> Sequence[syntax.SimpleBound]:
+def _comparisons(limit: syntax.Bound) -> Sequence[syntax.Bound]:
     """A bound as comparisons: ``in [0, 1]`` is ``>= 0, <= 1``."""
     if limit.op != "in":
         return (limit,)
@@ -94,8 +94,8 @@ def _comparisons(limit: syntax.SimpleBound) -> Sequence[syntax.SimpleBound]:
         return ()
     low, high = limit.value.items
     return (
-        syntax.SimpleBound(op=">=", value=low, span=limit.span),
-        syntax.SimpleBound(op="<=", value=high, span=limit.span),
+        syntax.Bound(op=">=", value=low, span=limit.span),
+        syntax.Bound(op="<=", value=high, span=limit.span),
     )
 
 

@@ -72,8 +72,8 @@ def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
     return left
 
 
-@evaluates(syntax.Conditional)
-def choice(ctx: Context, scope: Scope, node: syntax.Conditional) -> ir.Expr | None:
+@evaluates(syntax.Choice)
+def choice(ctx: Context, scope: Scope, node: syntax.Choice) -> ir.Expr | None:
     """``if c then a else b``: ``[c] a + [not c] b``, where ``[c]`` is 1 or 0.
 
     A branch that is not defined everywhere, such as ``log(z.x)``, is a sum over one element under the
@@ -95,7 +95,7 @@ def choice(ctx: Context, scope: Scope, node: syntax.Conditional) -> ir.Expr | No
 
 
 def chosen(
-    ctx: Context, node: syntax.Conditional, condition: ir.Expr, first: ir.Expr, second: ir.Expr
+    ctx: Context, node: syntax.Choice, condition: ir.Expr, first: ir.Expr, second: ir.Expr
 ) -> ir.Expr | None:
     """The choice between two values, or None after an error."""
     yes, no = (as_number(ctx, branch, "what `if` chooses") for branch in (first, second))

@@ -40,6 +40,10 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     word = reductions.words()[node.kind]
     if isinstance(word, reductions.Spelled):
         return _spelled(ctx, scope, node, word)
+    recourse = inner_extremes.recourse(node)
+    if recourse is not None:
+        ctx.report(errors.reductions.recourse(ctx.quote(node), recourse.name, ctx.text(recourse.domain.span)))
+        return None
     return _of_kind(ctx, scope, node, word)
 
 
@@ -392,10 +396,12 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
 
 def _option_may_vary(ctx: Context, node: syntax.Reduce, kind: Reduction, value: ir.Expr) -> bool:
     """Whether an option is fixed, or one that moves out of the reduction. Reports an error if not."""
-    if kind.name == LOGMEANEXP.name or not risks.varies(value):
+    by_index = kind.tail and not ir.variables_of(value)
+    if kind.name == LOGMEANEXP.name or by_index or not risks.varies(value):
         return True
     example = "theta" if kind.option is None else kind.option.name
-    ctx.report(errors.reductions.option_not_fixed(ctx.quote(value), node.kind, example))
+    refusal = errors.reductions.option_on_variable if kind.tail else errors.reductions.option_not_fixed
+    ctx.report(refusal(ctx.quote(value), node.kind, example))
     return False
 
 

@@ -165,7 +165,7 @@ class Type(PythonSyntax):
         name: str,
         shape: tuple[Any, ...] = (),
         span: Span = NOWHERE,
-        limits: tuple[syntax.SimpleBound, ...] = (),
+        limits: tuple[syntax.Bound, ...] = (),
     ):
         super().__init__(None)
         self._name, self._shape, self._span, self._limits = name, shape, span, limits
@@ -178,17 +178,21 @@ class Type(PythonSyntax):
         at = places.here()
         return Type(self._name, self._shape, at, _bounds("real", bounds, at))
 
-    def _limit(self, at: Span) -> syntax.SimpleBound | None:
+    def _limit(self, at: Span) -> syntax.Bound | None:
         """The bounds as one, as ``in [low, high]`` where they are two."""
         if not self._limits:
             return None
         if [limit.op for limit in self._limits] == [">=", "<="]:
             ends = syntax.Vector(items=tuple(limit.value for limit in self._limits), span=at)
-            return syntax.SimpleBound(op="in", value=ends, span=at)
+            return syntax.Bound(op="in", value=ends, span=at)
         if len(self._limits) > 1:
             reason = "Numbers have one bound, or the ends `ge` and `le` of an interval."
             fail(errors.argument("real(...)", reason, "write `real(ge=0, le=1)`"), at)
-        return self._limits[0]
+        (limit,) = self._limits
+        if isinstance(limit.value, syntax.Call) and not limit.value.args:
+            named = syntax.Name(id=limit.value.func, span=limit.value.span)
+            return syntax.Bound(op=limit.op, value=named, span=limit.span)
+        return limit
 
     def __repr__(self) -> str:
         return self._name
@@ -452,7 +456,7 @@ def _sizes(shape: tuple[Any, ...], at: Span) -> tuple[syntax.Expr, ...]:
     return tuple(node_of(part, at) for part in shape)
 
 
-def _bounds(kind: str, bounds: Mapping[str, Any], at: Span) -> tuple[syntax.SimpleBound, ...]:
+def _bounds(kind: str, bounds: Mapping[str, Any], at: Span) -> tuple[syntax.Bound, ...]:
     """Bounds as syntax, by the names of their arguments."""
     limits = []
     for name, value in bounds.items():
@@ -461,7 +465,7 @@ def _bounds(kind: str, bounds: Mapping[str, Any], at: Span) -> tuple[syntax.Simp
             fix = "write `ge=0` for `>= 0`, `domain=simplex(m.A)` for a set"
             fail(errors.argument(f"{kind}(..., {name}=...)", f"Bounds are {allowed}.", fix), at)
         for part in value if isinstance(value, list | tuple) else (value,):
-            limits.append(syntax.SimpleBound(op=_COMPARISONS[name], value=bound_of(part, at), span=at))
+            limits.append(syntax.Bound(op=_COMPARISONS[name], value=bound_of(part, at), span=at))
     return tuple(limits)
 
 

@@ -135,7 +135,7 @@ def node_of(value: Any, at: Span) -> syntax.Expr:
     if isinstance(value, set | frozenset):
         return members(value, at)
     if isinstance(value, slice) and value == slice(None):
-        return syntax.WholeAxis(span=at)
+        return syntax.Whole(span=at)
     fail(errors.not_an_operand(described(value)), at)
 
 
@@ -501,7 +501,7 @@ def if_else(condition: Any, yes: Any, no: Any) -> CompoundFormula:
 
     >>> m.minimize(E(if_else(z.y == 1, 5 * loss(z), loss(z)) for z in D))  # doctest: +SKIP
     """
-    return made(lambda c, a, b, at: syntax.Conditional(condition=c, yes=a, no=b, span=at), condition, yes, no)
+    return made(lambda c, a, b, at: syntax.Choice(condition=c, yes=a, no=b, span=at), condition, yes, no)
 
 
 #: The signs of comparisons; ``<<`` and ``>>`` are those of symmetric matrices.

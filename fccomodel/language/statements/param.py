@@ -23,7 +23,7 @@ class ParamDecl(syntax.Statement):
 
     name: str
     shape: tuple[syntax.Expr, ...] = ()
-    bounds: tuple[syntax.SimpleBound, ...] = ()
+    bounds: tuple[syntax.Bound, ...] = ()
     default: syntax.Expr | None = None
 
 

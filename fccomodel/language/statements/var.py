@@ -33,7 +33,7 @@ class VarDecl(syntax.Statement):
 
     name: str
     shape: tuple[syntax.Expr, ...] = ()
-    bounds: tuple[syntax.SimpleBound, ...] = ()
+    bounds: tuple[syntax.Bound, ...] = ()
     value: syntax.Expr | None = None
     start: syntax.Expr | None = None
 
@@ -186,9 +186,7 @@ def _tighter(old: ir.Expr, new: ir.Expr, pick: Callable[[float, float], float], 
     return ir.Apply(op=atom, args=(old, new), shape=old.shape or new.shape, span=old.span | new.span)
 
 
-def _variable_set(
-    ctx: Context, node: VarDecl, bound: syntax.SimpleBound, shape: ir.Shape
-) -> ir.VectorSet | None:
+def _variable_set(ctx: Context, node: VarDecl, bound: syntax.Bound, shape: ir.Shape) -> ir.VectorSet | None:
     """The simple set after ``in``, or None after an error."""
     value = bound.value
     listed = isinstance(value, syntax.SetLiteral | syntax.Range)

@@ -12,7 +12,16 @@ from fccomodel.library.atoms._domain import (
     enclosing,
     nothing,
 )
-from fccomodel.library.atoms._nodes import as_power, expression, generator, of, signed, squared, symbols
+from fccomodel.library.atoms._nodes import (
+    as_power,
+    divergence_of,
+    expression,
+    generator,
+    of,
+    signed,
+    squared,
+    symbols,
+)
 from fccomodel.library.atoms._registry import aliases, all, get, operator
 from fccomodel.library.atoms.base import Atom, Properties, ShapeError, Site
 from fccomodel.library.atoms.interval import Interval
@@ -38,6 +47,7 @@ __all__ = [
     "as_power",
     "enclosing",
     "expression",
+    "divergence_of",
     "generator",
     "get",
     "nothing",

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from functools import cache
 from math import pi
+from typing import NamedTuple
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
@@ -53,6 +54,36 @@ def generator(node: ir.Expr) -> str:
     if isinstance(atom, ArrayAtom):
         return atom.generator
     return ""
+
+
+#: The generator of the total variation, which models write as ``norm1(q - p) / 2``.
+TOTAL_VARIATION = "abs(t - 1) / 2"
+
+
+class DivergenceOf(NamedTuple):
+    """``unit`` times a divergence of q from p, given by its generator."""
+
+    generator: str
+    q: ir.Expr
+    p: ir.Expr
+    unit: float = 1.0
+
+
+def divergence_of(node: ir.Expr) -> DivergenceOf | None:
+    """The divergence that a node is a multiple of, or None: of ``norm1(q - p)`` twice the total variation."""
+    match node:
+        case ir.Apply(op="norm1", args=(ir.Apply(op="sub", args=(q, p)),)):
+            return DivergenceOf(TOTAL_VARIATION, q, p, 2.0)
+        case ir.Apply(op="div", args=(inner, ir.Const(value=c))) if c > 0:
+            part, factor = divergence_of(inner), 1 / c
+        case ir.Apply(op="mul", args=(ir.Const(value=c), inner)) if c > 0:
+            part, factor = divergence_of(inner), c
+        case _ if generator(node):
+            q, p = node.children
+            return DivergenceOf(generator(node), q, p)
+        case _:
+            return None
+    return None if part is None else part._replace(unit=factor * part.unit)
 
 
 @cache

@@ -43,6 +43,12 @@ class PiecewiseLQ:
         return low, high
 
     @property
+    def homogeneous(self) -> bool:
+        """Whether f(a u) = a f(u) for a > 0: its only kink is at 0, with linear functions on both sides."""
+        at_zero = all(x == 0 for x, _ in self.points)
+        return at_zero and self.left == self.right == self.start == 0
+
+    @property
     def slopes(self) -> tuple[float, float]:
         """The interval of all subgradients. For convex f it is the closed domain of the conjugate."""
         ys = [y for _, y in self.points]

@@ -95,8 +95,21 @@ class Proximal(ABC):
 
     def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
         """The text of max over y of y.t - f*(y) - lam/2 |y - c|^2."""
-        slope = self.centred_text(t, lam, c, dims)
-        return f"moreau(lambda v: {self.value_text('v', dims)}, {t}, {slope}, {c or '0'}, {lam}, {dims})"
+        text = self.envelope_from(self.centred_text(t, lam, c, dims), t, lam, c, dims)
+        assert text is not None, "an envelope that does not come from its slope has a text of its own"
+        return text
+
+    def envelope_from(
+        self, y: str, t: str, lam: str, c: str, dims: tuple[int, ...], factor: str = ""
+    ) -> str | None:
+        """The text of the envelope of ``factor`` f (of f without one) from its slope y at t.
+
+        None if ``envelope_text`` is a formula of its own, which does not use the slope.
+        """
+        value = self.value_text("v", dims)
+        if factor:
+            value = f"{factor} * ({value})"
+        return f"moreau(lambda v: {value}, {t}, {y}, {c or '0'}, {lam}, {dims})"
 
     def largest(self) -> float:
         """The supremum 1/rho_f of the admissible lam."""

@@ -42,6 +42,12 @@ class Entropic(Largest):
         """The text of the weighted log-sum-exp."""
         return f"entropic_value({t}, {lam}, {c or '0'}, {dims})"
 
+    def envelope_from(
+        self, y: str, t: str, lam: str, c: str, dims: tuple[int, ...], factor: str = ""
+    ) -> str | None:
+        """None: ``entropic_value`` does not use the weights."""
+        return None
+
     def prox(self, v: torch.Tensor, lam: Number) -> torch.Tensor:
         """The prox of the maximum itself, in the Euclidean norm."""
         return Largest.of(self.kind, rank=self.rank).prox(v, lam)

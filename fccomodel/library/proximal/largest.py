@@ -60,9 +60,11 @@ class Largest(Proximal):
             return f"onto_simplex({point}, {_dim(dims)})"
         return f"onto_capped_simplex({point}, {self.cap(t, dims)}, {_dim(dims)})"
 
-    def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
-        """The text of the support function less lam/2 |y - c|^2."""
-        return f"support_value({t}, {self.centred_text(t, lam, c, dims)}, {c or '0'}, {lam}, {_dim(dims)})"
+    def envelope_from(
+        self, y: str, t: str, lam: str, c: str, dims: tuple[int, ...], factor: str = ""
+    ) -> str | None:
+        """The text of y.t - lam/2 |y - c|^2, since f* is 0 on its domain, with any factor."""
+        return f"support_value({t}, {y}, {c or '0'}, {lam}, {_dim(dims)})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor:
         """The indicator of the (capped) simplex: 0 inside, inf elsewhere."""

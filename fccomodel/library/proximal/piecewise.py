@@ -44,6 +44,17 @@ class Piecewise(Proximal):
             return f"{text} - {lam} / 2 * {c}.square()"
         return text
 
+    def envelope_from(
+        self, y: str, t: str, lam: str, c: str, dims: tuple[int, ...], factor: str = ""
+    ) -> str | None:
+        """The text of y t - lam/2 (y - c)^2 if the only kink is at 0 and f is linear on both sides: then
+        f* is 0 on its domain. None for other functions, whose envelope is an integral of clamps."""
+        if not self.graph.homogeneous:
+            return None
+        if c:
+            return f"{y} * {t} - {lam} / 2 * ({y} - {c}).square()"
+        return f"{y} * {t} - {lam} / 2 * {y}.square()"
+
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
         """The conjugate by swapping the axes of the graph; None if f is not convex."""
         import torch

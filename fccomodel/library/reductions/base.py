@@ -16,7 +16,8 @@ from fccomodel.library.atoms import Domain, Interval
 if TYPE_CHECKING:
     import torch
 
-Options = Mapping[str, float]
+#: Options by name: numbers, or of tails an array with a number for each entry of the result.
+Options = Mapping[str, Any]
 #: The option that every reduction has: what becomes of an outer element without rows.
 EMPTY = "empty"
 #: What a reduction keeps from its value for its derivative.

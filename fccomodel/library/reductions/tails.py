@@ -41,13 +41,15 @@ def heaviest(
 ) -> torch.Tensor:
     """The weights: in every entry the cap for the largest elements, until they sum to 1."""
     size = torch.bincount(entry)
-    if len(elements) > UNORDERED_FROM and bool((size == size[0]).all()):
-        return _heaviest_of_rows(elements, entry, cap(size[:1].to(elements.dtype)).item(), len(size))
+    caps = cap(size.to(elements.dtype))
+    alike = bool((size == size[0]).all()) and bool((caps == caps[0]).all())
+    if len(elements) > UNORDERED_FROM and alike:
+        return _heaviest_of_rows(elements, entry, caps[0].item(), len(size))
     order = elements.argsort(descending=True, stable=True)
     order = order[entry[order].argsort(stable=True)]
     first = size.cumsum(0) - size
     rank = torch.arange(len(elements), dtype=elements.dtype) - first[entry[order]]
-    most = cap(size[entry[order]].to(elements.dtype))
+    most = caps[entry[order]]
     weights = torch.empty_like(elements)
     weights[order] = torch.minimum((1 - most * rank).clamp(min=0), most)
     return weights
@@ -79,6 +81,8 @@ def counted(x, dim, mask):
 
 def at_most(k, count):
     """``k``, or the number of elements if that is smaller."""
+    if hasattr(k, "clamp"):
+        return torch.minimum(k, torch.as_tensor(count, dtype=k.dtype, device=k.device))
     if hasattr(count, "clamp"):
         return count.clamp(max=k)
     return min(count, k)

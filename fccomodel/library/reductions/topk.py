@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
 
+from fccomodel.core.lazy import torch
 from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import tails
 from fccomodel.library.reductions.base import ONE, Option, Options, Reduction, always, among
 from fccomodel.library.reductions.tails import at_most, counted, tail_mean, tail_weights
-
-if TYPE_CHECKING:
-    import torch
 
 
 def reduce_topk(x, dim, k, mask=None):
@@ -30,7 +27,7 @@ def cap_topk(x, k, dims):
 
 
 def _cap(n: torch.Tensor, options: Options) -> torch.Tensor:
-    return 1 / n.clamp(max=options["k"])
+    return 1 / torch.minimum(n, torch.as_tensor(options["k"], dtype=n.dtype))
 
 
 TOPK = Reduction(

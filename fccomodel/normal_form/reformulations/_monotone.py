@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.library.ranges import Ranges
+from fccomodel.library.ranges import Ranges, declared
 from fccomodel.normal_form import errors
 
 DIRECTIONS = {"increasing": 1, "constant": 1, "decreasing": -1, "none": 0}
@@ -63,19 +63,27 @@ def _directions(node: ir.Expr, ranges: Ranges) -> list[tuple[ir.Expr, int]]:
 
 
 def _signs(problem: ir.Problem) -> Ranges:
-    """The ranges of expressions, as far as the declared bounds of params give them."""
+    """The ranges of expressions, as far as the declared bounds of params and data give them."""
 
     def leaf(node: ir.Expr) -> Interval:
-        """The declared range of a param, or the whole line."""
+        """The declared range of a param, an array or a column, or the whole line."""
+        numbers: ir.Parameter | ir.ColumnType | None = None
         if isinstance(node, ir.Param):
-            p = problem.params.get(node.name)
-        else:
-            p = None
-        if p is None:
+            numbers = problem.params.get(node.name)
+            if node.name in problem.arrays:
+                numbers = problem.arrays[node.name].type
+        elif isinstance(node, ir.Column) and isinstance(node.binder.domain, ir.RowSet):
+            numbers = problem.tables[node.binder.domain.table].columns.get(node.name or "")
+        if numbers is None:
             return Interval()
-        return Interval(p.lower, p.upper, p.strict_lower, p.strict_upper)
+        return declared(numbers)
 
     return Ranges(leaf)
+
+
+def range_of(node: ir.Expr, problem: ir.Problem) -> Interval:
+    """The interval of an expression without variables, from the declarations of params and data."""
+    return _signs(problem)(node)
 
 
 def sign_of(node: ir.Expr, problem: ir.Problem) -> int:

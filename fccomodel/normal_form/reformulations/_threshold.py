@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 from fccomodel.core import ir
+from fccomodel.core.rewrite import const
 from fccomodel.normal_form.reformulations._base import Point, Recover
 
 
@@ -14,8 +18,8 @@ class Thresholds:
         self.added: dict[str, ir.Variable] = {}
         self.sets = dict(problem.sets)
 
-    def new(self, node: ir.Reduce) -> ir.Expr:
-        """The threshold of ``node`` as an expression."""
+    def new(self, node: ir.Reduce, least: float = -inf) -> ir.Expr:
+        """The threshold of ``node`` as an expression; it is at least ``least``, where it begins at 1."""
         family = ir.free_binders(node)
         name = f"{node.kind}_{len(self.added) + 1}"
         while name in self.problem.variables or name in self.added:
@@ -25,6 +29,11 @@ class Thresholds:
                 self.sets.setdefault(domain.name, domain)
         shape = tuple(binder.domain.name for binder in family)
         self.added[name] = ir.Variable(name=name, shape=shape, span=node.span)
+        if least > -inf:
+            box = ir.VectorSet(
+                name=f"box({least:g}, inf)", family="box", args=(const(least), const(inf)), shape=shape
+            )
+            self.added[name] = replace(self.added[name], sets=(box,), start=const(1))
         whole = ir.Var(name=name, shape=shape, span=node.span)
         if not family:
             return whole

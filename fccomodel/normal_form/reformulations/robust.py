@@ -3,7 +3,8 @@
     max over q in a simplex of sum_k q_k r_k - mu D(q)
 
 If D is the KL divergence, the dual is a log-mean-exp. Other divergences give a minimum over a threshold.
-Without D, the maximum is the largest r_k, or a tail mean if the weights have a cap.
+Without D, the maximum is the largest r_k, or a tail mean if the weights have a cap. A condition
+D(q, p) <= r has a dual of its own (``_balls``).
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from fccomodel.library.reductions.cvar import CVAR
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
 from fccomodel.library.reductions.max import MAX
 from fccomodel.library.reductions.mean import MEAN
+from fccomodel.library.reductions.min import MIN
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.normal_form import errors
+from fccomodel.normal_form.reformulations import _balls
+from fccomodel.normal_form.reformulations._balls import Ball
 from fccomodel.normal_form.reformulations._base import Constant, Recover, Reformulation, same
 from fccomodel.normal_form.reformulations._conjugate import Conjugate, conjugate
 from fccomodel.normal_form.reformulations._features import is_inner_maximum, is_largest
-from fccomodel.normal_form.reformulations._monotone import sign_of, wanted_small
+from fccomodel.normal_form.reformulations._monotone import range_of, sign_of, wanted_small
 from fccomodel.normal_form.reformulations._threshold import Thresholds
 
 
@@ -61,6 +65,7 @@ class RobustParts:
     domain      the set of q
     mu          the factor of the divergence, or None without a divergence
     divergence  the divergence, or None
+    ball        the distributions that q is among, or None without a condition
     """
 
     total: ir.Reduce
@@ -68,6 +73,7 @@ class RobustParts:
     domain: ir.VectorSet
     mu: ir.Expr | None = None
     divergence: Divergence | None = None
+    ball: Ball | None = None
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
@@ -87,7 +93,9 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         parts = tilted(node, problem)
         assert parts is not None
         common = dataclasses.replace(parts.total, body=parts.risk, options={}, span=node.span)
-        if parts.divergence is None:
+        if parts.ball is not None:
+            words, dual = _balls.dual(parts.ball, node, common, thresholds)
+        elif parts.divergence is None:
             words, dual = _plain_dual(parts, common)
         elif parts.divergence.closed:
             words, dual = _kl_dual(parts, common)
@@ -118,6 +126,8 @@ def _duals(problem: ir.Problem, maxima: list[ir.Reduce], constant: Constant) -> 
         if parts is None:
             refused.append(errors.no_dual(problem, node))
             continue
+        if parts.ball is not None and id(node) not in small:
+            refused.append(errors.not_bounded_above(problem, node, "the dual of a divergence"))
         divergence = parts.divergence
         if divergence is None or divergence.closed:
             continue
@@ -208,9 +218,27 @@ def _spelled(problem: ir.Problem) -> ir.Problem:
             return None
 
         body = _as_weighted_sum(node.body, q, along) or Rewriter(apart)(node.body)
-        return dataclasses.replace(node, body=body)
+        spelled = dataclasses.replace(node, body=body)
+        return _as_largest(spelled, q) or spelled
 
     return rewrite_problem(problem, rule)
+
+
+def _as_largest(node: ir.Reduce, q: ir.Binder) -> ir.Expr | None:
+    """``-max[q in Q] sum[k in K] q[k] * -r`` for ``min[q in Q] sum[k in K] q[k] * r``, or None."""
+    body = node.body
+    if node.kind != MIN.name or not isinstance(body, ir.Reduce) or body.kind != SUM.name:
+        return None
+    if len(body.binders) != 1 or body.condition is not None:
+        return None
+    (k,) = body.binders
+    risk = _beside(body.body, q, k)
+    if risk is None:
+        return None
+    weight = next(factor for factor in operands(body.body, "mul") if _entry(factor, q, k))
+    term = make("mul", weight, make("neg", risk, span=risk.span), span=body.span)
+    largest = dataclasses.replace(node, kind=MAX.name, body=dataclasses.replace(body, body=term))
+    return make("neg", largest, span=node.span)
 
 
 def _as_weighted_sum(body: ir.Expr, q: ir.Binder, along: ir.Set) -> ir.Expr | None:
@@ -263,13 +291,7 @@ def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
 def tilted(node: ir.Reduce, problem: ir.Problem) -> RobustParts | None:
     """The parts of a maximum over weights in a (capped) simplex, or None if it has another form."""
     domain = node.binders[0].domain
-    if not is_largest(node) or len(node.binders) > 1 or node.condition is not None:
-        return None
-    if isinstance(domain, ir.VectorSet):
-        simple = sets.get(domain.family)
-    else:
-        simple = None
-    if simple is None or simple.cap is None:
+    if not is_largest(node) or len(node.binders) > 1 or not _is_simplex(domain):
         return None
     assert isinstance(domain, ir.VectorSet)
     body, q = node.body, node.binders[0]
@@ -278,21 +300,40 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> RobustParts | None:
         body, cost = body.args
     if not isinstance(body, ir.Reduce) or body.kind != SUM.name:
         return None
-    if not isinstance(body.body, ir.Apply) or body.body.op != "mul":
-        return None
     if len(body.binders) != 1 or body.condition is not None:
         return None
     risk = _beside(body.body, q, body.binders[0])
     if risk is None:
         return None
+    parts = RobustParts(total=body, risk=risk, domain=domain)
+    if node.condition is not None:
+        return _in_ball(node, parts, cost, problem)
     if cost is None:
-        return RobustParts(total=body, risk=risk, domain=domain)
+        return parts
     mu, of_q = _factored(cost, q)
     divergence = _divergence(of_q, q, body)
     has_dual = divergence is not None and not domain.args
     if not has_dual or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
         return None
-    return RobustParts(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
+    return dataclasses.replace(parts, mu=mu, divergence=divergence)
+
+
+def _is_simplex(domain: ir.Set) -> bool:
+    """Whether a set is a simplex, perhaps with a cap."""
+    simple = sets.get(domain.family) if isinstance(domain, ir.VectorSet) else None
+    return simple is not None and simple.cap is not None
+
+
+def _in_ball(
+    node: ir.Reduce, parts: RobustParts, cost: ir.Expr | None, problem: ir.Problem
+) -> RobustParts | None:
+    """The parts with the ball of distributions that a condition is, or None."""
+    (k,) = parts.total.binders
+    assert node.condition is not None
+    ball = _balls.recognise(node.condition, node.binders[0], k, lambda e: range_of(e, problem))
+    if ball is None or cost is not None or parts.domain.args:
+        return None
+    return dataclasses.replace(parts, ball=ball)
 
 
 def _beside(product: ir.Expr, q: ir.Binder, k: ir.Binder) -> ir.Expr | None:
@@ -340,7 +381,7 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
             return None
         phi, closed = atoms.expression(generator, {"t": t}), generator == "t * log(t)"
         divergence = partial(Divergence, phi=phi, hole=t, unit=const(1), closed=closed)
-        if _uniform(reference):
+        if _balls.is_uniform(reference):
             return divergence(kind=MEAN)
         return divergence(kind=SUM, reference=entry(reference, k))
     if not isinstance(cost, ir.Reduce) or cost.kind not in (SUM.name, MEAN.name):
@@ -372,14 +413,6 @@ def _entry(expr: ir.Expr, q: ir.Binder, k: ir.Binder) -> bool:
     return _is(expr.base, q) and _is(expr.indices[0], k)
 
 
-def _uniform(expr: ir.Expr) -> bool:
-    """Whether an expression is ``uniform(K)``: 1 over the number of members."""
-    match expr:
-        case ir.Apply(op="div", args=(ir.Const(value=1), ir.Size())):
-            return True
-    return False
-
-
 reformulation = Reformulation(
     name="robust",
     order=25,
@@ -389,7 +422,7 @@ reformulation = Reformulation(
     formula="max_{q in simplex} q.r - mu sum_k phi(q_k) = min_s s + mu sum_k phi*((r_k - s)/mu), phi* "
     "over q >= 0;  KL(q, 1/n): "
     "mu log mean exp(r/mu), s in closed form, KL(q, p): with p for weights;  over the capped "
-    "simplex: cvar;  without phi: max",
+    "simplex: cvar;  without phi: max;  D(q, p) <= r: the duals of balls",
     apply=_apply,
     removes=("inner maximum",),
     gives=(LOGMEANEXP.name, CVAR.name, "worst case"),

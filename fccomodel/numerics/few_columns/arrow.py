@@ -36,6 +36,8 @@ LONGEST_ROW = 8
 LARGEST_DIRECTIONS = 3
 #: Largest number of equations.
 LARGEST_EQUATIONS = 200
+#: Rows of a dense block while multiples of one vector are looked for.
+ROWS_AT_ONCE = 1 << 14
 #: Largest number of entries of x.
 LARGEST_SHARED = 600
 #: Smallest column counts that are tried as those of t.
@@ -570,7 +572,7 @@ def _directions(AX: sparse.csr_matrix, group: np.ndarray, some: np.ndarray, coun
         own = np.searchsorted(heads, group[left])  # of each row, the place of its t_c among the heads
         start = sum(map(len, arrays))
         U = AX[left[first]].toarray()
-        multiple, same = _multiples(AX[left].toarray(), U, own)
+        multiple, same = _multiples(AX[left], U, own)
         row[left[same]] = start + own[same]
         turn[left[same]] = len(places)
         g[left[same]] = multiple[same]
@@ -584,13 +586,16 @@ def _directions(AX: sparse.csr_matrix, group: np.ndarray, some: np.ndarray, coun
     return Directions(np.concatenate(arrays), np.stack(places), row, turn, g)
 
 
-def _multiples(values: np.ndarray, U: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each row of ``values``, which multiple of its own vector of U it is, and whether it is one."""
-    largest = np.abs(U).argmax(axis=1)[own]
-    every_row = np.arange(len(values))
-    multiple = values[every_row, largest] / U[own, largest]
-    nearest_multiple = multiple[:, None] * U[own]
-    difference = np.abs(values - nearest_multiple).max(axis=1)
-    size = np.abs(values).max(axis=1)
-    same = difference <= SAME_DIRECTION * size
+def _multiples(rows: sparse.csr_matrix, U: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each row, which multiple of its own vector of U it is, and whether it is one."""
+    multiple, same = np.zeros(len(own)), np.zeros(len(own), dtype=bool)
+    largest = np.abs(U).argmax(axis=1)
+    for first in range(0, len(own), ROWS_AT_ONCE):
+        some = slice(first, first + ROWS_AT_ONCE)
+        vectors, values = U[own[some]], rows[some].toarray()
+        places = np.arange(len(values)), largest[own[some]]
+        multiple[some] = values[places] / vectors[places]
+        vectors *= multiple[some, None]
+        difference = np.abs(values - vectors).max(axis=1)
+        same[some] = difference <= SAME_DIRECTION * np.abs(values).max(axis=1)
     return multiple, same

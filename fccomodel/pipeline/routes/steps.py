@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fccomodel.pipeline.conic_form import may_take_over
 from fccomodel.pipeline.routes.judging import judged
 from fccomodel.pipeline.routes.records import Answer, Request
-from fccomodel.pipeline.stages import run
+from fccomodel.pipeline.stages import emit, run
 
 if TYPE_CHECKING:
     from fccomodel.execution.run import Solution
@@ -22,7 +23,12 @@ def of_ranks(request: Request) -> Answer | None:
 
 
 def alone(request: Request) -> Answer | None:
-    """The run, if the interior-point method cannot take over. None otherwise."""
+    """The run, if the interior-point method cannot take over. None otherwise.
+
+    Raises the errors of a plan that cannot be lowered before a conic program is built, which takes longer.
+    """
+    if request.early_patience is None and may_take_over(request.planned):
+        emit(request.planned)
     if request.patience is not None:
         return None
     return judged(request, *ran(request, request.planned))

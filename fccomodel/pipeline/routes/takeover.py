@@ -82,7 +82,14 @@ class _Steps:
 
     def again(self) -> Answer:
         """A run with the whole budget, with its report."""
-        return judged(self.request, *ran(self.request, self.planned, part="again"))
+        return judged(self.request, *self.ran_again())
+
+    def ran_again(self) -> tuple[Planned, Program, Solution]:
+        """A run with the whole budget; the steps themselves if less time is left than they took."""
+        left = self.request.deadlines.seconds_for(0.0)
+        if self.solution is not None and left is not None and left < self.solution.wall_s:
+            return self.planned, self.program, self.solution
+        return ran(self.request, self.planned, part="again")
 
 
 def _answer(request: Request, seconds: float) -> Answer:
@@ -196,7 +203,7 @@ def _without_optimum(steps: _Steps, solution: Solution, form: conic.Conic, outco
         return steps.answer
     planned, program = steps.planned, steps.program
     if solution.failure is None:
-        planned, program, solution = ran(steps.request, planned, part="again")
+        planned, program, solution = steps.ran_again()
     if solution.status in ("stopped", "infeasible"):
         proof = conic.conflict(form, steps.request.deadlines.seconds_for(patience.SHORTEST))
         known = solution.failure

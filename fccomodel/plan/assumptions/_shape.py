@@ -159,7 +159,7 @@ def linear_coupling(setting: Setting) -> Finding:
         dual = robust.tilted(node, problem)
     else:
         dual = None
-    if dual is not None and dual.divergence is not None:
+    if dual is not None and (dual.divergence is not None or dual.ball is not None):
         return lacks(
             f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span
         )

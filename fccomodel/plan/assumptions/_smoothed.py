@@ -94,9 +94,7 @@ def replaced(
     if inside:
         ends = [*(d.subject for d in facts_of(around).domain), *structure.steep_at_0(around)]
         away = {end: Interval(OPEN_GAP, RANGE_END) for end in ends}
-        facts_of = structure.seer(
-            setting.boxed, setting.bound, {**intervals, **ranges}, within=away
-        )
+        facts_of = structure.seer(setting.boxed, setting.bound, {**intervals, **ranges}, within=away)
     moving = (a for node in inserted for a in _arguments(node) if ir.variables_of(a))
     return Replaced(
         envelopes=inserted,

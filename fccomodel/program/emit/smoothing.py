@@ -11,13 +11,12 @@ from fccomodel.library.proximal.piecewise import Piecewise
 from fccomodel.program.emit.page import function
 from fccomodel.program.lower import LoweredSteps
 from fccomodel.program.operations.base import MoreauEnvelope
-from fccomodel.program.operations.envelopes import slope_lines, value_lines
+from fccomodel.program.operations.envelopes import slope_lines, value_from_slope, value_lines
 
 HEAD = """# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
 #   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
 #   its gradient slope(t) is the y that attains the maximum"""
-#: the statements and the first word of the name, by what is asked for
-KINDS = {"slope": slope_lines, "value": value_lines}
+#: the first words of a function's name and of its docstring, by what is asked for
 STEMS = {"slope": "slope", "value": "envelope"}
 ABOUT = {"slope": "The y that attains the envelope", "value": "The envelope"}
 
@@ -37,7 +36,7 @@ class Smoothing:
 
     def name(self, kind: str, envelope: MoreauEnvelope) -> str:
         """The name of the function for ``slope`` or ``value``, defined when first asked for."""
-        lines = KINDS[kind](envelope)
+        lines = self.lines(kind, envelope)
         stem = f"{STEMS[kind]}_{envelope.name}"
         key = (stem, *lines)
         if key not in self.known:
@@ -51,6 +50,17 @@ class Smoothing:
             self.known[key] = name
             self.texts[name] = function(name, docstring(about), lines, arguments)
         return self.known[key]
+
+    def lines(self, kind: str, envelope: MoreauEnvelope) -> list[str]:
+        """The statements of the function for ``slope`` or ``value``; the value comes from the slope."""
+        if kind == "slope":
+            return slope_lines(envelope)
+        if value_from_slope(envelope, "") is None:
+            return value_lines(envelope)
+        slope = self.call("slope", envelope, "t", "c")
+        lines = value_from_slope(envelope, slope)
+        assert lines is not None
+        return lines
 
     def call(self, kind: str, envelope: MoreauEnvelope, argument: str, centre: str) -> str:
         """The call of that function."""

@@ -24,8 +24,23 @@ def slope_lines(envelope: MoreauEnvelope) -> list[str]:
     return with_lam(envelope, f"h.{envelope.scale} * ({bare(slope)})")
 
 
+def value_from_slope(envelope: MoreauEnvelope, slope: str) -> list[str] | None:
+    """max over y of y.t - f*(y) - lam/2 |y - c|^2, the envelope itself: the statements of such a function.
+
+    ``slope`` is the call of the function of ``slope_lines``. None if the envelope has a formula without it.
+    """
+    if envelope.scale is None:
+        factor = ""
+    else:
+        factor = f"h.{envelope.scale}"
+    value = envelope.function.envelope_from("y", "t", "lam", _centre(envelope), envelope.dims, factor)
+    if value is None:
+        return None
+    return [f"lam = {lam_text(envelope)}", f"y = {slope}", f"return {value}"]
+
+
 def value_lines(envelope: MoreauEnvelope) -> list[str]:
-    """max over y of y.t - f*(y) - lam/2 |y - c|^2, the envelope itself: the statements of such a function."""
+    """The envelope without its slope: the statements of such a function."""
     function, dims = envelope.function, envelope.dims
     if envelope.scale is None:
         return with_lam(envelope, function.envelope_text("t", "lam", _centre(envelope), dims))

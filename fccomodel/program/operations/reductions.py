@@ -17,8 +17,10 @@ from fccomodel.program.operations.base import (
     dims,
     in_order,
     number,
+    sizes,
     union,
 )
+from fccomodel.program.operations.segments import permuted
 from fccomodel.program.operations.sums import FULL_PASS
 
 Pieces = tuple[tuple[float, ...], ...]
@@ -38,9 +40,9 @@ class Reduce(Op):
     attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
-        """The axes of the result, with the axes of a mask."""
+        """The axes of the result, with the axes of a mask and of options."""
         body, *options = args
-        all_axes = union([body, *(options[-1:] if attrs["masked"] else [])])
+        all_axes = union([body, *options])
         return tuple(a for a in all_axes if a not in attrs["over"])
 
     def fault(self, val: Val) -> str:
@@ -65,6 +67,36 @@ class Reduce(Op):
         """The adjoint times the derivative in each element."""
         slope = to.graph.make(reduce_slope, [*val.args, val], **val.attrs)
         to.give(val.args[0], to.graph.apply("mul", adjoint, slope))
+
+
+class ReduceByCell(Op):
+    """A reduction of one of the language's kinds over rows that lie flat, cell after cell.
+
+    first, size   keys of arrays with the first row of each cell, and the number of its rows
+    parents       the axes of the cells
+    """
+
+    name, arguments = "reduce_by_cell", ("rows", "options...")
+    attributes = {"kind": str, "axis": Axis, "first": str, "size": str, "parents": tuple[Axis, ...]}
+    constant = FULL_PASS
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the cells."""
+        return in_order(attrs["parents"])
+
+    def fault(self, val: Val) -> str:
+        """The rows must lie along their axis, and along no other."""
+        if val.args[0].axes == (val.attrs["axis"],):
+            return ""
+        return "its rows do not lie along one axis"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``reduce_by_cell``."""
+        (rows, *options), attrs = val.args, val.attrs
+        cells = f"data.{attrs['first']}, data.{attrs['size']}, {sizes(attrs['parents'])}"
+        rest = "".join(f", {writer.ref(option)}" for option in options)
+        text = f"reduce_by_cell(reduce_{attrs['kind']}, {writer.ref(rows)}, {cells}{rest})"
+        return text + permuted(attrs["parents"], val.axes, 0)
 
 
 class ReduceSlope(Op):
@@ -97,7 +129,9 @@ def rest_text(writer: Writer, options: list[Val], axes: Axes, event: int, masked
         mask = f", mask={writer.ref(options[-1], axes, event)}"
     else:
         mask = ""
-    return "".join(f", {writer.ref(o)}" for o in options[: len(options) - masked]) + mask
+    numbers = options[: len(options) - masked]
+    written = [writer.ref(o, axes, event) if o.axes else writer.ref(o) for o in numbers]
+    return "".join(f", {one}" for one in written) + mask
 
 
 class PiecewiseMean(Op):
@@ -173,6 +207,7 @@ def pieces_text(val: Val) -> str:
 
 
 reduce = Reduce()
+reduce_by_cell = ReduceByCell()
 reduce_slope = ReduceSlope()
 piecewise_mean = PiecewiseMean()
 piecewise_runs = PiecewiseRuns()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.work import Meter
+from fccomodel.evaluation.memory import common
 from fccomodel.report.certificates.support_functions import Support, reach
 from fccomodel.report.kkt import lagrangian
 from fccomodel.report.kkt.lagrangian import LagrangianTerm
@@ -60,9 +61,33 @@ def constant_hessian(
         *((k, _bytes(factors)) for k, factors in weights),
     )
     if key not in known:
-        meter.spend(work)
-        known[key] = lagrangian.curvature(system, terms, weights)
+        known[key] = _of_terms(system, terms, weights, lambda: meter.spend(work))
     return known[key]
+
+
+def _of_terms(
+    system: System, terms: list[lagrangian.Term], weights: lagrangian.Weights, spend: Callable[[], None]
+) -> Array:
+    """The Hessian of quadratic terms and kinks.
+
+    Terms that stand so in the objective keep theirs for solves with other params, if they have none
+    of these.
+
+    spend   records the work, if there is any
+    """
+
+    def made() -> Array:
+        """The Hessian by second derivatives."""
+        spend()
+        return lagrangian.curvature(system, terms, weights)
+
+    as_written = all(
+        root.constraint is None and any(q is node for node in ir.walk(root.expr)) for root, q in terms
+    )
+    if weights or not as_written:
+        return made()
+    key = ("constant Hessian", *((q, root.sign) for root, q in terms))
+    return common(system.bound, key, [q for _, q in terms], made)
 
 
 def less(hessian: Array, concavity: float) -> Array:
@@ -75,11 +100,15 @@ def less(hessian: Array, concavity: float) -> Array:
 
 
 def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
-    """The weights of kinks whose terms are quadratic: phi >= q.t, and the Hessian of q.t is constant."""
+    """The weights of kinks whose terms are quadratic, not all of them affine: phi >= q.t, and the Hessian
+    of q.t is constant."""
     curved_parts = []
     for k, weights in optimal.weights:
+        weighed = system.records[k].kink.weighed
+        if all(analysis.see(term).affine for term in weighed):
+            continue
         parts = WeightedParts(see=analysis.see)
-        for term in system.records[k].kink.weighed:
+        for term in weighed:
             parts.quadratic(term, system.records[k].kink.sign)
         if not parts.higher and weights.any():
             curved_parts.append((k, weights))

@@ -22,7 +22,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.evaluation.interpret.spaces import Listing, Product
 from fccomodel.evaluation.sets import elements
-from fccomodel.evaluation.sets.axes import Env, Named, align, new_axis
+from fccomodel.evaluation.sets.axes import Env, Named, align, new_axis, spread
 from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.kinks import kinked
 from fccomodel.library.reductions.variance import VARIANCE
@@ -31,6 +31,8 @@ from fccomodel.report.kinks.weights import WeightSet
 
 #: Numbers that the terms of a kink may have, at most.
 MOST_NUMBERS = 1 << 21
+#: Members of a family with a ball of distributions each, at most.
+MOST_BALLS = 200
 #: Terms of a kink up to which all kinks inside it are weighed; else only those near their own kinks.
 MOST_OUTER = 1000
 
@@ -40,14 +42,22 @@ class Lists:
     """The elements of a reduction whose condition gives each cell a list of its own.
 
     shape    of the result
-    parts    for each length: the cells with lists of that length, and their elements, (axes kept,
-             cells, elements)
+    parts    for each length, and for each set of weights: the cells with such lists, and their elements,
+             (axes kept, cells, elements)
     finish   gives a result, (axes kept, cells), its axes again
+    sets     the weights of each part; empty if all parts with equally many elements share a set
     """
 
     shape: tuple[int, ...]
     parts: tuple[tuple[torch.Tensor, torch.Tensor], ...]
     finish: Callable[[torch.Tensor], Named]
+    sets: tuple[WeightSet, ...] = ()
+
+    def weights(self, part: int, same: WeightSet) -> WeightSet:
+        """The weights of a part: a set of its own, or the set ``same``."""
+        if not self.sets:
+            return same
+        return self.sets[part]
 
 
 Terms = Callable[[Evaluator, ir.Expr, Env], Named | Lists | None]
@@ -367,11 +377,22 @@ def _fixed(weights: WeightSet) -> Callable[[Evaluator, int], WeightSet]:
 
 
 def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> WeightSet:
-    """The weights of a reduction's elements: a simplex whose weights have an upper limit."""
+    """The weights of a reduction's elements: a simplex whose weights have an upper limit.
+
+    If the limit depends on an index, it comes with the elements (see ``Lists.sets``).
+    """
     cap = reductions.of(node).cap
     assert cap is not None
-    high = float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))
+    if _varies(node):
+        return SIMPLEX
+    alone = Product(over=(), kept=(), lengths={})
+    high = float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node, alone, {})))
     return WeightSet(kind="simplex", high=min(1.0, high))
+
+
+def _varies(node: ir.Reduce) -> bool:
+    """Whether an option of a reduction depends on an index."""
+    return any(ir.free_binders(option) for option in node.options.values())
 
 
 def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
@@ -382,10 +403,30 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
         return None
     if form is None or form.divergence:
         return None
+    if node.condition is not None:
+        return _over_ball(node, sign)
 
     def weights(evaluator: Evaluator, count: int) -> WeightSet:
         """The weights of the maximum: a simplex with the set's cap."""
         return WeightSet(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
+
+    return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
+
+
+def _over_ball(node: ir.Reduce, sign: float) -> Kink | None:
+    """A maximum over a ball of distributions; each member of a family may have a ball of its own."""
+    ball = inner_maximum.recognise_ball(node)
+    if ball is None:
+        return None
+    if ir.free_binders(ball.reference) or ir.free_binders(ball.radius):
+        terms = partial(_at_vertices_of_each, ball=ball)
+        return Kink(node=node, weights=_fixed(SIMPLEX), terms=terms, sign=sign)
+
+    def weights(evaluator: Evaluator, count: int) -> WeightSet:
+        """The ball."""
+        centre = inner_maximum.centre_of(evaluator, ball, {}).data.expand(count)
+        radius = float(evaluator.value(ball.radius, {}).data) / ball.unit
+        return WeightSet(kind=ball.divergence, centre=tuple(centre.tolist()), radius=radius)
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
 
@@ -501,12 +542,38 @@ def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | Lists | N
     evaluator.not_empty(node, space, space.count, inner)
     full = space.full(evaluator.value(node.body, inner))
     order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
-    return Named(full.permute(order).reshape((*space.shape, -1)), space.kept)
+    table = full.permute(order).reshape((*space.shape, -1))
+    if not _varies(node):
+        return Named(table, space.kept)
+    count = torch.full((math.prod(space.shape),), table.shape[-1], dtype=torch.float64)
+    caps = _caps(evaluator, node, space, inner, count)
+    rows = table.reshape(len(count), -1)
+    same = [np.flatnonzero(caps == cap) for cap in np.unique(caps)]
+    return Lists(
+        shape=(len(count),),
+        parts=tuple((torch.from_numpy(cells), rows[torch.from_numpy(cells)]) for cells in same),
+        finish=lambda result: Named(result.reshape(space.shape), space.kept),
+        sets=tuple(map(_capped, np.unique(caps).tolist())),
+    )
+
+
+def _capped(cap: float) -> WeightSet:
+    """The weights of a simplex with this largest weight."""
+    return replace(SIMPLEX, high=min(1.0, cap))
+
+
+def _caps(
+    evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env, count: torch.Tensor
+) -> np.ndarray:
+    """The largest weight of an element, for each entry of a reduction with so many elements each."""
+    cap = reductions.of(node).cap
+    assert cap is not None
+    return cap(count, evaluator.options(node, space, inner)).expand(count.shape).numpy()
 
 
 def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Lists | None:
     """The elements of a reduction with a list for each cell, or None if they are too many."""
-    if space.over or elements.shape(evaluator.bound, node.shape):
+    if space.over or elements.shape(evaluator.bound, node.shape) or (space.kept and _varies(node)):
         return None
     if math.prod(space.lengths[axis] for axis in space.kept) * space.total_size > MOST_NUMBERS:
         return None
@@ -518,12 +585,43 @@ def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -
     full = block.full(value)
     order = np.argsort(cell, kind="stable")
     first = np.cumsum(count) - count
+    caps = np.zeros(len(count))
+    if _varies(node):
+        caps = _caps(evaluator, node, space, inner, torch.from_numpy(count).to(torch.float64))
     parts = []
-    for length in np.unique(count).tolist():
-        cells = np.flatnonzero(count == length)
-        places = order[first[cells][:, None] + np.arange(length)]
+    kinds = np.unique(np.stack([count, caps]), axis=1).T.tolist()
+    for length, cap in kinds:
+        cells = np.flatnonzero((count == length) & (caps == cap))
+        places = order[first[cells][:, None] + np.arange(int(length))]
         parts.append((torch.from_numpy(cells), full[..., torch.from_numpy(places)]))
-    return Lists(shape=space.shape, parts=tuple(parts), finish=space.finish)
+    given = tuple(_capped(cap) for _, cap in kinds) if _varies(node) else ()
+    return Lists(shape=space.shape, parts=tuple(parts), finish=space.finish, sets=given)
+
+
+def _at_vertices_of_each(
+    evaluator: Evaluator, node: ir.Expr, env: Env, ball: inner_maximum.Ball
+) -> Lists | None:
+    """The values at the unit vectors, where each member of a family has a ball of its own; None for many."""
+    value = _at_vertices(evaluator, node, env)
+    assert isinstance(node, ir.Reduce) and value is not None
+    lengths = evaluator.axes(node, env)
+    axes = tuple(sorted(lengths))
+    shape = tuple(lengths[axis] for axis in axes)
+    count, n = math.prod(shape), value.data.shape[-1]
+    if count > MOST_BALLS:
+        return None
+    rows = spread(value, axes, 1).expand(*shape, n).reshape(count, n)
+    centres = spread(inner_maximum.centre_of(evaluator, ball, env), axes, 1).expand(*shape, n)
+    radii = spread(evaluator.value(ball.radius, env), axes, 0).detach().expand(shape).reshape(-1) / ball.unit
+    each = zip(centres.reshape(count, n).tolist(), radii.tolist(), strict=True)
+    return Lists(
+        shape=(count,),
+        parts=tuple((torch.tensor([k]), rows[[k]]) for k in range(count)),
+        finish=lambda result: Named(result.reshape(shape), axes),
+        sets=tuple(
+            WeightSet(kind=ball.divergence, centre=tuple(centre), radius=radius) for centre, radius in each
+        ),
+    )
 
 
 def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:

@@ -10,6 +10,8 @@ import torch
 
 from fccomodel.core.work import multiplied
 from fccomodel.library.sets.capped_simplex import project_capped
+from fccomodel.numerics import ball_maxima
+from fccomodel.numerics.ball_maxima import CHI2, KL, TV
 
 #: Distance of terms, relative to 1 + the largest, up to which they count as tied.
 TIED = 1e-6
@@ -19,6 +21,8 @@ MOST_TIED = 600
 MOST_TIED_IN_ALL = 20_000
 #: Size of a singular value, relative to the largest, up to which it counts as 0.
 VANISHING_SINGULAR_VALUE = 1e-12
+#: Halvings of the segment from a distribution to the centre of a ball.
+SEGMENT_HALVINGS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,8 @@ class WeightSet:
     low, high   the ends of a box; ``high`` is also the largest weight of a simplex
     total       the sum of the weights of a simplex
     columns     the entries of each vector or matrix row that the last dim consists of; 0: all of them
+    centre      the distribution in the middle of a ball of distributions
+    radius      the largest divergence from it
     """
 
     kind: str
@@ -35,6 +41,8 @@ class WeightSet:
     high: float = 1.0
     total: float = 1.0
     columns: int = 0
+    centre: tuple[float, ...] = ()
+    radius: float = 0.0
 
     @property
     def curved(self) -> bool:
@@ -289,6 +297,78 @@ class Spectraplex(Shape):
         return size[..., -1] - _second(size)
 
 
+class DistributionBall(Shape):
+    """Distributions q within a divergence of ``centre``.
+
+    generator  of the divergence
+    """
+
+    curved = True
+
+    def __init__(self, generator: str):
+        self.generator = generator
+
+    def top(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
+        """The distribution with the largest mean of t."""
+        rows = torch.from_numpy(np.ascontiguousarray(t))
+        centre = torch.tensor(weights.centre, dtype=torch.float64).expand(rows.shape)
+        radius = torch.full((*rows.shape[:-1], 1), weights.radius, dtype=torch.float64)
+        return ball_maxima.MAXIMISERS[self.generator](rows, centre, radius).numpy()
+
+    def project(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
+        """A point of the set near q: the nearest distribution, moved towards the centre.
+
+        It is not the nearest point; subgradients from it are exact all the same.
+        """
+        nearest, centre = _project_simplex(q, 1.0), np.array(weights.centre)
+        low, high = np.zeros((*q.shape[:-1], 1)), np.ones((*q.shape[:-1], 1))
+        inside = self._distance(weights, nearest) <= weights.radius
+        for _ in range(SEGMENT_HALVINGS):
+            middle = (low + high) / 2
+            near = self._distance(weights, centre + middle * (nearest - centre)) <= weights.radius
+            low, high = np.where(near, middle, low), np.where(near, high, middle)
+        return np.where(inside, nearest, centre + low * (nearest - centre))
+
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
+        """From the largest term to the last of those that may share all weight, the second at least."""
+        order = np.argsort(-t, axis=-1, kind="stable")
+        share = np.array(weights.centre)[order].cumsum(-1)
+        with np.errstate(divide="ignore"):
+            far = -np.log(share) if self.generator == KL else 1 / share - 1
+        first = (far > weights.radius).sum(-1, keepdims=True)
+        place = np.clip(first, 1, t.shape[-1] - 1)
+        ordered = np.take_along_axis(t, order, -1)
+        return ordered[..., 0] - np.take_along_axis(ordered, place, -1)[..., 0]
+
+    def _distance(self, weights: WeightSet, q: np.ndarray) -> np.ndarray:
+        """The divergence of each distribution from the centre."""
+        p = np.array(weights.centre)
+        if self.generator == KL:
+            terms = np.where(q > 0, q * np.log(np.maximum(q, 1e-300) / np.maximum(p, 1e-300)), 0.0)
+        elif self.generator == CHI2:
+            terms = (q - p) ** 2 / np.maximum(p, 1e-300)
+        else:
+            terms = np.abs(q - p) / 2
+        return terms.sum(-1, keepdims=True)
+
+
+class VariationBall(DistributionBall):
+    """Distributions within a total variation of ``centre``: a polytope."""
+
+    curved = False
+
+    def margin(self, weights: WeightSet, t: np.ndarray) -> np.ndarray:
+        """From the largest term to the second, or from the last term that loses weight to its neighbours."""
+        ascending = np.argsort(t, axis=-1, kind="stable")
+        ordered = np.take_along_axis(t, ascending, -1)
+        share = np.array(weights.centre)[ascending].cumsum(-1)
+        steps = np.concatenate([np.full((*t.shape[:-1], 1), np.inf), np.diff(ordered, axis=-1)], -1)
+        edge = np.minimum((share < weights.radius).sum(-1, keepdims=True), t.shape[-1] - 1)
+        above = np.take_along_axis(steps, np.minimum(edge + 1, t.shape[-1] - 1), -1)
+        below = np.take_along_axis(steps, edge, -1)
+        return np.minimum(np.minimum(above, below)[..., 0], steps[..., -1])
+
+
 #: The sets of weights, by their kinds.
 SHAPES: dict[str, Shape] = {
     "simplex": Simplex(),
@@ -299,6 +379,9 @@ SHAPES: dict[str, Shape] = {
     "spectral": SpectralBall(),
     "nuclear": NuclearBall(),
     "spectraplex": Spectraplex(),
+    KL: DistributionBall(KL),
+    CHI2: DistributionBall(CHI2),
+    TV: VariationBall(TV),
 }
 
 

@@ -15,7 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from fccomodel.core.work import Meter, multiplied
+from fccomodel.numerics.ball_maxima import CHI2, TV
 from fccomodel.numerics.cone_programs import ConeProgram, solved
+from fccomodel.report.kinks.weights import WeightSet
 from fccomodel.report.kkt.groups import Array, Cone, Group, KinkWeights, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
@@ -131,6 +133,9 @@ class _Program:
             self.simplex(part, place, scale)
         elif q.kind == "cross":
             self.cross(part, place, scale)
+        elif q.centre:
+            for row in part.at:
+                self.distribution(q, row, place, scale)
         else:
             for row in part.at:
                 self.curved(q.kind, row, q.columns, self.times(place, scale, 1))
@@ -164,6 +169,33 @@ class _Program:
             self.nonneg(_sum((1.0, self.at(size)), (side, self.at(flat))))
         limit = (1.0, self.times(place, scale, len(part.at)))
         self.nonneg(_sum((-1.0, self.summed(size.reshape(part.at.shape))), limit))
+
+    def distribution(self, q: WeightSet, row: Array, place: int, scale: float) -> None:
+        """q >= 0 of sum s within a divergence s r of s p, for a ball with centre p and radius r."""
+        p = np.array(q.centre)
+        factor = self.times(place, scale, len(row))
+        centre = (sparse.diags(p) @ factor[0]).tocsr(), p * factor[1]
+        one = self.times(place, scale, 1)
+        self.nonneg(self.at(row))
+        self.append("zero", _sum((1.0, self.summed(row[None])), (-1.0, one)))
+        if q.kind == CHI2:
+            apart, const = _sum((1.0, self.at(row)), (-1.0, centre))
+            unit = sparse.diags(1 / np.sqrt(p))
+            reach = _sum((math.sqrt(q.radius), one))
+            self.append("second_order", _joined([reach, ((unit @ apart).tocsr(), const / np.sqrt(p))]))
+            return
+        far = self.size + self.more + np.arange(len(row))
+        self.more += len(row)
+        if q.kind == TV:
+            for side in (0.5, -0.5):
+                self.nonneg(_sum((1.0, self.at(far)), (side, self.at(row)), (-side, centre)))
+        else:
+            for k in range(len(row)):
+                entry = centre[0][k], centre[1][[k]]
+                self.append(
+                    "exponential", _joined([_sum((-1.0, self.at(far[[k]]))), self.at(row[[k]]), entry])
+                )
+        self.nonneg(_sum((q.radius, one), (-1.0, self.summed(far[None]))))
 
     def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
         """|q| <= s, perhaps with q >= 0, or a condition on the matrix q."""

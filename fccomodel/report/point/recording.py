@@ -191,9 +191,9 @@ class Recorder:
             self.refused.append(node)
             return None
         whole = torch.zeros(values.shape, dtype=torch.float64)
-        for cells, part in values.parts:
+        for k, (cells, part) in enumerate(values.parts):
             terms = part.reshape(-1, part.shape[-1])
-            weights = kink.weights(evaluator, part.shape[-1])
+            weights = values.weights(k, kink.weights(evaluator, part.shape[-1]))
             phi = kink.sign * weights.support(kink.sign * terms.detach().numpy())
             value = _leaf(phi, None if self.frozen is None else self.frozen[len(self.records)])
             self.records.append(

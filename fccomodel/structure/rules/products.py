@@ -106,8 +106,21 @@ def product_of(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, fa
     return shifted_square(node, args, see, key, facts)
 
 
-def entropy(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts: Facts) -> Facts:
-    """The facts of ``c * log(k c)`` for a constant k > 0.
+def is_logarithm(node: ir.Expr) -> bool:
+    """Whether the node is ``log`` of an expression."""
+    node = opened(node)
+    return isinstance(node, ir.Apply) and node.op == "log"
+
+
+def entropy(
+    node: ir.Apply,
+    args: tuple[Facts, Facts],
+    see: See,
+    key: Key,
+    facts: Facts,
+    entries: float = 1.0,
+) -> Facts:
+    """The facts of ``c * log(k c)`` for a constant k > 0; of arrays, entry by entry.
 
     Up to a multiple of c it is the negative of an entropy, with a kink at 0.
     """
@@ -122,7 +135,7 @@ def entropy(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts
         if not sign or positive <= 0 or not alike(core, inside, key):
             continue
         size = c if sign > 0 else c.negated()
-        by_entropy = compose(node, entr, (replace(size, expr=c.expr),))
+        by_entropy = compose(node, entr, (replace(size, expr=c.expr),), (entries,), entries)
         if sign > 0:
             by_entropy = by_entropy.negated()
         by_entropy = renamed(by_entropy, "entropy")

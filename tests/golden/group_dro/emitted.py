@@ -389,9 +389,8 @@ def slope_y1(t, c, h):
 def envelope_y1(t, c, h):
     """The envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
     lam = h.lam_y1
-    x = t + lam * c
-    slope = (x / lam).clamp(0, 1)
-    return slope * (x - lam / 2 * slope) - lam / 2 * c.square()
+    y = slope_y1(t, c, h)
+    return y * t - lam / 2 * (y - c).square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up

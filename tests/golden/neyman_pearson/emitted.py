@@ -317,10 +317,8 @@ def slope_y1(t, c, h):
 def envelope_y1(t, c, h):
     """The envelope of the penalty for misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau."""
     lam = h.lam_y1
-    x = t + lam * c
-    width = h.rho * lam
-    slope = (x / width).clamp(0, 1)
-    return h.rho * (slope * (x - width / 2 * slope)) - lam / 2 * c.square()
+    y = slope_y1(t, c, h)
+    return y * t - lam / 2 * (y - c).square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up

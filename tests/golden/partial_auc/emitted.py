@@ -432,9 +432,8 @@ def slope_y1(t, c, h):
 def envelope_y1(t, c, h):
     """The envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
     lam = h.lam_y1
-    x = t + lam * c
-    slope = (x / lam).clamp(0, 1)
-    return slope * (x - lam / 2 * slope) - lam / 2 * c.square()
+    y = slope_y1(t, c, h)
+    return y * t - lam / 2 * (y - c).square()
 
 
 # ---- f and g: the stochastic gradient, from the scores up

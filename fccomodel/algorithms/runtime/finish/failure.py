@@ -142,7 +142,7 @@ def falls_for_ever(full, w, d):
     the model itself must move, not only those that reformulations added.
     """
     solver, data, h, tol, length = full.solver, full.data, full.h, full.tol, float(d.norm())
-    if not length > 0 or not math.isfinite(length):
+    if not length > 0 or not math.isfinite(length) or not math.isfinite(float(w.norm())):
         return None
     here, straight = summary(solver.evaluate(data, w)), True
     fallen: list[float] = []

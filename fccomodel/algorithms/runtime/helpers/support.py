@@ -137,6 +137,22 @@ def by_segment(values, dim, cells, sizes, shape, how):
     return total.reshape(total.shape[:dim] + tuple(shape) + total.shape[dim + 1 :])
 
 
+def reduce_by_cell(reduce, values, first, size, shape, *options):
+    """``reduce`` of the ``size`` rows from ``first`` on, for each cell; the cells have this shape.
+
+    Cells of similar sizes are padded to one length, which is at most twice the length of each.
+    """
+    result = values.new_zeros(len(size))
+    steps = (size.to(torch.float64).clamp(min=1).log2() - 1e-9).ceil()
+    for step in steps.unique():
+        cells = (steps == step).nonzero()[:, 0]
+        places = torch.arange(int(size[cells].max()), device=size.device)
+        inside = (places < size[cells, None]).to(values.dtype)
+        at = (first[cells, None] + places).clamp(max=len(values) - 1)
+        result = result.index_copy(0, cells, reduce(values[at], 1, *options, mask=inside))
+    return result.view(shape)
+
+
 def log_mean_by(x, shares, dim):
     """log mean exp(x) along ``dim`` from the shares of the terms in their sum: the largest x, minus the log
     of n times its share.

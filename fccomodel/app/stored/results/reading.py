@@ -226,7 +226,9 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
 def _demand_variables(
     problem: ir.Problem, sizes: Mapping[str, int], variables: Mapping[str, np.ndarray], path: Path
 ) -> None:
-    """Raise F0810 if a variable is missing, has a wrong shape, or has numbers that are not finite."""
+    """Raise F0810 unless there are the model's variables alone, in their shapes, of finite numbers."""
+    if unknown := next((name for name in variables if name not in problem.variables), None):
+        refuse(errors.variable_not_declared(path, unknown))
     for name, variable in problem.variables.items():
         if name not in variables:
             refuse(errors.variable_not_stored(path, name))

@@ -68,12 +68,31 @@ def text(what: str, name: str, values: Sequence[str], domain: Sequence[float]) -
     )
 
 
+def labels_lose_digits(what: str, name: str, value: float) -> Diagnostic:
+    """Labels that are whole numbers are told apart by all of their digits."""
+    return NOT_NUMBERS.error(
+        f"{what}: labels in column {name} are too large for float64",
+        reason=f"it holds {value:.0f}; from 2^53 on, different whole numbers become one float64, and rows "
+        "of different groups one group",
+        fix="give the column as text, or as integers of at most 64 bits without missing values",
+    )
+
+
 def texts_of_vector(what: str, names: Sequence[str], values: Sequence[str]) -> Diagnostic:
     """Columns of a vector are numbers, unless texts are encoded; ``values`` are those of the first."""
     return NOT_NUMBERS.error(
         f"{what}: {listed(names)} {'are' if len(names) > 1 else 'is'} text",
         reason=f"{names[0]} holds {texts(values)}; text becomes numbers by one-hot columns only",
         fix='add encode = "onehot" to the entry, or leave the text columns out',
+    )
+
+
+def no_longer_numbers(what: str, name: str, others: Sequence[str]) -> Diagnostic:
+    """A column of new rows has numbers if the rows of the model had; ``others`` are its other texts."""
+    return NOT_NUMBERS.error(
+        f"{what}: column {name} is text",
+        reason=f"it holds {texts(others)}; the rows that the model was solved on have numbers there",
+        fix='give numbers, or name texts that stand for a missing value: na = ["?"] in the binding',
     )
 
 

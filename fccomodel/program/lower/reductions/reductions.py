@@ -14,7 +14,7 @@ from fccomodel.library.reductions.expectation import E
 from fccomodel.normal_form.reformulations.largest_of_many import TOGETHER
 from fccomodel.program import errors
 from fccomodel.program.lower.binders.binders import Binders
-from fccomodel.program.lower.leaves.cells import Cells
+from fccomodel.program.lower.leaves.cells import Cells, keyed
 from fccomodel.program.lower.leaves.slots import Slots
 from fccomodel.program.lower.records import Ranged, ReducedBinder, Way
 from fccomodel.program.lower.reductions.algebra import Logarithms, Numbers, gathered, product
@@ -26,7 +26,7 @@ from fccomodel.program.operations import Axis, Val, in_order
 from fccomodel.program.operations.entrywise import number, spread
 from fccomodel.program.operations.estimates import couple
 from fccomodel.program.operations.indexing import pick
-from fccomodel.program.operations.reductions import reduce
+from fccomodel.program.operations.reductions import reduce, reduce_by_cell
 from fccomodel.program.operations.sources import arange
 from fccomodel.program.operations.sources import chunk as chunk_of
 
@@ -71,13 +71,21 @@ class Reductions:
             return value
         if not state.full:
             return self.reduced(node, env, linear, False)
-        in_a_slice = any(axis.kind == "chunk" for slot in env.values() for axis in slot.ids.axes)
-        pairs = self.sizes.pairs(node, through=node.binders[0])
+        around = [env[binder] for binder in state.free(node) if binder in env]
+        in_a_slice = any(axis.kind == "chunk" for slot in around for axis in slot.ids.axes)
+        pairs = self.sizes.pairs(node, self.around(node, env), node.binders[0])
         chunk = not in_a_slice and pairs > DENSE
         if chunk and not state.thinning.nests:
             with state.thinning.over(pairs):
                 return self.reduced(node, env, linear, chunk)
         return self.reduced(node, env, linear, chunk)
+
+    def around(self, node: ir.Reduce, env: Env) -> dict[ir.Binder, int]:
+        """The lengths of the axes of outer binders, by which values of a complete reduction are laid out."""
+        if reductions.of(node).program is None:
+            return {}
+        outer = [binder for binder in self.state.free(node) if binder in env]
+        return {binder: math.prod(axis.size for axis in env[binder].ids.axes) for binder in outer}
 
     def by_keys(self, node: ir.Reduce, env: Env, linear: Linear) -> Val | None:
         """A reduction computed once for each distinct key of an outer element, in a full pass.
@@ -133,6 +141,9 @@ class Reductions:
                 total=kind.total,
                 runs=True,
             )
+            by_cell = self.by_cell(node, env, way)
+            if by_cell is not None:
+                return by_cell
             ranged = self.ranged(node, env, way)
             return self.complete(node, self.lower(node.body, ranged.env, False), ranged, env)
         way = Way(body=node.body, inner=True, chunk=chunk, total=kind.total, runs=True)
@@ -304,10 +315,61 @@ class Reductions:
         options = [self.lower(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
         mask = product(g, weights)
         masks = [] if mask is None else [mask]
-        all_axes = {*body.axes, *axes, *(axis for mask in masks for axis in mask.axes)}
+        all_axes = {*body.axes, *axes, *(axis for value in (*masks, *options) for axis in value.axes)}
         if len(all_axes) > len(body.axes):
             body = g.make(spread, [body], axes=in_order(all_axes))
         return g.make(reduce, [body, *options, *masks], kind=node.kind, over=axes, masked=bool(masks))
+
+    def by_cell(self, node: ir.Reduce, env: Env, way: Way) -> Val | None:
+        """A reduction in a full pass whose rows lie flat, cell after cell.
+
+        None unless keys of outer elements alone decide the rows of every binder, and a product of axes
+        would be too large or would not go in slices.
+        """
+        state, kind = self.state, reductions.of(node)
+        sels = selections.split(node.binders, node.condition)
+        outer = {binder for binder in state.free(node) if binder in env}
+        if not state.full or kind.program is None or node.shape or not all(map(keyed, sels)):
+            return None
+        if any(set(sel.parents) != outer for sel in sels):
+            return None
+        in_slices = way.chunk and len(sels) == 1
+        if not in_slices and not self.sizes.spread_out(sels):
+            return None
+        way = replace(way, chunk=in_slices, dense=False, runs=False)
+        if self.binders.passes.segments.cells_of(sels[0], env, way) is None:
+            return None
+        ranged = self.ranged(node, env, way)
+        return self.of_cells(node, self.lower(node.body, ranged.env, False), ranged, env)
+
+    def of_cells(self, node: ir.Reduce, body: Val, ranged: Ranged, env: Env) -> Val:
+        """A reduction of rows that all lie flat."""
+        g, state = self.state.graph, self.state
+        outermost, innermost = ranged.parts[0], ranged.parts[-1]
+        assert outermost.segment is not None and innermost.axis is not None
+        cells = np.arange(innermost.axis.size)
+        for part in reversed(ranged.parts):
+            assert part.segment is not None
+            cells = np.asarray(state.data[part.segment.cells])[cells]
+        count = math.prod(axis.size for axis in outermost.segment.parents)
+        size = np.bincount(cells, minlength=count)
+        stem = state.unique(f"{innermost.binder.name}_cells")
+        axis = innermost.axis
+        if axis.kind == "chunk":
+            body = gathered(g, body, axis)
+            axis = body.attrs["onto"]
+        if body.axes != (axis,):
+            body = g.make(spread, [body], axes=(axis,))
+        options = [self.lower(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
+        return g.make(
+            reduce_by_cell,
+            [body, *options],
+            kind=node.kind,
+            axis=axis,
+            first=state.ship(f"{stem}_first", np.cumsum(size) - size),
+            size=state.ship(f"{stem}_size", size),
+            parents=outermost.segment.parents,
+        )
 
     def at(self, mean: Val, ranged: Ranged) -> Val:
         """A mean over a reduction's elements, at each of these elements.

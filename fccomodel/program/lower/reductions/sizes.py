@@ -6,7 +6,7 @@ A pass that forms too many goes through its rows in slices, or takes another for
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,15 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.evaluation import distributed
 from fccomodel.evaluation.sets import elements, realising, selections
+from fccomodel.library import reductions
 from fccomodel.normal_form.separation import PiecewiseMean
 from fccomodel.program.lower.binders.runs import AT_ONCE, RunSlots
 from fccomodel.program.lower.leaves.cells import keyed
 from fccomodel.program.lower.reductions.separated import Separated
 from fccomodel.program.lower.state import State
+
+#: Smallest ratio (product of axes / rows laid out flat) for which rows are laid out flat cell after cell.
+LEAST_GAIN_OF_FLAT = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +80,7 @@ class PairCounts:
             parts = list(self.parts(node))
             extents = {b: Extent(length=size) for b, size in (around or {}).items()}
             for part in parts:
-                extents |= self.extents(part)
+                extents |= self.extents(part, extents)
             products = []
             for part in parts:
                 axes = _axes(self.state.free(part), extents)
@@ -92,7 +96,7 @@ class PairCounts:
         parts = list(self.parts(node))
         extents: dict[ir.Binder, Extent] = {}
         for part in parts:
-            extents |= self.extents(part)
+            extents |= self.extents(part, extents)
         count = 0.0
         for part in parts:
             axes = _axes(self.state.free(part), extents)
@@ -137,8 +141,23 @@ class PairCounts:
         parts = selections.split(node.binders, node.condition)
         return any(part.orders or part.excludes or part.masks for part in parts)
 
-    def extents(self, node: ir.Expr) -> dict[ir.Binder, Extent]:
-        """The axes that a node adds, by binder."""
+    def spread_out(self, sels: Sequence[selections.Selection]) -> bool:
+        """Whether a product of axes is too large for selections that keys of the same outer elements
+        decide, and much larger than their rows laid out flat."""
+        if not all(map(keyed, sels)) or len({sel.parents for sel in sels}) > 1:
+            return False
+        if not all(selections.listed(parent) for parent in sels[0].parents):
+            return False
+        product = math.prod(elements.extent(self.state.bound, parent.domain) for parent in sels[0].parents)
+        for sel in sels:
+            runs = self.runs.lengths(sel, crowded=True)
+            if runs is None:
+                return False
+            product *= runs.longest
+        return product > max(AT_ONCE, LEAST_GAIN_OF_FLAT * self.listed(*sels))
+
+    def extents(self, node: ir.Expr, around: Mapping[ir.Binder, Extent]) -> dict[ir.Binder, Extent]:
+        """The axes that a node adds, by binder; ``around`` are those of outer binders."""
         extents: dict[ir.Binder, Extent] = {}
         if isinstance(node, ir.LetRef | PiecewiseMean):
             if isinstance(node, ir.LetRef):
@@ -153,11 +172,16 @@ class PairCounts:
         if not isinstance(node, ir.Reduce) or self.separated.form(node) is not None:
             return extents
         flat: dict[ir.Binder, selections.Selection] = {}
-        for sel in selections.split(node.binders, node.condition):
+        sels = selections.split(node.binders, node.condition)
+        by_places = reductions.of(node).program is not None and not self.spread_out(sels)
+        for sel in sels:
             if isinstance(sel.binder.domain, ir.Distribution):
                 extents[sel.binder] = Extent(length=8 if extents else self.state.bound.draws)
             elif not isinstance(sel.binder.domain, ir.VectorSet):
-                extent = self.extent(node, sel, flat)
+                if by_places or any(around[p].needs for p in sel.parents if p in around):
+                    extent: Extent | None = self.by_places(sel)
+                else:
+                    extent = self.extent(node, sel, flat)
                 if extent is not None:
                     extents[sel.binder] = extent
         return extents
@@ -171,11 +195,8 @@ class PairCounts:
                joins them is added
         """
         rows = len(elements.ids(self.state.bound, sel.binder.domain))
-        runs = self.runs.lengths(sel)
         if not keyed(sel) or self.separated.run(node):
-            if runs is None:
-                return Extent(length=rows)
-            return Extent(length=runs.longest, needs=sel.parents)
+            return self.by_places(sel)
         few = max(AT_ONCE, 2 * rows)
         if sel.binder is node.binders[0]:
             crowded = self.listed(sel) > few
@@ -192,6 +213,13 @@ class PairCounts:
             flat[sel.binder] = sel
             earlier = tuple(other.binder for other in beside)
             return Extent(length=listed, covers=(*sel.parents, *earlier), beside=earlier)
+        return Extent(length=runs.longest, needs=sel.parents)
+
+    def by_places(self, sel: selections.Selection) -> Extent:
+        """The axis of one binder whose rows lie by their places in runs, or all under a mask."""
+        runs = self.runs.lengths(sel)
+        if runs is None:
+            return Extent(length=len(elements.ids(self.state.bound, sel.binder.domain)))
         return Extent(length=runs.longest, needs=sel.parents)
 
     def listed(self, *sels: selections.Selection) -> int:
