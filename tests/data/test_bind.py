@@ -381,6 +381,41 @@ def test_an_array_takes_the_order_of_its_labels(tmp_path):
         assert bound.labels["A"] == ("u", "v")
 
 
+MATRIX = """
+model m; set M; set P; data use : real[M, P]; data hours : real[M]; data price : real[P]; var x[P] >= 0;
+maximize dot(price, x) subject to cap[m in M]: dot(use[m], x) <= hours[m];
+"""
+
+
+def test_a_matrix_takes_the_order_of_the_labels_of_its_rows_and_columns(tmp_path):
+    use = pd.DataFrame([[2.0, 1.0], [4.0, 3.0]], index=["saw", "paint"], columns=["desk", "chair"])
+    use.rename_axis("machine").reset_index().to_csv(tmp_path / "use.csv", index=False)
+    sources: list[dict[str, Any]] = [
+        {"spec": {"use": {"source": str(tmp_path / "use.csv"), "index": "machine"}}},
+        {"spec": {"use": str(tmp_path / "use.csv")}},
+        {"data": {"use": use}},
+        {"data": {"use": use.T.to_dict()}},
+        {"data": {"use": use.to_numpy()[::-1, ::-1].copy()}},
+    ]
+    vectors = {"hours": {"paint": 5.0, "saw": 6.0}, "price": {"chair": 7.0, "desk": 8.0}}
+    named = {"sets": {"M": ["paint", "saw"], "P": ["chair", "desk"]}}
+    for given in sources:
+        bound = bind(
+            problem(MATRIX), spec=named | given.get("spec", {}), data=vectors | given.get("data", {})
+        )
+        assert bound.arrays["use"].tolist() == [[3.0, 4.0], [1.0, 2.0]], given
+
+
+def test_columns_that_are_listed_may_have_other_names_than_the_labels():
+    use = pd.DataFrame({"a": [1.0, 3.0], "b": [2.0, 4.0]})
+    spec = {"sets": {"M": ["paint", "saw"], "P": ["chair", "desk"]}, "use": {"columns": ["b", "a"]}}
+    vectors = {"hours": [5.0, 6.0], "price": [7.0, 8.0]}
+    bound = bind(problem(MATRIX), spec=spec, data={"use": use, **vectors})
+    assert bound.arrays["use"].tolist() == [[2.0, 1.0], [4.0, 3.0]]
+    del spec["use"]
+    assert [one.code for one in failure(MATRIX, spec=spec, data={"use": use, **vectors})] == ["F0516"]
+
+
 def test_numbers_of_an_index_are_labels():
     """Unless they are the places 0, 1, 2, ... that every Series has."""
     text = (

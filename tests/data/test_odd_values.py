@@ -192,3 +192,30 @@ def test_a_table_of_times_without_rows_says_so() -> None:
     )
     with pytest.raises(FccoError, match="no rows"):
         fccomodel.compile(text).bind(D={"x": np.zeros((0, 2)), "y": empty})
+
+
+MARKED = pd.DataFrame({"a": ["1", "2.5", "?", "4"], "b": ["u", "v", "?", "u"], "y": [1.0, 2.0, 3.0, -9.0]})
+FEATURES = {"columns": ["a", "b"], "encode": "onehot"}
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet", "csv"])
+def test_marks_of_missing_values_are_those_of_any_source(tmp_path, kind):
+    section: dict[str, Any] = {"missing": "drop", "na": ["?", "-9.0"], "x": FEATURES}
+    if kind == "frame":
+        bound = bind(MODEL, spec={"D": section}, data={"D": MARKED})
+    else:
+        section["source"] = str(tmp_path / f"D.{kind}")
+        getattr(MARKED, f"to_{kind}")(section["source"], index=False)
+        bound = bind(MODEL, spec={"D": section})
+    assert bound.tables["D"].columns["x"].tolist() == [[1, 1, 0], [2.5, 0, 1]]
+
+
+def test_other_rows_are_read_as_the_first_were():
+    """Texts that spell numbers are numbers again, and codes that were texts are texts."""
+    spec = {"D": {"x": FEATURES}}
+    first = pd.DataFrame({"a": [1.0, 2.0], "b": ["1", "2"], "y": [0.0, 1.0]})
+    learned = {"D": bind(MODEL, spec=spec, data={"D": first}).tables["D"].encoding}
+    others = pd.DataFrame({"a": ["3", "4.5"], "b": [2, 1], "y": [0.0, 1.0]})
+    bound = bind(MODEL, spec=spec, data={"D": others}, encoding=learned)
+    assert bound.tables["D"].columns["x"].tolist() == [[3, 0, 1], [4.5, 1, 0]]
+    assert codes(spec=spec, data={"D": others.assign(a=["3", "many"])}, encoding=learned) == ["F0512"]

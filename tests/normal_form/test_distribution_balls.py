@@ -109,6 +109,21 @@ def test_a_family_of_balls() -> None:
     assert answer.objective == pytest.approx(best, rel=1e-5)
 
 
+@pytest.mark.slow
+def test_the_least_mean_is_maximised() -> None:
+    head = "dim n; set G = 1 .. 4; data p : real[G] > 0; data M : real[G, n]; var x[n] in simplex(n); "
+    data, found = {"p": CENTRE, "M": RNG.normal(size=(4, 2))}, []
+    for text in (
+        "maximize min[{}] dot(q, M @ x) - sumsq(x);",
+        "minimize max[{}] dot(q, (-M) @ x) + sumsq(x);",
+    ):
+        model = fc.compile(head + text.format("q in simplex(G) | chi2(q, p) <= 0.2"))
+        answer = model.bind(**data).solve(budget="1s")
+        assert answer.status == "solved"
+        found.append(answer.objective)
+    assert found[0] == pytest.approx(-found[1], rel=1e-6)
+
+
 def refused(text: str, **data: object) -> str:
     with pytest.raises(fc.FccoError) as caught:
         fc.compile(HEAD + text).bind(**{**DATA, **data}).solve(budget="1it")

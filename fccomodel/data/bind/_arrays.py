@@ -16,7 +16,10 @@ from fccomodel.data.bind._families import EVERYWHERE, Ways, demand_column
 from fccomodel.data.bind._rows import RowsInUse, demand_finite, writable
 from fccomodel.data.bind._sizes import KnownSizes
 from fccomodel.data.bind._spec import ArraySpec
-from fccomodel.data.sources import DataRequest, RawColumn, find_file, frame
+from fccomodel.data.sources import DataRequest, RawColumn, RawTable, find_file, frame
+
+#: The labels along each axis of an array; None for an axis whose source has none.
+Labels = tuple[tuple[str, ...] | None, ...]
 
 
 def bind_array(
@@ -24,11 +27,11 @@ def bind_array(
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The array, float64 of its declared shape, and a record of its source.
 
-    The labels of values come from a mapping, a pandas Series, or an ``index`` column. F0504 - F0508,
-    F0511, F0512, F0515, F0516.
+    The labels of values come from a mapping, the index of pandas, an ``index`` column, and, along the
+    second axis of a matrix, the names of columns. F0504 - F0508, F0511, F0512, F0515, F0516.
     """
     name = array.name
-    values, labels, origin = _read(array, spec, value, ways)
+    values, labels, origin = _read(array, spec, value, sizes, ways)
     if isinstance(array.type.domain, ir.LabelSet):
         refuse(errors.columns.array_of_labels(name))
     if values.dtype.kind not in "biuf":
@@ -40,17 +43,18 @@ def bind_array(
     demand_finite(
         RawColumn(values=np.atleast_1d(values)), name, RowsInUse(total=len(np.atleast_1d(values))), name
     )
-    if labels is not None:
-        values, labels = _ordered(array, values, labels, sizes)
     for axis, dim in enumerate(shape):
-        sizes.unify(dim, values.shape[axis], name, f"{name} ({origin})", labels if axis == 0 else None)
+        names = labels[axis] if axis < len(labels) else None
+        if names is not None:
+            values, names = _ordered(array, axis, values, names, sizes)
+        sizes.unify(dim, values.shape[axis], name, f"{name} ({origin})", names)
     return values, {"origin": origin, "shape": list(values.shape)}
 
 
 def _read(
-    array: ir.Array, spec: ArraySpec, value: Any, ways: Ways
-) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
-    """The raw values, their labels (or None), and the source in words."""
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: KnownSizes, ways: Ways
+) -> tuple[np.ndarray, Labels, str]:
+    """The raw values, the labels along their axes, and the source in words."""
     name = array.name
     within = ways.within if value is None else EVERYWHERE
     request = DataRequest(name=name, folders=ways.folders, within=within, options=spec.options)
@@ -62,12 +66,7 @@ def _read(
     if value is None:
         refuse(errors.demands.no_array(name))
     if isinstance(value, Mapping):
-        labels = tuple(str(key) for key in value)
-        origin = "the binding" if inline else "a mapping"
-        try:
-            return np.asarray([np.asarray(item, float) for item in value.values()], float), labels, origin
-        except (TypeError, ValueError, ArithmeticError):
-            refuse(errors.columns.values_of_array(name))
+        return (*_from_mapping(name, value), "the binding" if inline else "a mapping")
     is_path = isinstance(value, str | Path)
     if is_path:
         origin = str(value)
@@ -77,19 +76,33 @@ def _read(
         origin = f"a {type(value).__name__}"
     index = _by_label.index(value)
     if index is not None:
-        return value.to_numpy(), index, origin
+        return value.to_numpy(), (index,), origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
         find_file(value, ways.folders)
-        return sources.open_array(value, request), None, origin
+        return sources.open_array(value, request), (), origin
     if is_path or hasattr(value, "columns") or frame.streams(value):
-        return (*_from_table(array, spec, value, request), origin)
-    return sources.open_array(value, request), None, origin
+        return (*_from_table(array, spec, value, sizes, request), origin)
+    return sources.open_array(value, request), (), origin
+
+
+def _from_mapping(name: str, value: Mapping[Any, Any]) -> tuple[np.ndarray, Labels]:
+    """The values and labels of ``{"a": 1, "b": 2}``, or of a mapping for each row of a matrix."""
+    labels: Labels = (tuple(map(str, value)),)
+    rows = list(value.values())
+    if rows and all(isinstance(row, Mapping) and set(row) == set(rows[0]) for row in rows):
+        columns = list(rows[0])
+        rows = [[row[column] for column in columns] for row in rows]
+        labels = (*labels, tuple(map(str, columns)))
+    try:
+        return np.asarray([np.asarray(row, float) for row in rows], float), labels
+    except (TypeError, ValueError, ArithmeticError):
+        refuse(errors.columns.values_of_array(name))
 
 
 def _from_table(
-    array: ir.Array, spec: ArraySpec, value: Any, request: DataRequest
-) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """The values in a table's columns, and their labels (or None).
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: KnownSizes, request: DataRequest
+) -> tuple[np.ndarray, Labels]:
+    """The values in a table's columns, and the labels of its rows and columns.
 
     The columns are those that the binding names, or the column with the array's name, or all columns of
     numbers.
@@ -120,30 +133,82 @@ def _from_table(
         values = np.column_stack([column.values for column in columns])
     if rank == 0 and values.shape == (1, 1):
         values = values[0, 0]
-    if spec.index is None:
-        return np.asarray(values), None
-    index = raw.load(spec.index)
-    if index.categories is not None:
-        texts = [index.categories[code] for code in index.values]
-    else:
-        texts = [str(item) for item in index.values]
-    return np.asarray(values), tuple(texts)
+    rows = _labels_of_rows(array, spec, value, raw, sizes)
+    if rank < 2:
+        return np.asarray(values), (rows,)
+    return np.asarray(values), (rows, _labels_of_columns(array, spec, names, sizes))
+
+
+def _labels_of_rows(
+    array: ir.Array, spec: ArraySpec, value: Any, raw: RawTable, sizes: KnownSizes
+) -> tuple[str, ...] | None:
+    """The labels of a table's rows, or None.
+
+    They are in the ``index`` column; without one in the index of pandas, or in the only column of texts,
+    if its texts are the labels of the set or nothing has named these yet.
+    """
+    if spec.index is not None:
+        return _texts(raw.load(spec.index))
+    if not _has_labels(array, 0, sizes):
+        return None
+    index = _by_label.index_of_frame(value)
+    if index is not None:
+        return index
+    texts = [name for name in raw.names if not raw.numeric[name] and name not in raw.hidden]
+    if spec.columns or len(texts) != 1:
+        return None
+    labels = _texts(raw.load(texts[0]))
+    known = sizes.labels.get(str(array.type.shape[0]))
+    if len(set(labels)) == len(labels) and (known is None or set(known) == set(labels)):
+        return labels
+    return None
+
+
+def _labels_of_columns(
+    array: ir.Array, spec: ArraySpec, names: tuple[str, ...], sizes: KnownSizes
+) -> tuple[str, ...] | None:
+    """The names of columns as labels of a matrix's second axis, or None if they name nothing.
+
+    ``columns = [...]`` may list other names than the labels, in the order of these.
+    """
+    if not _has_labels(array, 1, sizes):
+        return None
+    labels = tuple(map(str, names))
+    known = sizes.labels.get(str(array.type.shape[1]))
+    if spec.columns and known is not None and set(known) != set(labels):
+        return None
+    if _by_label.counted(labels):
+        return None
+    return labels
+
+
+def _has_labels(array: ir.Array, axis: int, sizes: KnownSizes) -> bool:
+    """Whether the elements along an axis are labels, and not only counted by an array without labels."""
+    dim = str(array.type.shape[axis])
+    return isinstance(sizes.problem.sets.get(dim), ir.LabelSet) and dim not in sizes.counted
+
+
+def _texts(column: RawColumn) -> tuple[str, ...]:
+    """The entries of a column as texts."""
+    if column.categories is not None:
+        return tuple(column.categories[code] for code in column.values)
+    return tuple(str(item) for item in column.values)
 
 
 def _ordered(
-    array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: KnownSizes
+    array: ir.Array, axis: int, values: np.ndarray, labels: tuple[str, ...], sizes: KnownSizes
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """The values in the order of the set's labels, and the labels.
+    """The values along an axis in the order of the set's labels, and the labels.
 
     The order is changed only if the set has these labels already. F0516 for two values of one label.
     """
     if len(set(labels)) < len(labels):
         repeated = next(label for label in labels if labels.count(label) > 1)
         refuse(errors.sizes.two_values(array.name, repeated))
-    dim = array.type.shape[0] if array.type.shape else None
-    if not isinstance(dim, str) or not isinstance(sizes.problem.sets.get(dim), ir.LabelSet):
+    dim = str(array.type.shape[axis])
+    if not isinstance(sizes.problem.sets.get(dim), ir.LabelSet):
         return values, None
     order = sizes.labels.get(dim)
     if order is not None and set(order) == set(labels):
-        return values[[labels.index(label) for label in order]], order
+        return np.take(values, [labels.index(label) for label in order], axis=axis), order
     return values, labels

@@ -25,9 +25,21 @@ def index(value: Any) -> tuple[str, ...] | None:
     if not is_series or callable(value.index):
         return None
     labels = tuple(map(str, value.index))
-    if labels == tuple(map(str, range(len(labels)))):
+    return None if counted(labels) else labels
+
+
+def index_of_frame(value: Any) -> tuple[str, ...] | None:
+    """The labels of a pandas data frame's rows; None if its index is 0, 1, 2, ..., and for other values."""
+    is_frame = hasattr(value, "index") and hasattr(value, "to_numpy") and hasattr(value, "columns")
+    if not is_frame or callable(value.index):
         return None
-    return labels
+    labels = tuple(map(str, value.index))
+    return None if counted(labels) else labels
+
+
+def counted(labels: tuple[str, ...]) -> bool:
+    """Whether labels only count the elements: 0, 1, 2, ..."""
+    return labels == tuple(map(str, range(len(labels))))
 
 
 def labelled(raw: Any) -> LabelledValues | None:

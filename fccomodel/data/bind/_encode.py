@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -218,6 +218,7 @@ def features(
     intercept.
     """
     stored = stored or {}
+    raw = _as_learned(raw, stored, what)
     texts = [name for name in columns if not raw.numeric[name]]
     if texts and not entry.encode:
         refuse(errors.columns.texts_of_vector(what, texts, present(read(raw, texts[0], rows, what))))
@@ -271,6 +272,45 @@ def features(
         x[:, width] = 1.0
         names.append("intercept")
     return Built(values=x, names=tuple(names), encoding=record | {"names": names}, notes=tuple(notes))
+
+
+def _as_learned(raw: RawTable, stored: Mapping[str, Any], what: str) -> RawTable:
+    """The table with its columns as an earlier binding read them: numbers, or texts.
+
+    Other rows may have another type for the same values: a frame of objects, or codes 1, 2, ... that were
+    texts. F0512 for texts that are no numbers in a column that had numbers.
+    """
+    numbers, texts = stored.get("numbers", ()), stored.get("texts", {})
+    changed: dict[str, RawColumn] = {}
+    for name in numbers:
+        if not raw.numeric.get(name, True):
+            changed[name] = _numbers_of(raw.load(name), name, what)
+    for name in texts:
+        if raw.numeric.get(name, False) and name not in raw.vectors:
+            changed[name] = _texts_of(raw.load(name))
+    if not changed:
+        return raw
+    numeric = {name: (name in numbers) if name in changed else kind for name, kind in raw.numeric.items()}
+    return replace(
+        raw, numeric=numeric, load=lambda name: changed[name] if name in changed else raw.load(name)
+    )
+
+
+def _numbers_of(column: RawColumn, name: str, what: str) -> RawColumn:
+    """A column of texts as the numbers that they spell."""
+    assert column.categories is not None
+    numbers = [_as_number(text) for text in column.categories]
+    if others := [text for text, value in zip(column.categories, numbers, strict=True) if value is None]:
+        refuse(errors.columns.no_longer_numbers(what, name, sorted(others)))
+    return RawColumn(values=np.array([*numbers, np.nan], float)[column.values], dtype=column.dtype)
+
+
+def _texts_of(column: RawColumn) -> RawColumn:
+    """A column of numbers as the texts that spell them."""
+    texts, codes = _distinct_texts(column)
+    if "nan" in texts:
+        codes = np.where(codes == texts.index("nan"), -1, codes)
+    return RawColumn(values=codes, categories=tuple(texts), dtype=column.dtype)
 
 
 def _one_hot(block: np.ndarray, column: RawColumn, categories: Sequence[str]) -> int:

@@ -259,7 +259,7 @@ class _Reader:
         if not isinstance(value, Mapping):
             settings = {"source": value} if isinstance(value, str) else {"values": value}
             return ArraySpec(**settings, place=place, raw=value)
-        if not set(value) & {"source", "values"}:
+        if not _holds_settings(value):
             return ArraySpec(values=value, place=place, raw=value)
         value = by_name(value, f"[{name}]")
         options: dict[str, Any] = {}
@@ -283,6 +283,14 @@ class _Reader:
             place=place,
             raw=dict(value),
         )
+
+
+def _holds_settings(section: Mapping[Any, Any]) -> bool:
+    """Whether the section of an array says how to read it, rather than list its values by label."""
+    if set(section) & {"source", "values"}:
+        return True
+    texts = (item for value in section.values() for item in (value if isinstance(value, list) else [value]))
+    return bool(section) and set(section) <= set(ARRAY_KEYS) and all(isinstance(item, str) for item in texts)
 
 
 def _entry_columns(name: str, value: Mapping[str, Any]) -> tuple[str, ...] | str:

@@ -14,6 +14,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.registry import records
 from fccomodel.data.sources import errors
 from fccomodel.data.sources._joined import joined
+from fccomodel.data.sources._missing import without
 from fccomodel.data.sources._paths import expanded, find_file, holds_images, is_file, is_pattern, matching
 from fccomodel.data.sources._spool import Spool
 from fccomodel.data.sources.base import DataRequest, DataSource, Drawing, Keyed, RawColumn, RawTable, Ready
@@ -53,9 +54,12 @@ def open(value: Any, request: DataRequest) -> RawTable:
     if files := _matching(value, request):
         return joined([open(file, request) for file in files], str(value))
     source, value = _find(value, request)
-    if request.spool is not None:
-        return _guarded(source, partial(request.spool.opened, source), value, request)
-    return _guarded(source, source.open, value, request)
+    reading = source.open if request.spool is None else partial(request.spool.opened, source)
+    table: RawTable = _guarded(source, reading, value, request)
+    marks = request.options.get("na", ())
+    if marks and source.name != "csv":  # the reader of csv files knows the marks
+        return without(table, marks)
+    return table
 
 
 def _matching(value: Any, request: DataRequest) -> list[Path]:

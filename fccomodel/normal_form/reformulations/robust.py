@@ -25,6 +25,7 @@ from fccomodel.library.reductions.cvar import CVAR
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
 from fccomodel.library.reductions.max import MAX
 from fccomodel.library.reductions.mean import MEAN
+from fccomodel.library.reductions.min import MIN
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.normal_form import errors
 from fccomodel.normal_form.reformulations import _balls
@@ -217,9 +218,27 @@ def _spelled(problem: ir.Problem) -> ir.Problem:
             return None
 
         body = _as_weighted_sum(node.body, q, along) or Rewriter(apart)(node.body)
-        return dataclasses.replace(node, body=body)
+        spelled = dataclasses.replace(node, body=body)
+        return _as_largest(spelled, q) or spelled
 
     return rewrite_problem(problem, rule)
+
+
+def _as_largest(node: ir.Reduce, q: ir.Binder) -> ir.Expr | None:
+    """``-max[q in Q] sum[k in K] q[k] * -r`` for ``min[q in Q] sum[k in K] q[k] * r``, or None."""
+    body = node.body
+    if node.kind != MIN.name or not isinstance(body, ir.Reduce) or body.kind != SUM.name:
+        return None
+    if len(body.binders) != 1 or body.condition is not None:
+        return None
+    (k,) = body.binders
+    risk = _beside(body.body, q, k)
+    if risk is None:
+        return None
+    weight = next(factor for factor in operands(body.body, "mul") if _entry(factor, q, k))
+    term = make("mul", weight, make("neg", risk, span=risk.span), span=body.span)
+    largest = dataclasses.replace(node, kind=MAX.name, body=dataclasses.replace(body, body=term))
+    return make("neg", largest, span=node.span)
 
 
 def _as_weighted_sum(body: ir.Expr, q: ir.Binder, along: ir.Set) -> ir.Expr | None:

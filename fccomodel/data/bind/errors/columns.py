@@ -87,6 +87,15 @@ def texts_of_vector(what: str, names: Sequence[str], values: Sequence[str]) -> D
     )
 
 
+def no_longer_numbers(what: str, name: str, others: Sequence[str]) -> Diagnostic:
+    """A column of new rows has numbers if the rows of the model had; ``others`` are its other texts."""
+    return NOT_NUMBERS.error(
+        f"{what}: column {name} is text",
+        reason=f"it holds {texts(others)}; the rows that the model was solved on have numbers there",
+        fix='give numbers, or name texts that stand for a missing value: na = ["?"] in the binding',
+    )
+
+
 def array_of_type(name: str, origin: str, dtype: object) -> Diagnostic:
     """An array holds numbers."""
     return NOT_NUMBERS.error(f"{name}: {origin} holds {dtype}, not numbers", fix="give an array of numbers")
