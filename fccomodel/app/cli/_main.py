@@ -30,6 +30,7 @@ from fccomodel.app.cli.lsp import lsp
 from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
 from fccomodel.app.cli.options import options
+from fccomodel.app.cli.playground import playground
 from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
@@ -62,6 +63,7 @@ COMMANDS = (
     options,
     completion,
     lsp,
+    playground,
 )
 #: Seconds that a rank waits while another one says why all end.
 WAIT_FOR_SPEAKER = 1.0

@@ -58,6 +58,11 @@ def about(name: str) -> str:
     return "\n".join(line.lstrip("# ") for line in comment[0].splitlines())
 
 
+def model(template: str) -> str:
+    """The text of a template's model, by its name on the command line."""
+    return _file(f"{template.replace('-', '_')}.fcco").read_text(encoding="utf-8")
+
+
 def write(template: str, folder: Path) -> list[Path]:
     """Copy a template into a folder; returns the paths.
 

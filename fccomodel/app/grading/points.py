@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from scipy import optimize
 
 from fccomodel.app.grading.values import Point, Side
 
@@ -94,31 +95,36 @@ def between(a: Point, b: Point, share: float) -> dict[str, np.ndarray]:
 def crossing(function: Callable[[float], float], low: float, high: float) -> float | None:
     """A zero of a function between 0 and 1 where its values at the ends differ in sign.
 
-    Method: regula falsi in the form of Illinois, which halves the value of an end that stays.
+    ``low`` and ``high`` are the values at the ends. None if they are equal, or if a value is not finite.
+
+    Method: R. P. Brent, Algorithms for minimization without derivatives, 1973, by SciPy.
     """
-    a, b, at_a, at_b = 0.0, 1.0, low, high
-    stayed = ""
-    for _ in range(CROSSING_STEPS):
-        c = (a * at_b - b * at_a) / (at_b - at_a)
-        value = function(c)
-        if not np.isfinite(value):
-            return None
-        if value == 0 or b - a < CROSSING_WIDTH:
-            return c
-        if (value > 0) == (at_b > 0):
-            b, at_b = c, value
-            at_a = at_a / 2 if stayed == "a" else at_a
-            stayed = "a"
-        else:
-            a, at_a = c, value
-            at_b = at_b / 2 if stayed == "b" else at_b
-            stayed = "b"
-    return (a + b) / 2
+    if not (np.isfinite(low) and np.isfinite(high)) or low == high:
+        return None
+
+    def value(share: float) -> float:
+        """The function's value, which at the ends is known."""
+        if share in (0.0, 1.0):
+            return high if share else low
+        found = function(share)
+        if not np.isfinite(found):
+            raise NotFinite
+        return found
+
+    limits = {"xtol": CROSSING_WIDTH, "maxiter": CROSSING_STEPS, "disp": False}
+    try:
+        return float(optimize.brentq(value, 0.0, 1.0, **limits))
+    except NotFinite:
+        return None
 
 
-#: Steps of a search for a zero, and the width of the interval at which it ends.
-CROSSING_STEPS = 60
+class NotFinite(ArithmeticError):
+    """A function of a search has no finite value."""
+
+
+#: Width of the interval at which a search for a zero ends, and its largest number of steps.
 CROSSING_WIDTH = 1e-13
+CROSSING_STEPS = 60
 
 
 def as_lists(point: Mapping[str, np.ndarray]) -> dict[str, object]:

@@ -427,10 +427,7 @@ def algorithms(
         lines = [(key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items()]
         of_interior = f"{interior.TITLE}: O({theorem.rate}) {interior.COUNTS}; {theorem.name}"
         return rows([*lines, (interior.NAME, of_interior)])
-    ordered = sorted(
-        candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order)
-    )
-    lines = [(candidate.record.name, _verdict(candidate)) for candidate in ordered]
+    lines = [(candidate.record.name, verdict_on(candidate)) for candidate in in_order(candidates)]
     if findings is not None:
         verdict = f"covers the model: {GIVEN[theorem.gives]}, O({theorem.rate}) {interior.COUNTS}"
     else:
@@ -479,7 +476,12 @@ def forms(record: Algorithm) -> list[tuple[str, str, str]]:
     return listed or [(record.title, record.theorem, "a baseline: its updates")]
 
 
-def _verdict(candidate: Candidate) -> str:
+def in_order(candidates: Mapping[str, Candidate]) -> list[Candidate]:
+    """The candidates, those whose theorem covers the model first."""
+    return sorted(candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order))
+
+
+def verdict_on(candidate: Candidate) -> str:
     """Whether a candidate's theorem covers the model, or the requirements that the model misses."""
     from fccomodel.plan.candidates import GIVEN
 
