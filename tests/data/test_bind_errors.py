@@ -77,7 +77,7 @@ TWICE = """
 model m; set A; data D : table(r: real[A], s: real[A]); var x[A]; minimize E[z ~ D] dot(z.r - z.s, x);
 """
 INT = "model m; data D : table(n: int); var u; minimize E[z ~ D] z.n * square(u);"
-SAMPLER = "model m; var u; minimize E[z ~ weibull(1)] square(u - z);"
+SAMPLER = "model m; var u; minimize E[z ~ wear(1)] square(u - z);"
 LABELS = """
 model m; set G = {"a", "b"}; data D : table(g: G, v: real);
 var u; minimize max[k in G] (E[z ~ D | z.g == k] z.v * u);
@@ -330,7 +330,7 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0520", "is no range", STEPS, given(params={"h": 0}, data={"D": good()})),
     ("F0520", "elements", STEPS, given(params={"h": 1e-12}, data={"D": good()})),
     ("F0516", "D.s does not have the 2 elements of A: they come in another order", TWICE, swapped),
-    ("F0530", "no sampler is bound for weibull", SAMPLER, given()),
+    ("F0530", "no sampler is bound for wear", SAMPLER, given()),
 ]
 
 

@@ -82,3 +82,13 @@ def test_python_notation() -> None:
     exec(model.to_python(), names)
     assert any(str(one) == str(model) for one in names.values() if type(one) is type(model))
     assert "m_{k}" in fc.compile(HEAD + text).latex()
+
+
+def test_members_of_a_family_keep_lists_of_their_own() -> None:
+    """Rows listed for one member are not those of another, where each is named alone."""
+    bound = fc.compile(
+        f"{HEAD} let risk[k in K] = E[z ~ D | z.g == k] (dot(w, z.x) - z.y)^2; "
+        "minimize max(risk[1], risk[2], risk[3]);"
+    ).bind(**DATA)
+    value = Evaluator(bound.bound, {"w": torch.tensor(W)}).value(bound.bound.problem.objective.expr, {})
+    assert float(value.data) == pytest.approx(max(U[k == GROUP].mean() for k in (1, 2, 3)))

@@ -113,7 +113,7 @@ def listing(
         places = np.zeros((0, 1), dtype=np.int64)
     prefix = dict(zip(cells, places, strict=True))
     lengths = dict(outer) | dict(over)
-    alone = not cells and not any(isinstance(part.binder.domain, ir.Distribution) for part in parts)
+    alone = not outer_parents and not any(isinstance(part.binder.domain, ir.Distribution) for part in parts)
     for number, part in enumerate(parts):
         make = partial(runs_of, evaluator, part, node, inner, prefix, lengths)
         runs, value = _kept(evaluator, alone, ("runs", node.binders, node.condition, number), prefix, make)
