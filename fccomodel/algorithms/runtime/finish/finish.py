@@ -13,11 +13,11 @@ import math
 import time
 from types import SimpleNamespace
 
+from fccomodel.algorithms.runtime.finish.elsewhere import least_anywhere, start_elsewhere
 from fccomodel.algorithms.runtime.finish.failure import (
     conflict,
     drifts,
     falls_for_ever,
-    least_violation,
     stagnant,
     without_end,
 )
@@ -198,7 +198,7 @@ def first_point(full, history, step=0.0, times=8):
     failure of constraints that conflict, which is looked for if the steps could not lower the violation.
     ``step`` is the first step size; if it is 0, it is estimated from ``times`` differences of gradients.
     """
-    data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
+    data, h, w, value, tol = full.data, full.h, full.w, full.value, full.tol
     resumed = full.solver.resume is not None
     if not resumed:  # else the multipliers are nearer than those that a point changed a little would give
         h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
@@ -209,9 +209,12 @@ def first_point(full, history, step=0.0, times=8):
     )
     best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
-        least = least_violation(full.solver, data, w, full.limit, count, 200)
+        least = least_anywhere(full, w, max(tol, 1e-3 * value[2]), 200)
         failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
-        best = w if failure is None else least.w
+        if failure is not None:
+            best = least.w
+        elif least.elsewhere:
+            w, best, value = least.w, least.w, summary(full.solver.evaluate(data, least.w))
     return SimpleNamespace(
         w=w,
         best=best,
@@ -224,6 +227,7 @@ def first_point(full, history, step=0.0, times=8):
         shifts={},
         raised=[],
         searched=False,
+        elsewhere=False,
         inner=None,
         pairs=[],
         more=0,
@@ -304,7 +308,7 @@ def raise_penalty(now, full, violation):
     now.raised.append(violation)
     if now.searched or len(now.raised) <= 3 or violation <= 0.3 * now.raised[0]:
         return
-    now.searched, least = True, least_violation(full.solver, full.data, now.w, full.limit, full.count)
+    now.searched, least = True, least_anywhere(full, now.w, max(1e-2 * full.tol, 1e-3 * violation))
     if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
         now.best, now.failure = least.w, conflict(least, 0.0, far=1.0)
     else:
@@ -388,15 +392,18 @@ def all_rounds(run, full, solver: Solver, outcome, asked: RunOptions, began):
     if keep is None or not keep.again("finish", run):
         begin_rounds(solver, outcome, full, run)
     now = run.now
-    while goes_on_with(now, full, run.rounds):
-        run.rounds += now.inner is None
-        if next_round(now, full):
-            entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"]}
-            entry |= {"eta": now.step, "kkt": now.error, "passes": full.count.passes}
-            record(history, asked.progress, began, now.value, full.h.weight, **entry)
-    full.h.pass_step = now.step
-    full.keep("ended")
-    return now.failure or (None if solver.attained else descent_without_end(now, full))
+    while True:
+        while goes_on_with(now, full, run.rounds):
+            run.rounds += now.inner is None
+            if next_round(now, full):
+                entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"]}
+                entry |= {"eta": now.step, "kkt": now.error, "passes": full.count.passes}
+                record(history, asked.progress, began, now.value, full.h.weight, **entry)
+        full.h.pass_step = now.step
+        full.keep("ended")
+        failure = now.failure or (None if solver.attained else descent_without_end(now, full))
+        if not start_elsewhere(now, full, failure):
+            return failure
 
 
 def finish(solver: Solver, outcome, data, dear=0.05, **given):
