@@ -65,6 +65,7 @@ def _check(ctx: Context, parsed: tuple[syntax.Statement, ...]) -> ir.Problem | N
     for kind, statement in zip(kinds, parsed, strict=True):
         for declared in kind.names(statement):
             ctx.later.setdefault(declared, statement.span)
+            ctx.declaring.setdefault(declared, statement)
         kind.announce(ctx, statement)
     for kind, statement in zip(kinds, parsed, strict=True):
         ctx.statement = statement

@@ -109,6 +109,28 @@ def uses_itself(name: str, span: Span) -> Diagnostic:
     )
 
 
+def use_each_other(name: str, other: str, members: str, span: Span) -> Diagnostic:
+    """Two names whose values use each other have no order; families are one recursion of a vector.
+
+    members  the indices of the family of ``name``, as written; "" if it is no family
+    """
+    if members:
+        t = members.split()[0]
+        fix = (
+            f"Write one recursion of a vector, `let both[{members}] = if {t} == 1 then [..., ...] else "
+            f"[..., ...];`, with `both[{t} - 1][1]` for `{name}[{t} - 1]` and `both[{t} - 1][2]` for "
+            f"`{other}[{t} - 1]`."
+        )
+    else:
+        fix = f"Write the value of `{name}` without `{other}`."
+    return TOO_EARLY.error(
+        f"`{name}` and `{other}` use each other",
+        span=span,
+        reason="A name is visible after its own statement, so neither of the two can come first.",
+        fix=fix,
+    )
+
+
 def not_bound_here(name: str, binder: Quote, span: Span) -> Diagnostic:
     """A binder is visible in the body of its own reduction alone."""
     return OUT_OF_SCOPE.error(

@@ -243,6 +243,7 @@ class Context:
     source           the text of the model
     symbols          the names declared so far
     later            where the names are declared that the model declares below
+    declaring        the statement that declares each name
     used             the declared names that something reads
     diagnostics      errors and remarks, in the order in which they were found
     reported         what identifies each of them, so that none is reported twice
@@ -272,6 +273,7 @@ class Context:
     source: Source
     symbols: dict[str, Symbol] = field(default_factory=dict)
     later: dict[str, Span] = field(default_factory=dict)
+    declaring: dict[str, syntax.Statement] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     reported: set[tuple] = field(default_factory=set)

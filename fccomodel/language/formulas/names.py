@@ -28,6 +28,7 @@ from fccomodel.language.formulas.context import (
     Symbol,
     TableSymbol,
 )
+from fccomodel.language.rewriting import walk
 
 #: Numbers that have a name, unless the model gives the name another meaning.
 CONSTANTS = {"pi": math.pi}
@@ -192,7 +193,28 @@ def _too_early(ctx: Context, name: str, span: Span) -> None:
     if declares_it or any(function == name for function, _ in ctx.calls):
         ctx.report(errors.names.uses_itself(name, span))
         return
+    own = getattr(ctx.statement, "name", "")
+    if own and _needs(ctx, name, own):
+        family = getattr(ctx.statement, "family", None)
+        members = ", ".join(ctx.text(binder.span) for binder in family.binders) if family else ""
+        ctx.report(errors.names.use_each_other(own, name, members, span))
+        return
     ctx.report(errors.names.too_early(name, ctx.line(place), span))
+
+
+def _needs(ctx: Context, name: str, wanted: str) -> bool:
+    """Whether the declaration of a name uses another name, or another declaration that does."""
+    seen, waiting = {name}, [name]
+    while waiting:
+        statement = ctx.declaring.get(waiting.pop())
+        if statement is None:
+            continue
+        used = {node.id for node in walk(statement) if isinstance(node, syntax.Name)}
+        if wanted in used:
+            return True
+        waiting += used - seen
+        seen |= used
+    return False
 
 
 def spare_indices(taken: Collection[str]) -> Iterator[str]:
