@@ -302,8 +302,8 @@ def criterion_rows(table: str, row: int, known: int) -> Diagnostic:
     """Rows are numbers of the bound table."""
     return CRITERION.error(
         f"row {row} is not in the table `{table}`, which has {known:,} rows",
-        reason="Rows are counted from 0, in the order of the source that was bound; rows that `where` or "
-        "`missing` left out have no estimates.",
+        reason="Rows are counted from 0, in the order of the source that was bound; rows that `where`, "
+        "`missing` or `holdout` left out have no estimates.",
         fix="Draw batches by criterion.sampler(), and number the dataset by fc.numbered(dataset). Rows of "
         f'another table are evaluated with it: criterion.evaluate(loader, data={{"{table}": frame}}, ...).',
     )
@@ -412,4 +412,150 @@ def criterion_tables(tables: Sequence[str]) -> Diagnostic:
         f"the model draws rows of {', '.join(f'`{name}`' for name in tables)}",
         reason="A batch has rows of each.",
         fix=f"Give a mapping: criterion({{{shown}}}, ...).",
+    )
+
+
+def criterion_kind(net: str, kind: str) -> Diagnostic:
+    """Scores have a gradient, so they are real numbers."""
+    return CRITERION.error(
+        f"the scores of `{net}` are of type {kind}",
+        reason="Classes and other whole numbers have no gradient.",
+        fix=f"Give the outputs of the net as they are: criterion(rows, {net}=net(x)), without argmax or "
+        "rounding.",
+    )
+
+
+def criterion_device(net: str, there: object, here: object) -> Diagnostic:
+    """A step reads the estimates and the scores on one device."""
+    return CRITERION.error(
+        f"the scores of `{net}` are on the device {there}, the criterion is on {here}",
+        reason="Estimates, multipliers and data of the criterion are on the device of its buffers.",
+        fix=f'Move it before the optimizer is made: criterion.to("{there}").',
+    )
+
+
+def criterion_overflow(steps: int, repaired: bool) -> Diagnostic:
+    """A loss that is not a number has no gradient."""
+    reason = "The scores are finite, but a formula of them is not: an exponential, a logarithm, a division."
+    if repaired:
+        reason += " Estimates that were not finite begin anew."
+    return CRITERION.error(
+        f"the loss is not finite, after {steps:,} steps",
+        reason=reason,
+        fix="Bound the scores (a tanh at the end of the net, a smaller learning rate, clipped gradients), or "
+        "write the formula by `logmeanexp`, `logsumexp` or `log1pexp`; or catch this error and go on with "
+        "the next batch.",
+    )
+
+
+def criterion_second_derivative() -> Diagnostic:
+    """The gradient of a criterion is made of numbers."""
+    return CRITERION.error(
+        "the loss of a criterion cannot be differentiated twice",
+        reason="Its gradient is the algorithm's: numbers, which go through estimates that are kept from "
+        "step to step.",
+        fix="Leave out create_graph=True. A penalty on a gradient of the net itself is your own: "
+        "loss = criterion(rows, s=net(x)) + penalty. An optimizer that needs Hessians cannot be used.",
+    )
+
+
+def criterion_pickled() -> Diagnostic:
+    """A criterion is made anew, and its state is loaded."""
+    return CRITERION.error(
+        "a criterion cannot be pickled",
+        reason="It has compiled functions, and the data that were bound.",
+        fix="Save criterion.state_dict(). Later bind the same data, and "
+        "problem.criterion(batch=64).load_state_dict(state). A copy in this process is "
+        "copy.deepcopy(criterion).",
+    )
+
+
+def criterion_state_of_others(table: str, why: str) -> Diagnostic:
+    """Estimates belong to rows."""
+    return CRITERION.error(
+        f"the state is of other rows of the table `{table}`",
+        reason=f"Estimates belong to rows by their numbers; {why}.",
+        fix="Bind the rows that the state was saved with, in the same order. For other rows begin with a "
+        "new criterion: only the net's weights go over.",
+    )
+
+
+def criterion_beyond_dataset(row: int, items: int) -> Diagnostic:
+    """The dataset of a loader has the rows that were bound."""
+    return CRITERION.error(
+        f"row {row} is not in the dataset, which has {items:,} items",
+        reason="criterion.sampler() draws rows of the table that was bound; the dataset has fewer.",
+        fix="Number a dataset of the same rows. If you train on a part, bind that part: bind(D=subset, ...).",
+    )
+
+
+def criterion_not_a_dataset(kind: str) -> Diagnostic:
+    """A dataset that is numbered has a length and items."""
+    return CRITERION.error(
+        f"a {kind} cannot be numbered",
+        reason="Rows have numbers where a dataset has len() and items, dataset[5]: estimates belong to rows.",
+        fix="Give such a dataset, not an iterator over one or a DataLoader: fc.numbered(loader.dataset).",
+    )
+
+
+def criterion_without_step(steps: int) -> Diagnostic:
+    """A part of the algorithm is between the steps."""
+    return CRITERION.warning(
+        f"criterion.step() was not called in {steps:,} batches",
+        reason="Multipliers, smoothing and the windows of estimates move there, and variables go back into "
+        "their sets.",
+        fix="Call criterion.step() after optimizer.step().",
+    )
+
+
+def criterion_in_evaluation(passes: int) -> Diagnostic:
+    """Training is in train mode."""
+    return CRITERION.warning(
+        f"{passes} backward passes in evaluation mode",
+        reason="After criterion.eval() estimates and multipliers do not move, so these gradients are those "
+        "of old estimates.",
+        fix="Call criterion.train() before you train on.",
+    )
+
+
+def criterion_of_constants(nets: Sequence[str], variables: Sequence[str]) -> Diagnostic:
+    """A net learns if its scores have a gradient."""
+    return CRITERION.warning(
+        f"the scores of {', '.join(f'`{name}`' for name in nets)} have no gradient",
+        reason=f"The loss moves {', '.join(f'`{name}`' for name in variables)} alone: the scores were "
+        "detached, or computed under torch.no_grad().",
+        fix="Compute the scores with gradients, or leave the weights out of the optimizer on purpose.",
+    )
+
+
+def criterion_unmoved(variables: Sequence[str], steps: int) -> Diagnostic:
+    """Variables beside the nets are moved by an optimizer."""
+    named = ", ".join(f"`{name}`" for name in variables)
+    return CRITERION.warning(
+        f"{named} did not move in {steps} steps",
+        reason="A variable of the model beside its nets is a parameter of the criterion, and no optimizer "
+        "moves it.",
+        fix="Give both to the optimizer: AdamW([*net.parameters(), *criterion.parameters()]).",
+    )
+
+
+def criterion_in_order(table: str, batches: int, rows: Sequence[int]) -> Diagnostic:
+    """Row numbers come with the rows of a batch."""
+    return CRITERION.warning(
+        f"the row numbers of {batches} batches are in the order of the table `{table}`, as in "
+        f"{', '.join(map(str, rows))}, ...",
+        reason="If the loader shuffles, these are not the numbers of its rows, and the gradient is wrong. If "
+        "it does not, batches may lack rows of a set or of a group.",
+        fix="Take batches and numbers from one place: DataLoader(fc.numbered(data), "
+        "batch_sampler=criterion.sampler(seed=0)), and `for rows, (x, y) in loader`.",
+    )
+
+
+def criterion_never_drawn(table: str, first: int, last: int, drawn: int) -> Diagnostic:
+    """Every row of a table is drawn from time to time."""
+    return CRITERION.warning(
+        f"rows {first:,} to {last:,} of the table `{table}` are in no batch of {drawn:,} rows",
+        reason="The objective counts them. A Subset numbers its items from 0, so if the whole dataset was "
+        "bound, these are other rows' numbers.",
+        fix="Bind the rows that you train on, bind(D=subset, ...), and number the same subset.",
     )
