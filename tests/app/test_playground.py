@@ -16,6 +16,7 @@ from fccomodel.app.playground import answers, running, server
 from fccomodel.core.diagnostics import FccoError
 
 MODEL = "var x in box(-3, 3); minimize risk: exp(x) + square(x); subject to cap: square(x) <= 2;"
+SIMPLE = "var x; minimize risk: square(x - 1);"
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +154,9 @@ def test_examples_are_models(playground: server.Playground) -> None:
 def test_a_solve_by_the_page(playground: server.Playground) -> None:
     """In a process of its own, whose folder is removed; another solve ends the first."""
     folders = set(Path(running.tempfile.gettempdir()).glob("fccomodel-playground-*"))
-    told(playground, "/api/solve", {"text": MODEL, "example": "", "seconds": 1})
+    told(playground, "/api/solve", {"text": SIMPLE, "example": "", "seconds": 0.3})
     first = playground.job
-    told(playground, "/api/solve", {"text": MODEL, "example": "", "seconds": 1})
+    told(playground, "/api/solve", {"text": SIMPLE, "example": "", "seconds": 0.3})
     assert first is not None and first.wait(20) and "ended" in first.since(0)[-1]["error"]
     found: dict[str, Any] = {"running": True}
     end = time.monotonic() + 60

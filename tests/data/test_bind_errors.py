@@ -168,6 +168,7 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0507", "3 arrays for 2 columns", LOGISTIC, given(data={"D": (np.eye(2), np.ones(2), np.ones(2))})),
     ("F0508", "has no column agee", LOGISTIC, toml('[D]\nx = { columns = ["x1", "agee"] }\n')),
     ("F0508", "m.fcco:4", LOGISTIC, given(data={"D": good().drop(columns="y")})),
+    ("F0508", 'y = { column = " y" }', LOGISTIC, given(data={"D": good().rename(columns={"y": " y"})})),
     ("F0508", '"*" finds no column', LOGISTIC, given(spec={"D": {"x": "*"}}, data={"D": frame(y=[1])})),
     ("F0508", "look like a row of data", LOGISTIC, file("d.csv", "1,2,3\n4,5,6\n")),
     ("F0509", "split is not a column", LOGISTIC, toml("[D]\nwhere = \"split == 'train'\"\n")),

@@ -94,11 +94,11 @@ def test_optima_are_recognised(divergence: str, centre: str) -> None:
 def test_a_family_of_balls() -> None:
     """Each member has a centre and a radius of its own."""
     text = (
-        "dim n; set T = 1 .. 2; set K = 1 .. 3; data p : real[T, K] > 0; data r : real[T] in [0.01, 0.9]; "
+        "dim n; set T = 1 .. 2; set K = 1 .. 2; data p : real[T, K] > 0; data r : real[T] in [0.01, 0.9]; "
         "data M : real[T, K, n]; var x[n]; minimize sumsq(x) - 3 * x[1] - x[2]; subject to "
         "c[t in T]: max[q in simplex(K) | chi2(q, p[t]) <= r[t]] dot(q, M[t] @ x) <= 0.3;"
     )
-    p, r, M = RNG.dirichlet(np.ones(3), 2), np.array([0.1, 0.5]), RNG.normal(size=(2, 3, 2))
+    p, r, M = RNG.dirichlet(np.ones(2), 2), np.array([0.1, 0.5]), RNG.normal(size=(2, 2, 2))
     answer = fc.compile(text).bind(p=p, r=r, M=M).solve(budget="1s")
     x, s = cp.Variable(2), cp.Variable(2)
     bounds = [

@@ -13,6 +13,7 @@ from fccomodel import pipeline
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
+from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.library import sets
 from fccomodel.library.identities import canonical
 from fccomodel.normal_form import normalise, reformulations
@@ -158,6 +159,33 @@ def test_robust_dual_of_any_divergence(name: str) -> None:
     best = cp.Problem(cp.Maximize(r @ q - divergence(q)), [cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
     found = least(chain.problem, data, point, added[0], ()) if added else value(chain.problem, data, point)
     assert found == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("payoff", ["dot(v, A @ q)", "dot(transpose(A) @ v, q)", "2 * dot(A @ q, v / 2)"])
+@pytest.mark.parametrize("divergence", ["kl", "chi2"])
+def test_a_game_with_a_divergence(payoff: str, divergence: str) -> None:
+    """The dual of a bilinear payoff less a divergence, and its gradient, against the maximum by CVXPY."""
+    game = np.array([[1.0, -2.0, 0.5], [0.3, 0.1, -1.0], [-0.2, 1.5, 0.4]])
+    text = f"minimize max[q in simplex(K)] ({payoff} - 0.4 * {divergence}(q, p));"
+    problem, data = bound(f"data p : real[K]; data A : real[K, K]; var v[K]; {text}", p=SHARES, A=game)
+    chain = reformulations.chain(canonical(problem), constant=constant_values(problem, data))
+    v = torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
+    r = game.T @ v.numpy()
+    q = cp.Variable(3, nonneg=True)
+    _, cost = DIVERGENCES["of shares, closed" if divergence == "kl" else "of shares"]
+    best = cp.Problem(cp.Maximize(r @ q - cost(q)), [cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
+    added = [one for one in chain.problem.variables if one not in problem.variables]
+    if added:
+        assert divergence == "chi2"
+        assert least(chain.problem, data, {"v": v}, added[0], ()) == pytest.approx(best, rel=1e-6)
+        return
+    at = v.clone().requires_grad_()
+    reached = Evaluator(data, {"v": at}).value(chain.problem.objective.expr, {}).data
+    shares = SHARES * np.exp(r / 0.4)
+    assert reached.item() == pytest.approx(best, rel=1e-6)
+    assert reached.item() == pytest.approx(0.4 * np.log(shares.sum()), rel=1e-12)
+    (gradient,) = torch.autograd.grad(reached, at)
+    assert np.allclose(gradient.numpy(), game @ (shares / shares.sum()), atol=1e-12)
 
 
 WEIGHED = [

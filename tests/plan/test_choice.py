@@ -67,7 +67,7 @@ def test_equal_expressions_and_equal_penalties_are_analysed_once(monkeypatch):
         return whole(self, node)
 
     monkeypatch.setattr(structure.Analyser, "_all_facts", counted)
-    rows = "".join(f"\n c{k}: E[z ~ D] square(dot(w, z.x) - {k + 2}) <= {k + 9};" for k in range(8))
+    rows = "".join(f"\n c{k}: E[z ~ D] square(dot(w, z.x) - {k + 2}) <= {k + 9};" for k in range(3))
     text = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to{rows}"
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
     analysis = pipeline.analyse(

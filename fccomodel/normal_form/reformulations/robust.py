@@ -217,8 +217,8 @@ def _spelled(problem: ir.Problem) -> ir.Problem:
                 return by_entries(part, along)
             return None
 
-        body = _as_weighted_sum(node.body, q, along) or Rewriter(apart)(node.body)
-        spelled = dataclasses.replace(node, body=body)
+        body = _less_a_cost(node.body, q, along, Rewriter(apart)) or _as_weighted_sum(node.body, q, along)
+        spelled = dataclasses.replace(node, body=body or Rewriter(apart)(node.body))
         return _as_largest(spelled, q) or spelled
 
     return rewrite_problem(problem, rule)
@@ -239,6 +239,19 @@ def _as_largest(node: ir.Reduce, q: ir.Binder) -> ir.Expr | None:
     term = make("mul", weight, make("neg", risk, span=risk.span), span=body.span)
     largest = dataclasses.replace(node, kind=MAX.name, body=dataclasses.replace(body, body=term))
     return make("neg", largest, span=node.span)
+
+
+def _less_a_cost(body: ir.Expr, q: ir.Binder, along: ir.Set, by_entry: Rewriter) -> ir.Expr | None:
+    """``sum[k in K] q[k] * c[k] - cost`` for a difference whose first part is linear in the weights.
+
+    None for any other body.
+    """
+    if not isinstance(body, ir.Apply) or body.op != "sub":
+        return None
+    total = _as_weighted_sum(body.args[0], q, along)
+    if total is None:
+        return None
+    return dataclasses.replace(body, args=(total, by_entry(body.args[1])))
 
 
 def _as_weighted_sum(body: ir.Expr, q: ir.Binder, along: ir.Set) -> ir.Expr | None:

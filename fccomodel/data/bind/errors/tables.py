@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from fccomodel.core import ir
@@ -36,23 +37,34 @@ def no_row_left(why: str, total: int) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------ columns
+def _with_blanks(name: str, raw: RawTable) -> str:
+    """The column, in quotes, whose name differs from this one by blanks around it; "" if there is none."""
+    alike = (column for column in raw.names if column.strip() == name.strip())
+    return next((json.dumps(column, ensure_ascii=False) for column in alike), "")
+
+
 def no_column(what: str, name: str, raw: RawTable) -> Diagnostic:
     """A column that an entry names is in the data."""
+    fix = _with_blanks(name, raw)
+    if fix:
+        fix = f"write {fix}, with the blanks of its header"
     return COLUMN.error(
         f"{what}: {raw.called} has no column {name}",
         reason=columns_of(raw),
-        fix=did_you_mean(name, raw.names) or "name one of its columns",
+        fix=fix or did_you_mean(name, raw.names) or "name one of its columns",
     )
 
 
 def no_column_of_name(table: str, name: str, raw: RawTable) -> Diagnostic:
     """A column without an entry has its own name in the data."""
-    near = did_you_mean(name, raw.names)
+    near, column = "", _with_blanks(name, raw)
+    if not column:
+        near, column = did_you_mean(name, raw.names), THAT
     return COLUMN.error(
         f"{table}.{name}: {raw.called} has no column {name}",
         reason=f"{columns_of(raw)}; a column that the binding file does not mention is the one of the "
         "same name",
-        fix=f"{near} {entry(f'{table}.{name}', column=THAT)}".strip(),
+        fix=f"{near} {entry(f'{table}.{name}', column=column)}".strip(),
     )
 
 
