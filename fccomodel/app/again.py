@@ -44,11 +44,12 @@ def command(planned: pipeline.Planned) -> str:
         words = ["torchrun", "--nproc-per-node", os.environ.get("WORLD_SIZE", "1"), "-m", *words]
     name = planned.compiled.source.name
     words.append(name if Path(name).is_file() else MODEL)
-    return shlex.join([*words, *_bound(planned.binding), *_options(planned), *_start(planned)])
+    return shlex.join([*words, *_bound(planned), *_options(planned), *_start(planned)])
 
 
-def _bound(binding: pipeline.Binding) -> Iterator[str]:
-    """The data, nets and values of params that were given."""
+def _bound(planned: pipeline.Planned) -> Iterator[str]:
+    """The data, nets and values of params that were given; values by label in the order of the set."""
+    binding = planned.binding
     if binding.spec is not None:
         yield from ("--bind", str(binding.spec) if isinstance(binding.spec, Path) else BINDING)
     if binding.data_dir is not None:
@@ -60,7 +61,8 @@ def _bound(binding: pipeline.Binding) -> Iterator[str]:
     if binding.allow_python:
         yield "--allow-python"
     for name, value in binding.params.items():
-        yield from ("--param", f"{name}={_number(value)}")
+        in_order = planned.bound.params.get(name, value)  # a dim has only its value
+        yield from ("--param", f"{name}={_number(in_order)}")
 
 
 def _number(value: Any) -> str:

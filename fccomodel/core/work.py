@@ -41,6 +41,19 @@ class Rates:
     narrow: float = 0.5
 
 
+def convolved(name, shapes):
+    """Multiplications of a convolution with these shapes, or of its backward pass.
+
+    The shapes are input, weights, bias if there is one, and result; of a backward pass the gradient of
+    the result, input, weights, and their gradients. Each gradient but the bias's takes as many
+    multiplications as the result.
+    """
+    if name.endswith("backward"):
+        gradients = sum(len(shape) > 1 for shape in shapes[3:])
+        return gradients * math.prod(shapes[2][1:]) * math.prod(shapes[0])
+    return math.prod(shapes[1][1:]) * math.prod(shapes[-1])
+
+
 def operation_price(operation, shapes, sizes, rates, wide=8):
     """Counted seconds of one operation of torch.
 
@@ -63,14 +76,19 @@ def operation_price(operation, shapes, sizes, rates, wide=8):
         length = next((shape[-1] for shape in shapes[name.startswith(("add", "badd")) :] if shape), 1)
         return cost + share * rates.product * length * math.prod(shapes[-1])
     if name.startswith("conv"):
-        inner = [math.prod(shape[1:]) for shape in shapes[1:2]]
-        return cost + share * rates.product * sum(inner) * math.prod(shapes[-1])
+        return cost + share * rates.product * convolved(name, shapes)
     entries = max((math.prod(shape) for shape in shapes), default=0)
-    curved = "exp log sigmoid tanh softplus pow erf sin cos softmax elu gelu"
+    curved = "exp log sigmoid tanh softplus pow erf sin cos softmax safe_softmax elu gelu"
     if name.startswith(tuple(curved.split())):
         return cost + share * rates.curved * entries
+    # normalisation and pooling of layers: several passes over their entries, of any precision
+    layers = "native_batch_norm native_layer_norm native_group_norm batch_norm avg_pool adaptive_avg_pool"
+    if name.startswith(tuple(layers.split())):
+        return cost + rates.curved * entries
     gathering = "index gather scatter take embedding masked_s nonzero put topk kthvalue"
     if name.startswith(tuple(gathering.split())):
+        return cost + rates.moved * entries
+    if "max_pool" in name and not name.endswith("backward"):
         return cost + rates.moved * entries
     if name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
         return cost + rates.drawn * entries

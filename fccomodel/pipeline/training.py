@@ -91,7 +91,7 @@ def in_train_mode(
 
     Raises F0805 for statements about new rows that need answers on other rows.
     """
-    from fccomodel.execution.training import errors
+    from fccomodel.execution.training.errors import optimizer as errors
     from fccomodel.execution.training.recipe import Recipe, adam
 
     for name in ("margin", "population"):
@@ -145,7 +145,7 @@ def _run(
     """The training loop within the budget."""
 
     from fccomodel.execution.run.machine import interruptible
-    from fccomodel.execution.training import errors
+    from fccomodel.execution.training.errors import optimizer as errors
     from fccomodel.execution.training.loop import Limits, Loop
 
     if planned.budget.oracles is not None:

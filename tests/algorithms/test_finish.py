@@ -24,6 +24,7 @@ from fccomodel.algorithms.runtime.finish import ending, failure
 from fccomodel.algorithms.runtime.finish.panoc import direction, forward_backward, panoc
 from fccomodel.algorithms.runtime.finish.restore import least_norm
 from fccomodel.execution.run.loading import loaded
+from fccomodel.library.regularisers.nuclear import prox_nuclear
 
 HEAD = "model m; dim d; data D : table(x: real[d], y: real); var w[d];\n"
 LOGISTIC = "minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
@@ -531,6 +532,32 @@ def test_a_step_along_an_infinite_gradient_ends(size: float) -> None:
     w = torch.zeros(2, dtype=torch.float64)
     gradient = torch.tensor([size, 1.0], dtype=torch.float64)
     assert forward_backward(lambda x: (0.5, gradient), inside, w, 1.0).step > 0
+
+
+@pytest.mark.parametrize("missing", ["value", "gradient"])
+def test_a_descent_ends_at_its_best_point_where_the_function_is_no_number(missing: str) -> None:
+    """(x - 2)^2 beside a nuclear norm, which has no number from 1 on: no step goes there."""
+    seen = []
+
+    def at(w: torch.Tensor) -> tuple[float, torch.Tensor]:
+        value, gradient = float((w - 2).square().sum()), 2 * (w - 2)
+        beyond = bool((w >= 1).any())
+        if beyond and missing == "value":
+            value = np.nan
+        if beyond:
+            gradient = gradient * np.nan
+        seen.append(w)
+        return value, gradient
+
+    def thresholded(x: torch.Tensor, step: float) -> float:
+        x.copy_(prox_nuclear(x.view(2, 2), step, 0.1).flatten())
+        return 0.1 * float(x.view(2, 2).norm("nuc"))
+
+    start = torch.full((4,), 0.5, dtype=torch.float64)
+    w, residual, _ = panoc(at, thresholded, start, 0.3, 1e-9, lambda: len(seen) > 300)
+    assert 0.5 < float(w.min()) and float(w.max()) < 1 and residual > 1e-9
+    blind = panoc(at, thresholded, torch.ones(4, dtype=torch.float64), 0.3, 1e-9, lambda: False)
+    assert torch.allclose(blind[0], torch.ones(4, dtype=torch.float64)) and blind[1] == np.inf
 
 
 def test_no_way_is_looked_along_from_a_point_beyond_double_precision() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -550,6 +551,149 @@ def test_what_does_not_fit_is_said() -> None:
             criterion(batch, **scores)
         assert error.value.diagnostics[0].code == "F0826"
         assert error.value.diagnostics[0].fix
+
+
+def wrong_scores(s: torch.Tensor) -> list[tuple[Any, Any, str]]:
+    """Rows, scores, and what is said of them."""
+    return [
+        ([0, 1], torch.tensor([0, 1]), "of type int64"),
+        ([0, 1], torch.empty(2, device="meta"), "on the device meta, the criterion is on cpu"),
+        (None, s[:2], "a NoneType is no list"),
+        (["a", "b"], s[:2], "a list is no list of whole"),
+    ]
+
+
+def test_scores_that_are_no_scores_are_refused() -> None:
+    problem, data, net = bound(AUC)
+    criterion = problem.criterion(batch=24)
+    for rows, scores, message in wrong_scores(net(torch.from_numpy(data["x"]))):
+        with pytest.raises(FccoError, match=message):
+            criterion(rows, s=scores)
+
+
+def test_a_loss_is_differentiated_once() -> None:
+    problem, data, net = bound(PARTIAL)
+    loss = problem.criterion(batch=24)(range(24), s=net(torch.from_numpy(data["x"][:24])))
+    gradients = torch.autograd.grad(loss, list(net.parameters()), create_graph=True)
+    with pytest.raises(FccoError, match="cannot be differentiated twice"):
+        sum(g.square().sum() for g in gradients).backward()
+
+
+def test_the_gradient_of_a_worst_group_is_that_of_its_envelope() -> None:
+    """The maximum over groups is smoothed: the gradient is sum over k of y[k] times that of group k, for the
+    projection y of the means, divided by the smoothing, on the simplex."""
+    problem, data, net = bound(HEAD + "minimize max[k in G] E[z ~ D | z.g == k] log1pexp(-s(w; z.x));")
+    criterion = problem.criterion(batch=120)
+    x = torch.from_numpy(data["x"])
+    criterion(range(120), s=net(x)).backward()
+    means = torch.stack([torch.nn.functional.softplus(-net(x)[data["g"] == k]).mean() for k in "abc"])
+    scaled = (means.detach() / criterion.settings.smoothing("y1")).sort(descending=True).values
+    shifts = (scaled.cumsum(0) - 1) / torch.arange(1, 4)
+    y = (means.detach() / criterion.settings.smoothing("y1") - shifts[scaled > shifts][-1]).clamp(min=0)
+    assert y.sum() == pytest.approx(1.0)
+    exact = torch.autograd.grad((y * means).sum(), list(net.parameters()))
+    together = torch.cat([g.reshape(-1) for g in exact])
+    assert torch.allclose(gradient_of(net), together, atol=1e-14)
+
+
+def test_a_loss_that_overflows_is_refused_and_forgotten() -> None:
+    """The scores are finite, their exponentials are not; the next batch is as if this one had not been."""
+    problem, _, _ = bound(HEAD + "minimize square(E[z ~ D] exp(s(w; z.x)));")
+    criterion = problem.criterion(batch=24)
+    with pytest.raises(FccoError, match="the loss is not finite, after 0 steps"):
+        criterion(range(24), s=torch.full((24,), 800.0))
+    assert float(criterion(range(24), s=torch.ones(24))) == pytest.approx(np.e**2)
+    assert criterion.values()["objective"] == pytest.approx(np.e**2)
+
+
+def test_a_state_is_of_its_rows() -> None:
+    data = rows()
+    criterion = bound(AUC, data)[0].criterion(batch=24)
+    for part, message in (
+        (slice(60), "it had 120 rows, and 60"),
+        (slice(None, None, -1), "differ"),
+    ):
+        other = bound(AUC, {name: column[part] for name, column in data.items()})[0].criterion(batch=24)
+        with pytest.raises(FccoError, match="the state is of other rows of the table `D`(.|\n)*" + message):
+            other.load_state_dict(criterion.state_dict())
+
+
+def test_a_criterion_is_copied_and_not_pickled() -> None:
+    problem, data, net = bound(PARTIAL)
+    criterion = problem.criterion(batch=24)
+    s = net(torch.from_numpy(data["x"][:24])).detach()
+    criterion(range(24), s=s)
+    other = copy.deepcopy(criterion)
+    assert torch.equal(criterion(range(24), s=s + 1), other(range(24), s=s + 1))
+    with pytest.raises(FccoError, match=r"Save criterion.state_dict\(\)"):
+        pickle.dumps(criterion)
+
+
+def test_datasets_that_cannot_be_numbered() -> None:
+    with pytest.raises(FccoError, match="a generator cannot be numbered"):
+        fccomodel.numbered(item for item in [1, 2])
+    with pytest.raises(FccoError, match="row 3 is not in the dataset, which has 3 items"):
+        fccomodel.numbered([1, 2, 3])[3]
+
+
+# ------------------------------------------------------------------------------------ loops that miss
+TAIL = HEAD + "var t; minimize t + 2 * E[z ~ D] pos(s(w; z.x) - t);"
+
+
+def looped(
+    criterion: Any, net: Any, x: torch.Tensor, batches: Any, *, step: bool = True, moved: Any = ()
+) -> None:
+    """Trains on these batches."""
+    optimizer = torch.optim.SGD([*net.parameters(), *moved], lr=1e-3)
+    for batch in batches:
+        optimizer.zero_grad()
+        criterion(batch, s=net(x[batch])).backward()
+        optimizer.step()
+        if step:
+            criterion.step()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("order", "row numbers of 8 batches are in the order of the table `D`, as in 48"),
+        ("subset", "rows 90 to 119 of the table `D` are in no batch of"),
+        ("step", r"criterion.step\(\) was not called in 20 batches"),
+        ("variable", "`t` did not move in 100 steps"),
+        ("evaluation", "10 backward passes in evaluation mode"),
+        ("constants", "the scores of `s` have no gradient"),
+    ],
+)
+def test_a_loop_that_leaves_something_out_is_told(wrong: str, message: str) -> None:
+    """Each is told once; a right loop hears nothing (warnings are errors in these tests)."""
+    problem, data, net = bound(TAIL)
+    x, criterion = torch.from_numpy(data["x"]), problem.criterion(batch=24, stage=10)
+    sampler = criterion.sampler()
+    right = [batch for _ in range(24) for batch in sampler]
+    with pytest.warns(UserWarning, match=message) as told:
+        if wrong == "order":
+            looped(criterion, net, x, [list(range(k % 5 * 24, k % 5 * 24 + 24)) for k in range(20)])
+        elif wrong == "subset":
+            rng = np.random.default_rng(0)
+            looped(criterion, net, x, [rng.choice(90, 24) for _ in range(40)])
+        elif wrong == "step":
+            looped(criterion, net, x, right[:30], step=False)
+        elif wrong == "variable":
+            looped(criterion, net, x, right)
+        elif wrong == "evaluation":
+            looped(criterion.eval(), net, x, right[:15])
+        else:
+            for batch in right[:15]:
+                criterion(batch, s=net(x[batch]).detach())
+    assert len(told) == 1
+
+
+def test_a_right_loop_hears_nothing() -> None:
+    problem, data, net = bound(TAIL)
+    criterion = problem.criterion(batch=24, stage=10)
+    sampler = criterion.sampler()
+    right = [batch for _ in range(24) for batch in sampler]
+    looped(criterion, net, torch.from_numpy(data["x"]), right, moved=criterion.parameters())
 
 
 @pytest.mark.parametrize("batch", [0, -1, 2.5, True])

@@ -7,6 +7,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -148,3 +149,11 @@ def test_what_is_not_known_is_not_a_number() -> None:
     named = {"c": [], "f": [("k", ["a", "b"])]}
     found = by_family({"c": None, "f[a]": 1.0}, named)
     assert np.isnan(found["c"]) and found["f"].sel(k="a") == 1 and np.isnan(found["f"].sel(k="b"))
+
+
+def test_the_line_that_solves_again_has_params_by_label_in_the_order_of_the_set():
+    text = "set A; data c : real[A]; param p[A]; var x[A]; minimize sumsq(x - c) + dot(p, x);"
+    for given in ({"b": 2.0, "a": 1.0}, pd.Series({"b": 2.0, "a": 1.0})):
+        bound = fccomodel.compile(text).bind(data={"c": {"a": 0.5, "b": 0.25}}, params={"p": given})
+        found = bound.solve(seed=0, device="cpu", budget="20it")
+        assert "--param 'p=[1.0, 2.0]'" in found.json["again"]

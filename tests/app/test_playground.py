@@ -92,6 +92,9 @@ def test_requests_that_are_none(playground: server.Playground) -> None:
     assert asked(playground, "/api/nothing")[0] == 404
     for body in ("", "[1]", "no json", '{"text": 1}', "[" * 5000):
         assert asked(playground, "/api/check", body)[0] == 400, body[:20]
+    for number in ("NaN", "-Infinity"):
+        assert asked(playground, "/api/solve", f'{{"seconds": {number}}}')[0] == 400
+    assert asked(playground, "HTTP://[", method="GET")[0] == 400
     assert asked(playground, "/api/check", " " * (server.LARGEST_REQUEST + 1))[0] == 400
 
 

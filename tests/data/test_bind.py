@@ -416,6 +416,37 @@ def test_columns_that_are_listed_may_have_other_names_than_the_labels():
     assert [one.code for one in failure(MATRIX, spec=spec, data={"use": use, **vectors})] == ["F0516"]
 
 
+PAIRS = "model m; set A; data S : real[A, A]; data c : real[A]; param p[A]; var x[A];\n"
+PAIRS += "minimize dot(x, S @ x) + dot(c, x) + dot(p, x);"
+SQUARE = np.arange(9.0).reshape(3, 3)
+
+
+def test_labels_0_1_2_in_another_order_are_labels():
+    frame = pd.DataFrame(SQUARE, index=[2, 0, 1], columns=[2, 0, 1])
+    ordered = pd.Series([1.0, 2.0, 0.0], index=[0, 1, 2])
+    for square in (frame, frame.sort_index(axis=1)):
+        bound = bind(problem(PAIRS), data={"S": square, "c": ordered}, params={"p": ordered})
+        assert bound.labels["A"] == ("2", "0", "1")
+        assert bound.arrays["S"].tolist() == SQUARE.tolist()
+        assert bound.arrays["c"].tolist() == bound.params["p"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_an_index_that_pandas_made_has_no_labels():
+    made = pd.Series([1.0, 2.0, 0.0])
+    frame = pd.DataFrame(SQUARE, index=[2, 0, 1])
+    bound = bind(problem(PAIRS), data={"S": frame, "c": made}, params={"p": made})
+    assert bound.arrays["S"].tolist() == SQUARE.tolist()
+    assert bound.arrays["c"].tolist() == bound.params["p"].tolist() == [1.0, 2.0, 0.0]
+
+
+def test_series_of_a_mapping_have_labels():
+    rows = {"b": dict(b=0.0, a=1.0, c=2.0), "a": dict(c=5.0, a=4.0, b=3.0), "c": dict(b=6.0, a=7.0, c=8.0)}
+    given = {"S": {name: pd.Series(row) for name, row in rows.items()}, "c": [0.0, 0.0, 0.0]}
+    bound = bind(problem(PAIRS), data=given, params={"p": [0.0, 0.0, 0.0]})
+    assert bound.labels["A"] == ("b", "a", "c")
+    assert bound.arrays["S"].tolist() == SQUARE.tolist()
+
+
 def test_numbers_of_an_index_are_labels():
     """Unless they are the places 0, 1, 2, ... that every Series has."""
     text = (

@@ -189,6 +189,22 @@ def test_the_conjugate_at_a_slope_that_stays():
         assert abs(float(found[0])) < 1e-12 and found[1] == inf
 
 
+@pytest.mark.parametrize("name", ["norm2", "norm_fro", "norm_spec", "norm_nuc", "lambda_max"])
+def test_the_envelope_of_a_norm_has_a_gradient_where_the_projection_has_none(name):
+    """At 0 and at equal singular values; the gradient is the slope."""
+    u = ir.Hole(name="u", shape=(3,) if name == "norm2" else (3, 3))
+    f = of(ir.Apply(op=name, args=(u,), shape=()), (u,), facts_of)
+    assert isinstance(f, Proximal), f
+    for size in (0.0, 0.1, 3.0):
+        if name == "norm2":
+            t = torch.full((3,), size, dtype=torch.float64)
+        else:
+            t = size * torch.eye(3, dtype=torch.float64)
+        t.requires_grad_()
+        (gradient,) = torch.autograd.grad(f.envelope(t, 0.5).sum(), t)
+        assert torch.allclose(gradient, f.slope(t, 0.5), atol=1e-12), (size, gradient)
+
+
 def test_entries_that_are_left_out():
     """An entry at -inf gets no weight, and the tail is of the others."""
     x = torch.tensor([0.3, -0.2, 1.0, 0.5], dtype=torch.float64)

@@ -324,6 +324,21 @@ def test_a_hessian_that_cannot_be_differentiated_or_is_not_one_is_found_by_diffe
     assert lagrangian.curvature(system, terms) == pytest.approx(expected, rel=1e-9)
 
 
+def test_the_hessian_of_draws_is_kept_for_their_seed_alone(monkeypatch):
+    """With other draws it is another one, also in a report on the same data."""
+    found, kept = [], curvature._of_terms
+
+    def beside(system, terms, weights, spend):
+        found.append((kept(system, terms, weights, spend), lagrangian.curvature(system, terms, weights)))
+        return found[-1][0]
+
+    monkeypatch.setattr(curvature, "_of_terms", beside)
+    posed = bound("var v[2]; minimize E[e ~ normal(0, 1)[2]] square(dot(v, e) - 1);")
+    for seed in (0, 5):
+        report.report(posed, {"v": np.array([0.1, 0.2])}, seed=seed)
+    assert len(found) > 1 and all(np.array_equal(*pair) for pair in found)
+
+
 def test_a_gap_that_bounds_of_the_variables_make_small_needs_no_hessian(monkeypatch):
     """As at an optimum on the simplex; elsewhere it takes one."""
     asked, found = [], curvature.constant_hessian

@@ -62,6 +62,8 @@ class Job:
         """Collect the lines until the process ends, then remove its folder."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            if not line.endswith("\n"):  # the process was ended while it wrote
+                continue
             if len(self._lines) < MOST_LINES or '"progress"' not in line:
                 self._lines.append(json.loads(line))
         status = self._process.wait()

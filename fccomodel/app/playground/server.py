@@ -14,7 +14,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 from fccomodel.app import errors
@@ -125,6 +125,11 @@ def _text(given: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def _no_number(constant: str) -> NoReturn:
+    """ValueError: JSON has no NaN and no Infinity, which ``json`` reads."""
+    raise ValueError(f"{constant} is no number")
+
+
 ANSWERS: Mapping[str, Callable[[Playground, Mapping[str, Any]], Any]] = {
     "/api/examples": _examples,
     "/api/check": _check,
@@ -151,9 +156,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page: whole for who has the token, else one that asks for it."""
-        place = urlsplit(self.path)
         if not self._is_of_this_server():
             return self._refuse(HTTPStatus.FORBIDDEN, "another host")
+        try:
+            place = urlsplit(self.path)
+        except ValueError as error:
+            return self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         if place.path != "/":
             return self._refuse(HTTPStatus.NOT_FOUND, "no such page")
         token = parse_qs(place.query).get("token", [""])[0]
@@ -173,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             given = self._given()
             found = answer(self.server, given)
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             return self._refuse(HTTPStatus.BAD_REQUEST, str(error))
         except Exception as error:
             return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, defect(error))
@@ -188,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         size = int(self.headers.get("Content-Length", "0"))
         if not 0 < size <= LARGEST_REQUEST:
             raise ValueError(f"a request has at most {LARGEST_REQUEST:,} bytes")
-        given = json.loads(self.rfile.read(size))
+        given = json.loads(self.rfile.read(size), parse_constant=_no_number)
         if not isinstance(given, dict):
             raise ValueError("a request is an object")
         return given

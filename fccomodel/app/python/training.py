@@ -21,13 +21,14 @@ from fccomodel.core.rewrite import rewrite_problem
 from fccomodel.data.nets import build, unwrapped
 from fccomodel.execution.errors import of_one_process
 from fccomodel.execution.training import criterion as compiled
-from fccomodel.execution.training import errors as refusals
 from fccomodel.execution.training import joint
+from fccomodel.execution.training.errors import criterion as errors
+from fccomodel.execution.training.errors import optimizer as refusals
 from fccomodel.execution.training.recipe import Recipe, StoppingQuantity, Validation
-from fccomodel.execution.training.right_rows import Items
+from fccomodel.execution.training.right_loop import RightLoop
+from fccomodel.execution.training.right_rows import Items, Order
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.pipeline import training
-from fccomodel.program import errors
 from fccomodel.program.lower.given import ScoreInput, applied_to
 
 if TYPE_CHECKING:
@@ -90,15 +91,51 @@ class Criterion(compiled.Criterion):
         super().__init__(planned.bound, planned.plan, batch=batch, together=together)
         self.track = track
         self.model, self.planned = model, planned
+        self.loop = RightLoop(self.variables, int(self.settings.stage), self.bound.problem.source)
+        self.orders = {name: Order(self.bound.tables[name].n) for name in self.tables}
+        self.latest: dict[str, torch.Tensor] = {}
 
     def extra_repr(self) -> str:
         """The text of ``print``: the model, the algorithm, the batch size and the nets."""
         nets = ", ".join(self.inputs)
         return f"model={self.bound.problem.name}, algorithm={self.algorithm}, batch={self.batch}, nets={nets}"
 
+    def forward(self, rows: Any, *unnamed: Any, previous: Any = None, **scores: Any) -> torch.Tensor:
+        """The loss of a batch (see ``compiled.Criterion``); warns where the loop leaves something out."""
+        loss = super().forward(rows, *unnamed, previous=previous, **scores)
+        if not self.training:
+            self.loop.evaluated(loss)
+        elif loss.requires_grad:
+            parts = {net: list(s.values()) if isinstance(s, Mapping) else [s] for net, s in scores.items()}
+            self.loop.batch(parts)
+            for table, ids in self.latest.items():
+                self._in_order(table, ids)
+        return loss
+
+    def _drawn_rows(self, table: str, ids: torch.Tensor) -> None:
+        """Refuses labels in place of row numbers, and keeps the rows."""
+        super()._drawn_rows(table, ids)
+        self.latest[table] = ids
+
+    def _in_order(self, table: str, ids: torch.Tensor) -> None:
+        """Looks at the rows of a batch: are they in the order of the table, or of a part of it?"""
+        order = self.orders[table]
+        if order.done:
+            return
+        order.add(ids)
+        numbers = self.bound.tables[table].numbers
+        if order.runs():
+            self.loop.rows_in_order(table, numbers[ids[:3]].tolist())
+        missing = order.never_drawn(len(ids))
+        if missing is not None:
+            first, last = numbers[list(missing)].tolist()
+            self.loop.rows_never_drawn(table, first, last, order.drawn)
+
     def step(self) -> None:
         """After the optimizer's step: what ``step`` of the loss does, and values for the tracker."""
+        self.loop.before_step(self.variables)
         super().step()
+        self.loop.after_step(self.variables)
         if self.track is not None and self.steps % TRACKED_EVERY == 0 and joint.rank() == 0:
             self.track.log(self.values(), self.steps)
 

@@ -74,7 +74,7 @@ def _read(
         origin = "the binding"
     else:
         origin = f"a {type(value).__name__}"
-    index = _by_label.index(value)
+    index = _by_label.index(value, _known(array, 0, sizes))
     if index is not None:
         return value.to_numpy(), (index,), origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
@@ -86,9 +86,14 @@ def _read(
 
 
 def _from_mapping(name: str, value: Mapping[Any, Any]) -> tuple[np.ndarray, Labels]:
-    """The values and labels of ``{"a": 1, "b": 2}``, or of a mapping for each row of a matrix."""
+    """The values and labels of ``{"a": 1, "b": 2}``, or of a mapping or Series for each row of a matrix."""
     labels: Labels = (tuple(map(str, value)),)
-    rows = list(value.values())
+    rows: list[Any] = []
+    for row in value.values():
+        found = _by_label.labelled(row)
+        if found is not None:
+            row = dict(zip(found.labels, found.values, strict=True))
+        rows.append(row)
     if rows and all(isinstance(row, Mapping) and set(row) == set(rows[0]) for row in rows):
         columns = list(rows[0])
         rows = [[row[column] for column in columns] for row in rows]
@@ -136,7 +141,7 @@ def _from_table(
     rows = _labels_of_rows(array, spec, value, raw, sizes)
     if rank < 2:
         return np.asarray(values), (rows,)
-    return np.asarray(values), (rows, _labels_of_columns(array, spec, names, sizes))
+    return np.asarray(values), (rows, _labels_of_columns(array, spec, value, names, rows, sizes))
 
 
 def _labels_of_rows(
@@ -151,35 +156,49 @@ def _labels_of_rows(
         return _texts(raw.load(spec.index))
     if not _has_labels(array, 0, sizes):
         return None
-    index = _by_label.index_of_frame(value)
+    known = _known(array, 0, sizes)
+    index = _by_label.index_of_frame(value, known)
     if index is not None:
         return index
     texts = [name for name in raw.names if not raw.numeric[name] and name not in raw.hidden]
     if spec.columns or len(texts) != 1:
         return None
     labels = _texts(raw.load(texts[0]))
-    known = sizes.labels.get(str(array.type.shape[0]))
     if len(set(labels)) == len(labels) and (known is None or set(known) == set(labels)):
         return labels
     return None
 
 
 def _labels_of_columns(
-    array: ir.Array, spec: ArraySpec, names: tuple[str, ...], sizes: KnownSizes
+    array: ir.Array,
+    spec: ArraySpec,
+    value: Any,
+    names: tuple[str, ...],
+    rows: tuple[str, ...] | None,
+    sizes: KnownSizes,
 ) -> tuple[str, ...] | None:
     """The names of columns as labels of a matrix's second axis, or None if they name nothing.
 
-    ``columns = [...]`` may list other names than the labels, in the order of these.
+    ``columns = [...]`` may list other names than the labels, in the order of these. ``rows`` are the labels
+    of the first axis, which a matrix over pairs of one set has along both.
     """
     if not _has_labels(array, 1, sizes):
         return None
+    known = _known(array, 1, sizes)
+    if known is None and array.type.shape[0] == array.type.shape[1]:
+        known = rows
     labels = tuple(map(str, names))
-    known = sizes.labels.get(str(array.type.shape[1]))
     if spec.columns and known is not None and set(known) != set(labels):
         return None
-    if _by_label.counted(labels):
+    default = _by_label.is_default(getattr(value, "columns", None))
+    return _by_label.naming(labels, known, default=default)
+
+
+def _known(array: ir.Array, axis: int, sizes: KnownSizes) -> tuple[str, ...] | None:
+    """The labels along an axis that something has named already, or None."""
+    if len(array.type.shape) <= axis:
         return None
-    return labels
+    return sizes.labels.get(str(array.type.shape[axis]))
 
 
 def _has_labels(array: ir.Array, axis: int, sizes: KnownSizes) -> bool:

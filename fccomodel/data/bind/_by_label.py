@@ -1,4 +1,4 @@
-"""Values with labels: a mapping, or a pandas Series whose index is more than 0, 1, 2, ..."""
+"""Values with labels: a mapping, or a pandas Series whose index does more than count 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -19,22 +19,43 @@ class LabelledValues(NamedTuple):
     labels: tuple[str, ...]
 
 
-def index(value: Any) -> tuple[str, ...] | None:
-    """The labels of a pandas Series; None if its index is 0, 1, 2, ..., and for any other value."""
+def index(value: Any, known: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
+    """The labels of a pandas Series; None for any other value, and if its index only counts the values.
+
+    known   the labels of the set, if these are known
+    """
     is_series = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
     if not is_series or callable(value.index):
         return None
-    labels = tuple(map(str, value.index))
-    return None if counted(labels) else labels
+    return naming(tuple(map(str, value.index)), known, default=is_default(value.index))
 
 
-def index_of_frame(value: Any) -> tuple[str, ...] | None:
-    """The labels of a pandas data frame's rows; None if its index is 0, 1, 2, ..., and for other values."""
+def index_of_frame(value: Any, known: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
+    """The labels of a pandas data frame's rows; None for other values, and if its index only counts them.
+
+    known   the labels of the set, if these are known
+    """
     is_frame = hasattr(value, "index") and hasattr(value, "to_numpy") and hasattr(value, "columns")
     if not is_frame or callable(value.index):
         return None
-    labels = tuple(map(str, value.index))
-    return None if counted(labels) else labels
+    return naming(tuple(map(str, value.index)), known, default=is_default(value.index))
+
+
+def naming(
+    labels: tuple[str, ...], known: tuple[str, ...] | None, *, default: bool
+) -> tuple[str, ...] | None:
+    """The labels, or None if they are 0, 1, 2, ... and only count.
+
+    They are labels if the set has just these, unless pandas made them (``default``).
+    """
+    if counted(labels) and (default or set(labels) != set(known or ())):
+        return None
+    return labels
+
+
+def is_default(axis: Any) -> bool:
+    """Whether an index is the one that pandas makes of the number of rows or columns."""
+    return type(axis).__name__ == "RangeIndex"
 
 
 def counted(labels: tuple[str, ...]) -> bool:
@@ -42,11 +63,14 @@ def counted(labels: tuple[str, ...]) -> bool:
     return labels == tuple(map(str, range(len(labels))))
 
 
-def labelled(raw: Any) -> LabelledValues | None:
-    """The values and labels of a mapping or a pandas Series; None if there are no labels."""
+def labelled(raw: Any, known: tuple[str, ...] | None = None) -> LabelledValues | None:
+    """The values and labels of a mapping or a pandas Series; None if there are no labels.
+
+    known   the labels of the set, if these are known
+    """
     if isinstance(raw, Mapping):
         return LabelledValues(list(raw.values()), tuple(map(str, raw)))
-    labels = index(raw)
+    labels = index(raw, known)
     if labels is None:
         return None
     return LabelledValues(raw.to_numpy(), labels)

@@ -148,11 +148,11 @@ class NumberValues:
             raw = self.of(parameter.default)
         else:
             refuse(errors.numbers.no_value(name))
-        by_label = _by_label.labelled(raw)
+        order = None
+        if parameter.shape and isinstance(parameter.shape[0], str):
+            order = self.labels.get(parameter.shape[0])
+        by_label = _by_label.labelled(raw, order)
         if by_label is not None:
-            order = None
-            if parameter.shape and isinstance(parameter.shape[0], str):
-                order = self.labels.get(parameter.shape[0])
             raw = _by_label.of_param(parameter, by_label, order)
         value = as_numbers(raw)
         if value is None:

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.execution.training import errors
 from fccomodel.execution.training.batches import RowBatches
 from fccomodel.execution.training.criterion import Criterion
+from fccomodel.execution.training.errors import optimizer as errors
 from fccomodel.execution.training.looks import LookPoint
 from fccomodel.execution.training.moved import Moved
 

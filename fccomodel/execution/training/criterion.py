@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,13 +17,15 @@ from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.core import process
 from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
-from fccomodel.data.bound import Bound
+from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.data.drawn import drawn
 from fccomodel.evaluation.sets import members
 from fccomodel.execution.training import blocks, joint
+from fccomodel.execution.training.errors import criterion as errors
+from fccomodel.execution.training.loss import loss_of
 from fccomodel.execution.training.right_rows import Draws
 from fccomodel.execution.training.samplers import StratifiedSampler, TableStrata
 from fccomodel.plan import Plan
-from fccomodel.program import errors
 from fccomodel.program.emit.given import GivenProgram, given_program
 from fccomodel.program.lower.given import GivenSteps, ScoreInput, given_steps
 
@@ -38,6 +42,8 @@ FEASIBLE = 1e-4
 FALLS = 0.5
 SHARPER = 0.5
 LEAST_SMOOTHING = 1e-3
+#: groups of buffers whose estimates begin anew where they are not a number: estimates, watched values
+FORGETTING = ("u", "v", "value")
 #: what of ``blocks`` the functions of a criterion call
 CALLED = ("BatchBlocks", "tracked", "keep", "mean", "mean_log", "WATCHING", "WATCHING_ROWS")
 #: rows of a batch that a program is made for, at least
@@ -47,7 +53,7 @@ Rows = torch.Tensor | np.ndarray | list[int]
 
 
 class NotFinite(FccoError):
-    """Scores of a batch are not finite; nothing of the criterion has moved."""
+    """Scores of a batch are not finite, and nothing of the criterion has moved; or the loss is not."""
 
 
 def suitable(algorithm: Algorithm) -> bool:
@@ -128,6 +134,7 @@ class Criterion(torch.nn.Module):
         self.settings = settings(plan)
         self.steps, self.until, self.before = 0, int(self.settings.stage), math.inf
         self.noise = torch.Generator().manual_seed(0)
+        self.digests: dict[str, tuple[int, str]] | None = None
         self._register(lowered)
         self._start(first)
 
@@ -290,8 +297,27 @@ class Criterion(torch.nn.Module):
                 sign = -1.0 if self.bound.problem.objective.sense == "maximize" else 1.0
                 now = torch.as_tensor(value, dtype=self.dtype, device=device) * sign
                 kept.copy_(torch.where(kept.isnan(), now, kept + blocks.WATCHED * (now - kept)))
+            self._finite_loss(value, adjoints, gradients)
         self.steps += self.training
         return value, adjoints, gradients
+
+    def _finite_loss(
+        self, value: Any, adjoints: Mapping[str, torch.Tensor], gradients: Mapping[str, torch.Tensor]
+    ) -> None:
+        """Raises F0826 if the value of a step or a gradient is not finite. Estimates that are not finite
+        are then forgotten, so that they begin anew."""
+        total = torch.as_tensor(value, dtype=self.dtype)
+        for part in (*adjoints.values(), *map(torch.as_tensor, gradients.values())):
+            total = total + part.sum()
+        if bool(torch.isfinite(total)):
+            return
+        if self.training:
+            for group in FORGETTING:
+                for name in self.groups.get(group, ()):
+                    kept = self.get_buffer(f"{group}_{name}")
+                    kept[~torch.isfinite(kept)] = math.nan
+        error = errors.criterion_overflow(self.steps, self.training)
+        raise NotFinite([error], self.bound.problem.source)
 
     def _drawn(self, made: BatchFunctions, data: SimpleNamespace) -> Any:
         """The noise of one step."""
@@ -307,23 +333,22 @@ class Criterion(torch.nn.Module):
         gradients: Mapping[str, torch.Tensor],
         scores: Mapping[str, torch.Tensor],
     ) -> torch.Tensor:
-        """A scalar with this value whose gradient is that of the sum of <adjoint, score>."""
-        total: Any = 0.0
-        for name, adjoint in adjoints.items():
-            score = scores[name]
-            factor = adjoint.to(self.dtype).expand(score.shape)
-            total = total + (factor * score.to(self.dtype)).sum()
+        """A scalar with this value whose gradient is that of the sum of <adjoint, score>, and of the
+        regularisers of variables beside the nets."""
+        device = next(iter(scores.values())).device
+        inputs = list(scores.values())
+        derivatives = [adjoints[name].to(self.dtype).expand(score.shape) for name, score in scores.items()]
         for name, gradient in gradients.items():
             parameter = self.variables[name]
-            factor = torch.as_tensor(gradient, dtype=self.dtype, device=parameter.device).reshape(
-                parameter.shape
-            )
-            total = total + (factor * parameter).sum()
-        shift = torch.as_tensor(value, dtype=self.dtype).to(total.device) - total.detach()
+            factor = torch.as_tensor(gradient, dtype=self.dtype, device=parameter.device)
+            inputs.append(parameter)
+            derivatives.append(factor.reshape(parameter.shape))
+        source = self.bound.problem.source
+        loss = loss_of(torch.as_tensor(value, dtype=self.dtype, device=device), inputs, derivatives, source)
         flat = self._flat()
         if flat is not None and self.plan.normal.prox:
-            total = total + self.made[self.batch].functions["regulariser"](flat)
-        return total + shift
+            loss = loss + self.made[self.batch].functions["regulariser"](flat)
+        return loss
 
     # ------------------------------------------------------------------------------ what a step takes
     def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
@@ -336,26 +361,43 @@ class Criterion(torch.nn.Module):
             self._refuse(errors.criterion_tables(self.tables))
         ids_of_tables = {}
         for name, part in rows.items():
-            numbers = torch.as_tensor(part)
+            numbers = self._numbers(name, part)
             if not numbers.numel():
                 self._refuse(errors.criterion_row_numbers(name, "the batch is empty"))
             if numbers.dtype == torch.bool or numbers.is_floating_point() or numbers.is_complex():
                 kind = str(numbers.dtype).removeprefix("torch.")
                 self._refuse(errors.criterion_row_numbers(name, f"their type is {kind}"))
             numbers = numbers.to(torch.int64).reshape(-1).cpu()
-            places = self.places[name]
-            outside = (numbers < 0) | (numbers >= len(places))
-            ids = places[numbers.clamp(0, len(places) - 1)]
-            outside |= ids < 0
-            if bool(outside.any()):
-                row = int(numbers[outside][0])
-                self._refuse(errors.criterion_rows(name, row, self.bound.tables[name].n))
+            ids = self._places_of(name, numbers)
             if self.training:
-                self._not_labels(name, ids)
+                self._drawn_rows(name, ids)
             ids_of_tables[name] = ids
         return ids_of_tables
 
-    def _not_labels(self, table: str, ids: torch.Tensor) -> None:
+    def _places_of(self, table: str, numbers: torch.Tensor) -> torch.Tensor:
+        """The places of row numbers in the bound table; F0826 for numbers that it does not have."""
+        places = self.places[table]
+        least, largest = map(int, numbers.aminmax())
+        if 0 <= least and largest < len(places):
+            ids = places[numbers]
+            if int(ids.min()) >= 0:
+                return ids
+        outside = (numbers < 0) | (numbers >= len(places))
+        outside |= places[numbers.clamp(0, len(places) - 1)] < 0
+        row = int(numbers[outside][0])
+        self._refuse(errors.criterion_rows(table, row, self.bound.tables[table].n))
+        raise AssertionError("a refusal raises")
+
+    def _numbers(self, table: str, rows: Rows) -> torch.Tensor:
+        """The row numbers of a batch as a tensor; F0826 if they are no numbers."""
+        try:
+            return torch.as_tensor(rows)
+        except (TypeError, ValueError, RuntimeError):
+            kind = type(rows).__name__
+            self._refuse(errors.criterion_row_numbers(table, f"a {kind} is no list of whole numbers"))
+            raise AssertionError("a refusal raises") from None
+
+    def _drawn_rows(self, table: str, ids: torch.Tensor) -> None:
         """Raises F0826 if the numbers of the first batches repeat as labels do."""
         few = self.draws[table].labels(ids)
         if few:
@@ -391,12 +433,21 @@ class Criterion(torch.nn.Module):
             for one, name in zip(asked, names, strict=True):
                 if not isinstance(value[name], torch.Tensor):
                     self._refuse(errors.criterion_not_scores(net, type(value[name]).__name__))
+                self._real_and_here(net, value[name])
                 shape, expected = tuple(value[name].shape), (len(ids[one.table]), *one.event)
                 if shape != expected and shape != (*expected, 1):
                     self._refuse(errors.criterion_shape(net, shape, expected))
                 scores[one.name] = value[name].reshape(expected)
         self._finite(scores, ids)
         return scores
+
+    def _real_and_here(self, net: str, score: torch.Tensor) -> None:
+        """Raises F0826 for scores that are not real numbers, or are not where the criterion is."""
+        if not score.is_floating_point():
+            self._refuse(errors.criterion_kind(net, str(score.dtype).removeprefix("torch.")))
+        here = self.value_objective.device
+        if score.device != here:
+            self._refuse(errors.criterion_device(net, score.device, here))
 
     def _finite(self, scores: Mapping[str, torch.Tensor], ids: Mapping[str, torch.Tensor]) -> None:
         """Raises F0826 for scores that are not finite, before anything has moved."""
@@ -560,6 +611,7 @@ class Criterion(torch.nn.Module):
     def get_extra_state(self) -> dict[str, Any]:
         """Counts, settings and the state of the noise."""
         return {
+            "rows": self._rows(),
             "steps": self.steps,
             "until": self.until,
             "before": self.before,
@@ -568,13 +620,35 @@ class Criterion(torch.nn.Module):
         }
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Go on from a state of ``get_extra_state``."""
+        """Go on from a state of ``get_extra_state``; F0826 if it is of other rows."""
+        for table, then in state.get("rows", {}).items():
+            now = self._rows().get(table)
+            if now != then:
+                self._refuse(errors.criterion_state_of_others(table, _other_rows(now, then)))
         self.steps, self.until, self.before = state["steps"], state["until"], state["before"]
         vars(self.settings).update(state["settings"])
         self.noise.set_state(state["noise"])
 
+    def _rows(self) -> dict[str, tuple[int, str]]:
+        """For each table, the number of rows and a digest of its columns of single numbers."""
+        if self.digests is None:
+            tables = [self.bound.tables[name] for name in self.tables]
+            self.digests = {table.name: (table.n, _digest(table)) for table in tables}
+        return self.digests
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Raises F0826: a state is saved, not the object."""
+        self._refuse(errors.criterion_pickled())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Criterion:
+        """A copy with its own buffers, whose functions are made anew."""
+        other = type(self).__new__(type(self))
+        memo[id(self)] = other
+        other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return other
+
     def __getstate__(self) -> dict[str, Any]:
-        """Pickled without its functions, which are made anew."""
+        """All but the functions, which are made anew."""
         state = {k: v for k, v in self.__dict__.items() if k not in ("made", "placed", "noise")}
         return {**state, "made": {}, "placed": {}, "noise_state": self.noise.get_state()}
 
@@ -602,6 +676,24 @@ def _places(numbers: np.ndarray) -> torch.Tensor:
     places = torch.full((int(numbers.max(initial=-1)) + 1,), -1, dtype=torch.int64)
     places[torch.from_numpy(np.asarray(numbers, dtype=np.int64))] = torch.arange(len(numbers))
     return places
+
+
+def _digest(table: BoundTable) -> str:
+    """A digest of the row numbers, and of the columns with one number a row."""
+    digest = hashlib.sha256(np.ascontiguousarray(table.numbers).tobytes())
+    for name, column in sorted(table.columns.items()):
+        if not drawn(column) and column.ndim == 1:
+            digest.update(name.encode() + np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
+
+
+def _other_rows(now: tuple[int, str] | None, then: tuple[int, str]) -> str:
+    """How the rows of a state differ from those bound, in words."""
+    if now is None:
+        return "the model that is bound draws no rows of it"
+    if now[0] != then[0]:
+        return f"it had {then[0]:,} rows, and {now[0]:,} are bound"
+    return "their numbers or their columns differ"
 
 
 def _padded(values: torch.Tensor, length: int, filler: Any) -> torch.Tensor:

@@ -21,11 +21,11 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.execution.run import Progress
-from fccomodel.execution.training import errors
 from fccomodel.execution.training.batches import BatchScores, RowBatches
 from fccomodel.execution.training.best import BestPoint
 from fccomodel.execution.training.carried import Carried, Running
 from fccomodel.execution.training.criterion import Criterion, NotFinite
+from fccomodel.execution.training.errors import optimizer as errors
 from fccomodel.execution.training.keeping import TrainingKeeper
 from fccomodel.execution.training.looks import BothLooks, LookPoint
 from fccomodel.execution.training.moved import Moved

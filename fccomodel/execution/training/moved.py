@@ -16,8 +16,8 @@ from torch.optim.swa_utils import AveragedModel
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
 from fccomodel.data.nets import IN_TRAIN_MODE
-from fccomodel.execution.training import errors
 from fccomodel.execution.training.criterion import Criterion
+from fccomodel.execution.training.errors import optimizer as errors
 from fccomodel.execution.training.looks import LookPoint, Modules
 from fccomodel.execution.training.recipe import Parameters, Recipe
 from fccomodel.plan import Plan

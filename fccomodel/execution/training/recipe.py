@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.values import Level
-from fccomodel.execution.training import errors
+from fccomodel.execution.training.errors import optimizer as errors
 
 #: learning rate of Adam, where nobody gives an optimizer
 LEARNING_RATE = 1e-3

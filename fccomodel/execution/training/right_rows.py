@@ -1,5 +1,5 @@
-"""Signs that numbers are not those of rows: labels in their place, and items of other rows than the bound
-ones."""
+"""Signs that numbers are not those of rows: labels in their place, batches in the order of the table, items
+of other rows than the bound ones."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ ROWS_DRAWN = 64
 TIMES_FEWER = 4
 #: share of a batch that repeats other numbers of it, above which the numbers may be labels
 REPEATED = 0.1
+#: batches in the order of the table after which that is told
+BATCHES_IN_ORDER = 8
+#: after this many draws of each row, in the mean, the first and last rows should have been drawn
+DRAWS_OF_EACH = 5
+#: share of a table at its begin, or at its end, that is worth a word if it is never drawn
+NEVER_DRAWN = 0.05
 #: two inputs of a net are the same if they differ by at most this share of their size
 SAME = 1e-4
 
@@ -59,6 +65,62 @@ class Draws:
         if enough and few:
             return len(self.numbers)
         return 0
+
+
+@dataclass
+class Order:
+    """The order of the row numbers in the batches of one table.
+
+    rows      rows of the table
+    in_order  batches so far, if all are runs k, k + 1, ...; else -1
+    first, last  the least and the largest row drawn
+    drawn     rows drawn, with repetitions
+    """
+
+    rows: int
+    in_order: int = 0
+    first: int = -1
+    last: int = -1
+    drawn: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is looked for any more."""
+        return self.in_order < 0 and self.drawn >= DRAWS_OF_EACH * self.rows
+
+    def add(self, ids: torch.Tensor) -> None:
+        """Looks at the rows of one batch."""
+        if self.in_order >= 0:
+            steps = ids[1:] - ids[:-1]
+            run = 1 < len(ids) < self.rows and bool((steps == 1).all())
+            self.in_order = self.in_order + 1 if run else -1
+        least, largest = int(ids.min()), int(ids.max())
+        if self.first < 0:
+            self.first, self.last = least, largest
+        self.first, self.last = min(self.first, least), max(self.last, largest)
+        self.drawn += len(ids)
+
+    def runs(self) -> bool:
+        """Whether the first batches were all in the order of the table. It is told once."""
+        if self.in_order < BATCHES_IN_ORDER:
+            return False
+        self.in_order = -1
+        return True
+
+    def never_drawn(self, added: int) -> tuple[int, int] | None:
+        """The rows at one end of the table that were never drawn, first and last, if they are many.
+
+        It is told once: when ``added`` rows, those of the last batch, complete the draws to look at.
+        """
+        enough = DRAWS_OF_EACH * self.rows
+        if not self.drawn - added < enough <= self.drawn:
+            return None
+        few = NEVER_DRAWN * self.rows
+        if self.rows - 1 - self.last > few:
+            return self.last + 1, self.rows - 1
+        if self.first > few:
+            return 0, self.first - 1
+        return None
 
 
 @dataclass

@@ -14,7 +14,7 @@ from torch.utils.data import Dataset, Sampler
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.execution.training import joint
-from fccomodel.program import errors
+from fccomodel.execution.training.errors import criterion as errors
 
 #: Largest number of strata by which rows are weighted; if there are more, all rows weigh alike.
 MOST_STRATA = 64
@@ -208,9 +208,14 @@ def _passes(rows: np.ndarray, rng: np.random.Generator) -> Iterator[int]:
 
 
 class Numbered(Dataset[tuple[int, Any]]):
-    """A dataset whose items come with their numbers."""
+    """A dataset whose items come with their numbers.
+
+    Raises F0826 for what has no length, or no items by number.
+    """
 
     def __init__(self, dataset: Any):
+        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+            refuse(errors.criterion_not_a_dataset(type(dataset).__name__))
         self.dataset = dataset
 
     def __len__(self) -> int:
@@ -219,4 +224,6 @@ class Numbered(Dataset[tuple[int, Any]]):
     def __getitem__(self, row: int) -> tuple[int, Any]:
         if isinstance(row, list):
             refuse(errors.criterion_sampler())
+        if row >= len(self):
+            refuse(errors.criterion_beyond_dataset(row, len(self)))
         return row, self.dataset[row]

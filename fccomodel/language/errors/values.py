@@ -55,12 +55,13 @@ def bound_of_variable(op: str, span: Span) -> Diagnostic:
 
 
 def no_value_left(what: str, name: str, low: float, high: float, span: Span) -> Diagnostic:
-    """There is a value that satisfies all bounds; ``what`` is ``number`` or ``value``."""
+    """There is a value that satisfies all bounds; ``what`` is ``number``, ``whole number`` or ``value``."""
+    fix = "Correct them." if low < high else "Swap or correct them."
     return NO_VALUE_LEFT.error(
         f"no {what} keeps the bounds of `{name}`",
         span=span,
         reason=f"They ask for at least {low:g} and at most {high:g}.",
-        fix="Swap or correct them.",
+        fix=fix,
     )
 
 

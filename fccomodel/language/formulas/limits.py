@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple
 
 from fccomodel.core import ir
@@ -78,7 +78,18 @@ def of_data(ctx: Context, name: str, kind: ir.ColumnType, limit: syntax.Bound) -
     if bounds is None:
         return None
     low, high, strict_low, strict_high = bounds
+    if kind.kind == "int" and not _has_whole_number(bounds):
+        ctx.report(errors.values.no_value_left("whole number", name, low, high, limit.span))
+        return None
     return replace(kind, lower=low, upper=high, strict_lower=strict_low, strict_upper=strict_high)
+
+
+def _has_whole_number(bounds: Bounds) -> bool:
+    """Whether a whole number keeps the bounds."""
+    if bounds.low == -inf or bounds.high == inf:
+        return True
+    first = ceil(bounds.low)
+    return bounds.holds(first) or bounds.holds(first + 1)
 
 
 def _is_interval(value: syntax.Expr) -> bool:

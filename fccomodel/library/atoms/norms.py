@@ -19,8 +19,8 @@ EUCLIDEAN = DualBall(
     kind="ball",
     words="the Euclidean ball",
     project="onto_ball({x}, {dims})",
-    norm="{u}.square().sum({dims}).sqrt()",
-    dual="{u}.square().sum({dims}).sqrt()",
+    norm="torch.linalg.vector_norm({u}, dim={dims})",
+    dual="torch.linalg.vector_norm({u}, dim={dims})",
 )
 
 

@@ -46,7 +46,7 @@ def onto_capped_simplex(x, cap, dim):
 
 def onto_ball(x, dims):
     """The nearest point of the Euclidean unit ball along ``dims``."""
-    return x / x.square().sum(dims, keepdim=True).sqrt().clamp(min=1)
+    return x / torch.linalg.vector_norm(x, dim=dims, keepdim=True).clamp(min=1)
 
 
 def onto_cross_polytope(x, dims):
@@ -126,7 +126,7 @@ def entropic_value(t, lam, c, dims):
 
 def along_ray(slope, x, dims):
     """slope(|x|) x/|x|: the gradient of a function of the Euclidean norm."""
-    length = x.square().sum(dims, keepdim=True).sqrt()
+    length = torch.linalg.vector_norm(x, dim=dims, keepdim=True)
     return slope(length) * x / length.clamp(min=1e-30)
 
 
@@ -184,7 +184,12 @@ def moreau(value, t, y, c, lam, dims):
 
 
 def support_value(t, y, c, lam, dims):
-    """y.t - lam/2 |y - c|^2 along ``dims``; entries left out are at -inf, with y = 0."""
+    """y.t - lam/2 |y - c|^2 along ``dims``; entries left out are at -inf, with y = 0.
+
+    The derivative by t is y, the y that attains the maximum (Danskin): no derivative of y is taken. A
+    projection has none where singular values are equal.
+    """
+    y = y.detach()
     return (y * t.clamp(min=-1e30) - lam / 2 * (y - c).square()).sum(dims)
 
 

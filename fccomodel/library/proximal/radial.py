@@ -36,7 +36,7 @@ class Radial(Proximal):
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         """The text of phi at the Euclidean norm."""
-        return self.inner.value_text(f"(({u}).square().sum({dims}).sqrt())", ())
+        return self.inner.value_text(f"torch.linalg.vector_norm({u}, dim={dims})", ())
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
         """The text of phi's slope along the ray of x."""

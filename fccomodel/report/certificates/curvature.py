@@ -71,7 +71,7 @@ def _of_terms(
     """The Hessian of quadratic terms and kinks.
 
     Terms that stand so in the objective keep theirs for solves with other params, if they have none
-    of these.
+    of these, and with the same draws.
 
     spend   records the work, if there is any
     """
@@ -86,7 +86,7 @@ def _of_terms(
     )
     if weights or not as_written:
         return made()
-    key = ("constant Hessian", *((q, root.sign) for root, q in terms))
+    key = ("constant Hessian", system.seed, *((q, root.sign) for root, q in terms))
     return common(system.bound, key, [q for _, q in terms], made)
 
 

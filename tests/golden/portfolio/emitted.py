@@ -380,18 +380,19 @@ def constraint_values(data, w):
 # the source: RunOptions, started, mixed, shuffled, thinned, opened, BlockRun, Work, drawn, copy_state,
 #   mean_gradient, gradient_of_few, passes_over, Left, to_the_end, why_left, Watch, watching, merit, record,
 #   left_early, steps_within, passes_first, paced, worked, ending, hearing, open_stage, ran_out, within_memory,
-#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, operation_price, counting, priced,
-#   summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, inverse_smoothness,
-#   set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres,
-#   close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate, assess, residual, observe,
-#   write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows, differentiated, full_problem,
-#   is_least, forward_backward, at_once, direction, falls, with_pair, searched, panoc, cautious_step,
-#   from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, around, downward,
-#   least_anywhere, conflict, first_point, begin_rounds, unfinished, goes_on_with, within_numbers, allowed_nearby,
-#   levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further, drifts, without_end,
-#   descent_without_end, lowest_from, better_elsewhere, start_elsewhere, all_rounds, finish, one_pass, measured,
-#   constraint_row, least_norm, jacobian, restore, LastStage, passes_may_replace_steps, before_the_end,
-#   run_last_stage, steps_before_passes, one_look, allotted, planned_end, solve_then_finish
+#   completed, reached, Outcome, running_means, status, gradients, spare, Rates, convolved, operation_price,
+#   counting, priced, summary, value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing,
+#   inverse_smoothness, set_out, step_price, spaced, prepare_steps, least, go_back, keep_the_better, centre_at,
+#   estimated, move_centres, close_stage, multipliers, fixing, some, gradient_of, slope_of, passes, Estimate,
+#   assess, residual, observe, write_stage, one_step, take_steps, solve, cut_short, why_over, centre_rows,
+#   differentiated, full_problem, no_step, is_least, forward_backward, at_once, direction, falls, with_pair,
+#   shortened, at_rest, searched, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
+#   violation_noise, least_violation, around, downward, least_anywhere, conflict, first_point, begin_rounds,
+#   unfinished, goes_on_with, within_numbers, allowed_nearby, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, lowest_from, better_elsewhere,
+#   start_elsewhere, all_rounds, finish, one_pass, measured, constraint_row, least_norm, jacobian, restore,
+#   LastStage, passes_may_replace_steps, before_the_end, run_last_stage, steps_before_passes, one_look, allotted,
+#   planned_end, solve_then_finish
 
 
 # ---- the solver: the functions above in one record, as the loop takes them

@@ -33,7 +33,8 @@ def forward_backward(at, prox, w, step, known=None):
 
     ``prox(x, step)`` moves x in place to the proximal point of the other terms and returns their value.
     ``free`` says that these terms do nothing where the step ends. ``known`` is another step from the same
-    w, which saves the pass; whoever counts passes is told by ``at.back``.
+    w, which saves the pass; whoever counts passes is told by ``at.back``. From a point without a gradient
+    no step leads on: it stays there, with an infinite envelope and residual.
     """
     if known is None:
         value, gradient = at(w)
@@ -41,8 +42,10 @@ def forward_backward(at, prox, w, step, known=None):
         value, gradient = (known.value, known.gradient)
     if known is not None and hasattr(at, "back"):
         at.back(value, w)
+    if gradient.isnan().any():
+        return no_step(w, value, gradient, step)
     while True:
-        ahead = w - step * gradient
+        ahead = (w - step * gradient).clamp(-1e300, 1e300)  # no matrix with inf has singular values
         new = ahead.clone()
         rest = prox(new, step)
         move, free = new - w, rest == 0 and torch.equal(new, ahead)
@@ -61,6 +64,21 @@ def forward_backward(at, prox, w, step, known=None):
         envelope=envelope,
         step=step,
         free=free,
+    )
+
+
+def no_step(w, value, gradient, step):
+    """The step from a point whose gradient is not a number: none, with an infinite envelope and residual."""
+    return SimpleNamespace(
+        w=w,
+        value=math.inf,
+        gradient=gradient,
+        new=w.clone(),
+        move=torch.full_like(w, math.inf),
+        model=math.inf,
+        envelope=math.inf,
+        step=step,
+        free=False,
     )
 
 
@@ -130,6 +148,30 @@ def searched(at, prox, now, d, enough, first, limit):
     return None
 
 
+def shortened(at, prox, now, pairs, limit):
+    """The step from w, halved until it is below 1/L near w by the value ahead, the step from there, and the
+    pairs that hold for it. There is no step from there, but None, if ``limit()`` says stop.
+    """
+    while True:
+        ahead = forward_backward(at, prox, now.new, now.step)
+        if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or is_least(
+            now.step, now.move, now.w
+        ):
+            return now, ahead, pairs
+        now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step, now), []
+        if limit():
+            return now, None, pairs
+
+
+def at_rest(prox, now, size):
+    """The point where a step begins, inside the sets, its residual, and the step size: what is left if the
+    step leads nowhere.
+    """
+    here = now.w.clone()
+    prox(here, 0.0)
+    return here, size, now.step
+
+
 def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
     """Minimise the function that ``at`` differentiates plus the terms of ``prox``, from w, until the
     fixed-point residual is ``tol`` or ``limit()`` says stop.
@@ -138,7 +180,8 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
     iteration continues from it. With ``bold`` a direction is tried before the gradient step that safeguards
     it, which saves that step if the direction is good.
 
-    Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
+    It ends where no step leads to a finite value. Returns the point, its residual
+    |w - prox(w - step grad)| / step, and the step.
     """
     if held is None:
         held = SimpleNamespace(now=None, pairs=[])
@@ -153,21 +196,15 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
             if falls(now, first, size):
                 now, pairs = first, with_pair(pairs, first.w - now.w, -first.move / first.step - residual)
                 continue
-        while True:  # the step must be below 1/L near w
-            ahead = forward_backward(at, prox, now.new, now.step)
-            if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or is_least(
-                now.step, now.move, now.w
-            ):
-                break
-            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step, now), []
-            if limit():
-                here = now.w.clone()
-                prox(here, 0.0)
-                return here, size, now.step
+        now, ahead, pairs = shortened(at, prox, now, pairs, limit)
+        if ahead is None:
+            return at_rest(prox, now, size)
         residual, after = -now.move / now.step, None
         if pairs:
             enough = now.envelope - 1e-4 * now.step * size**2
             after = searched(at, prox, now, direction(pairs, residual), enough, first, limit)
+        if after is None and not ahead.value < math.inf:
+            return at_rest(prox, now, size)
         bend = ahead.value - now.value - float(now.gradient @ now.move)
         hardly_curved = bend <= 0.2 * float(now.move @ now.move) / (2 * now.step)
         if after is None and hardly_curved:
