@@ -195,16 +195,21 @@ def _labels_of_columns(
 
 
 def _known(array: ir.Array, axis: int, sizes: KnownSizes) -> tuple[str, ...] | None:
-    """The labels along an axis that something has named already, or None."""
+    """The labels along an axis that something has named already, or None.
+
+    Elements that an array without labels only counted have no names yet.
+    """
     if len(array.type.shape) <= axis:
         return None
-    return sizes.labels.get(str(array.type.shape[axis]))
+    dim = str(array.type.shape[axis])
+    if dim in sizes.counted:
+        return None
+    return sizes.labels.get(dim)
 
 
 def _has_labels(array: ir.Array, axis: int, sizes: KnownSizes) -> bool:
-    """Whether the elements along an axis are labels, and not only counted by an array without labels."""
-    dim = str(array.type.shape[axis])
-    return isinstance(sizes.problem.sets.get(dim), ir.LabelSet) and dim not in sizes.counted
+    """Whether the elements along an axis are labels."""
+    return isinstance(sizes.problem.sets.get(str(array.type.shape[axis])), ir.LabelSet)
 
 
 def _texts(column: RawColumn) -> tuple[str, ...]:

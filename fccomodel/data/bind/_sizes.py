@@ -106,10 +106,15 @@ class KnownSizes:
             refuse(errors.sizes.disagree(what, size, place, dim, expected, self.by_name[dim].place))
 
     def _unify_labels(self, name: str, names: tuple[str, ...], what: str, place: str) -> None:
-        """Note the labels along an axis; F0516 if the set has other labels."""
+        """Note the labels along an axis; F0516 if the set has other labels.
+
+        Elements that an array without labels counted take the labels of the first array that has some, in
+        its order.
+        """
         labels = self.labels.get(name)
-        if labels is None:
+        if labels is None or (name in self.counted and len(labels) == len(names)):
             self.declare_labels(name, names, place)
+            self.counted.discard(name)
         elif labels != names:
             refuse(errors.sizes.other_labels(what, names, name, labels, self.label_places[name]))
 
