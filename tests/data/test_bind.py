@@ -439,6 +439,18 @@ def test_an_index_that_pandas_made_has_no_labels():
     assert bound.arrays["c"].tolist() == bound.params["p"].tolist() == [1.0, 2.0, 0.0]
 
 
+def test_an_array_without_labels_has_the_order_of_the_first_that_has_some():
+    frame = pd.DataFrame(SQUARE, index=["b", "a", "c"], columns=["b", "a", "c"])
+    moved = frame.loc[["c", "b", "a"], ["a", "c", "b"]]
+    text = "set A; data n : real[A]; data R : real[A, A]; data S : real[A, A]; data c : real[A]; var x[A]; "
+    text += "minimize dot(x, R @ x) + dot(x, S @ x) + dot(c + n, x);"
+    values = pd.Series([1.0, 2.0, 0.0], index=["a", "c", "b"])
+    bound = bind(problem(text), data={"n": np.arange(3.0), "R": frame, "S": moved, "c": values})
+    assert bound.labels["A"] == ("b", "a", "c")
+    assert bound.arrays["R"].tolist() == bound.arrays["S"].tolist() == SQUARE.tolist()
+    assert bound.arrays["n"].tolist() == bound.arrays["c"].tolist() == [0.0, 1.0, 2.0]
+
+
 def test_series_of_a_mapping_have_labels():
     rows = {"b": dict(b=0.0, a=1.0, c=2.0), "a": dict(c=5.0, a=4.0, b=3.0), "c": dict(b=6.0, a=7.0, c=8.0)}
     given = {"S": {name: pd.Series(row) for name, row in rows.items()}, "c": [0.0, 0.0, 0.0]}
