@@ -95,7 +95,7 @@ def downward(full, w, most=12):
     """
     rng, length = torch.Generator(device=w.device).manual_seed(1), 1e-4 * (1 + float(w.norm()))
 
-    def gradient(w):
+    def violations_gradient(w):
         """The gradient of half the sum of the squared violations; counted as a pass."""
         full.count.passes += 1
         x = w.detach().clone().requires_grad_()
@@ -105,7 +105,7 @@ def downward(full, w, most=12):
 
     def curved(d):
         """The product of the second derivatives with d."""
-        return (gradient(w + length * d) - gradient(w - length * d)) / (2 * length)
+        return (violations_gradient(w + length * d) - violations_gradient(w - length * d)) / (2 * length)
 
     d = torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
     d /= d.norm()
