@@ -125,12 +125,8 @@ def main() -> None:
         kept.append(line)
         print(line, flush=True)
     if asked.write:
-        about = (
-            (__doc__ or "")
-            .replace("\n    python", "\n```\npython")
-            .replace("[--write]\n", "[--write]\n```\n")
-        )
-        HERE.with_suffix(".md").write_text("\n".join(["# Aims of speed\n", about, *kept]) + "\n")
+        text = "\n".join(["# Aims of speed\n", whole.in_markdown(__doc__ or ""), *kept])
+        HERE.with_suffix(".md").write_text(text + "\n")
 
 
 if __name__ == "__main__":

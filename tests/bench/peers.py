@@ -46,7 +46,7 @@ import steps  # noqa: E402
 import torch  # noqa: E402
 from support.emitted_models import Made, make  # noqa: E402
 from support.places import ROOT  # noqa: E402
-from whole import partial_likelihood  # noqa: E402
+from whole import in_markdown, partial_likelihood  # noqa: E402
 
 import fccomodel  # noqa: E402
 from fccomodel.execution import backends as choice  # noqa: E402
@@ -537,11 +537,7 @@ def main() -> None:
             print(skipped[-1], flush=True)
     skipped += [f"- {name}: not in this run" for name in PARTS if name not in asked.only]
     if asked.write:
-        about = (
-            (__doc__ or "")
-            .replace("\n    python", "\n```\npython")
-            .replace("[--write]\n", "[--write]\n```\n")
-        )
+        about = in_markdown(__doc__ or "")
         load = "loaded" if os.getloadavg()[0] > 1.5 else "idle"
         about += (
             f"\n{platform.machine()}, torch {torch.__version__}; the machine was {load}: read the "

@@ -372,6 +372,11 @@ def lines(asked: argparse.Namespace) -> Iterator[str]:
                 yield row(name, n, apart(name, n))
 
 
+def in_markdown(about: str) -> str:
+    """The text of a benchmark's module with its command in a fenced block. The command ends with ``[--write]``."""
+    return about.replace("\n    python", "\n```\npython").replace("[--write]\n", "[--write]\n```\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -390,12 +395,8 @@ def main() -> None:
         kept.append(line)
         print(line, flush=True)
     if asked.write:
-        about = (
-            (__doc__ or "")
-            .replace("\n    python", "\n```\npython")
-            .replace("[--write]\n", "[--write]\n```\n")
-        )
-        HERE.with_suffix(".md").write_text("\n".join(["# Whole solves, by size\n", about, *kept]) + "\n")
+        text = "\n".join(["# Whole solves, by size\n", in_markdown(__doc__ or ""), *kept])
+        HERE.with_suffix(".md").write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ def template_of(name: str) -> str:
 
 
 def solved(result: Any) -> Mapping[str, Any]:
-    """What the page shows of an answer: one sentence, the report, and its page if that can be made."""
+    """The status of an answer, its one sentence, its report, and its page if that can be made."""
     try:
         page = str(result.html())
     except FccoError:

@@ -229,10 +229,9 @@ def _ordered(
     if len(set(labels)) < len(labels):
         repeated = next(label for label in labels if labels.count(label) > 1)
         refuse(errors.sizes.two_values(array.name, repeated))
-    dim = str(array.type.shape[axis])
-    if not isinstance(sizes.problem.sets.get(dim), ir.LabelSet):
+    if not _has_labels(array, axis, sizes):
         return values, None
-    order = sizes.labels.get(dim)
+    order = sizes.labels.get(str(array.type.shape[axis]))
     if order is not None and set(order) == set(labels):
         return np.take(values, [labels.index(label) for label in order], axis=axis), order
     return values, labels

@@ -24,10 +24,9 @@ def index(value: Any, known: tuple[str, ...] | None = None) -> tuple[str, ...] |
 
     known   the labels of the set, if these are known
     """
-    is_series = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
-    if not is_series or callable(value.index):
+    if hasattr(value, "columns"):
         return None
-    return naming(tuple(map(str, value.index)), known, default=is_default(value.index))
+    return _index(value, known)
 
 
 def index_of_frame(value: Any, known: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
@@ -35,8 +34,14 @@ def index_of_frame(value: Any, known: tuple[str, ...] | None = None) -> tuple[st
 
     known   the labels of the set, if these are known
     """
-    is_frame = hasattr(value, "index") and hasattr(value, "to_numpy") and hasattr(value, "columns")
-    if not is_frame or callable(value.index):
+    if not hasattr(value, "columns"):
+        return None
+    return _index(value, known)
+
+
+def _index(value: Any, known: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The labels in the index of pandas; None for other values, and if it only counts."""
+    if not hasattr(value, "to_numpy") or not hasattr(value, "index") or callable(value.index):
         return None
     return naming(tuple(map(str, value.index)), known, default=is_default(value.index))
 

@@ -41,7 +41,7 @@ def _inside(file: str) -> bool:
 
 
 class RightLoop:
-    """What a loop did so far with a criterion.
+    """The record of what a loop did so far with a criterion, from which each warning follows.
 
     variables  of the model beside its nets, by name
     stage      batches of the first stage

@@ -27,9 +27,7 @@ Solve = Callable[[Squares, Array, Meter], Array]
 
 
 def helps(squares: Squares) -> bool:
-    """Whether there are several cones with many unknowns, and a matrix that is known by its entries."""
-    if squares.tangent is not None or not squares.dense:
-        return False
+    """Whether there are several cones with many unknowns. The matrix is known by its entries."""
     cones = [group for group in squares.groups if isinstance(group, Cone)]
     return len(cones) > COME_IN and sum(len(group.places()) for group in cones) >= MANY_UNKNOWNS
 
@@ -72,8 +70,10 @@ class _Member:
         self.own = own
 
     def steepness(self, slope: Array) -> float:
-        """By how much the residual falls, to first order, along a step of length 1 of the residual in the
-        direction of the steepest ray; 0 if no ray descends."""
+        """The rate at which the residual falls along the steepest ray, for steps that change it by length 1.
+
+        It is 0 if no ray descends.
+        """
         own_slope = slope[self.places]
         for ray in self.own.rays(own_slope):
             length = float(np.linalg.norm(self.squares.residual(ray)))
