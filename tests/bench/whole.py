@@ -373,7 +373,7 @@ def lines(asked: argparse.Namespace) -> Iterator[str]:
 
 
 def in_markdown(about: str) -> str:
-    """The text of a benchmark's module with its command in a fenced block. The command ends with ``[--write]``."""
+    """The text of a benchmark's module, its command, which ends with ``[--write]``, in a fenced block."""
     return about.replace("\n    python", "\n```\npython").replace("[--write]\n", "[--write]\n```\n")
 
 

@@ -65,8 +65,9 @@ def better_elsewhere(full, w, direction, most=3, passes=60):
         if full.late():
             break
         end = lowest_from(full, start, passes)
-        if worth(end) < enough:
-            best, enough = end, worth(end)
+        reached = worth(end)
+        if reached < enough:
+            best, enough = end, reached
     count.value, count.size = held
     return best
 
